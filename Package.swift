@@ -66,6 +66,7 @@ let package = Package(
     library("CSQLite", apt: "libsqlite3-dev"),
     library("CCrypto", apt: "libssl-dev"),
     library("CCurl", apt: "libcurl4-openssl-dev"),
+    library("CPostgreSQL", apt: "libpq-dev"),
     .target(name: "CLinux", path: Group.system.path("CLinux")),
     .target(
       name: "CMicroHTTPD", path: Group.system.path("CMicroHTTPD"),
@@ -83,7 +84,12 @@ let package = Package(
     module(
       "ContentPackage", in: .engine,
       ["Concurrency", "ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
-    module("ContentJournal", in: .engine, ["Concurrency", "ContentModel", "FileIO", "CSQLite"]),
+    module("Database", in: .system, ["ContentModel", "FileIO", "CSQLite"]),
+    module(
+      "ContentJournal", in: .engine, ["Concurrency", "ContentModel", "FileIO", "Database"]),
+    module(
+      "StoreLedger", in: .engine,
+      ["Concurrency", "ContentModel", "FileIO", "Database", "Digests", "ContentTrust"]),
     module(
       "ContentLibrary", in: .engine,
       ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage"]),
@@ -91,7 +97,7 @@ let package = Package(
       "HostedContent", in: .engine,
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
-        "ContentPackage", "ContentJournal", "ContentLibrary",
+        "ContentPackage", "ContentJournal", "ContentLibrary", "StoreLedger",
       ]),
     module(
       "ContentStore", in: .publishing,
@@ -104,6 +110,9 @@ let package = Package(
         "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "AppUpdate", "CMicroHTTPD",
         "CLinux",
       ]),
+    module(
+      "PostgresLedger", in: .serving,
+      ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
     module(
       "HostedContentTesting", in: .testing,
       [
@@ -145,7 +154,9 @@ let package = Package(
         "HostedContent",
       ],
       path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
-
+    .executableTarget(
+      name: "sales-benchmark", dependencies: ["ContentModel", "FileIO"],
+      path: "Benchmarks/SalesBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "transfer-benchmark",
       dependencies: ["Concurrency", "ContentModel", "ContentTransfer", "Digests", "FileIO"],
@@ -177,8 +188,7 @@ let package = Package(
       name: "Simulation",
       dependencies: [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage",
-        "ContentLibrary",
-        "HostedContent", "TestSupport",
+        "ContentLibrary", "HostedContent", "StoreLedger", "TestSupport",
       ],
       path: "Tests/Simulation", swiftSettings: settings),
     .executableTarget(
@@ -188,7 +198,8 @@ let package = Package(
       name: "CrashPoints",
       dependencies: [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreLedger",
+        "TestSupport",
       ],
       path: "Tests/CrashPoints", swiftSettings: settings),
     .executableTarget(
@@ -236,17 +247,23 @@ let package = Package(
         "TestTraits",
       ]),
     tests(
+      "StoreLedgerTests",
+      [
+        "Concurrency", "ContentModel", "FileIO", "Database", "StoreLedger", "PostgresLedger",
+        "Simulation", "TestSupport", "TestTraits",
+      ]),
+    tests(
       "HostedContentTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
-        "ContentPackage", "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent",
-        "StoreServer", "CSQLite", "TestSupport",
+        "ContentPackage", "Database", "ContentJournal", "ContentLibrary", "ContentStore",
+        "HostedContent", "StoreLedger", "StoreServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "CrashPointsTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
-        "CrashPoints", "crash-driver", "TestSupport",
+        "Concurrency", "ContentModel", "FileIO", "Database", "ContentJournal", "ContentStore",
+        "HostedContent", "CrashPoints", "crash-driver", "TestSupport",
       ]),
     tests(
       "AppUpdateTests",
@@ -273,8 +290,9 @@ let package = Package(
     tests(
       "HostedContentToolTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentTrust", "ContentJournal", "ContentStore",
-        "HostedContent", "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf",
+        "Concurrency", "ContentModel", "FileIO", "ContentTrust", "Database", "ContentStore",
+        "HostedContent", "StoreLedger", "HostedContentTool", "TUFClient", "StoreServer",
+        "Bookshelf",
         "AsyncBookshelf", "Keeper",
         "Chooser", "Course", "fault-matrix", "soak", "TestSupport", "TestTraits",
       ]),

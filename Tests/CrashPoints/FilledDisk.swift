@@ -29,7 +29,7 @@ package enum FilledDisk {
       case .blocks: operation == .write && path.hasSuffix("/package")
       case .announcing: operation == .createDirectory && path.hasSuffix("/products/\(World.own)")
       case .switching: operation == .rename && path.hasSuffix("/\(World.own)/1.1")
-      case .grant: operation == .journal && path.hasSuffix("grants.sqlite")
+      case .grant: operation == .journal && path.hasSuffix("ledger.sqlite")
       case .targets: operation == .create && path.contains("/targets/")
       case .metadata: operation == .create && path.hasSuffix("/metadata/.publication.new")
       case .building: operation == .create && path.hasSuffix("-1.1.pkg.new")

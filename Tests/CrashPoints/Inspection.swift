@@ -1,4 +1,3 @@
-import ContentJournal
 import ContentLibrary
 import ContentModel
 import ContentStore
@@ -7,6 +6,7 @@ import Digests
 import FileIO
 import Foundation
 import HostedContent
+import StoreLedger
 
 /// Checks a folder after an operation was interrupted.
 ///
@@ -157,8 +157,8 @@ package struct Inspection {
 
   private func grants() throws -> [String] {
     let folder = try FileSystem.real.directory(at: world.path)
-    return try GrantsDatabase(world.grantsName, in: folder).grants(account: nil)
-      .map(\.transactionIdentifier)
+    return try Ledger(SQLiteLedger(world.grantsName, in: folder)).owned(account: nil)
+      .map(\.transaction)
   }
 
   // MARK: Store

@@ -31,7 +31,7 @@ package struct World: Sendable {
   }
 
   package var storePath: String { "\(path)/store" }
-  package var grantsName: String { "grants.sqlite" }
+  package var grantsName: String { "ledger.sqlite" }
   package var grantsPath: String { "\(path)/\(grantsName)" }
 
   package func libraryPath(_ name: String = "library") -> String { "\(path)/\(name)" }

@@ -1,3 +1,4 @@
+import Database
 @testable import ContentJournal
 import ContentModel
 import ContentStore

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ContentModel
 import HostedContent
+import StoreLedger
 
 /// The seller of a simulation.
 ///
@@ -8,9 +9,7 @@ import HostedContent
 // Sendable, because only the scheduled thread uses it.
 final class SimulatedSeller: StoreService, @unchecked Sendable {
   private unowned let world: World
-  private var granted: [Grant] = []
-  /// Permanent refusals, by transaction.
-  private var refused: [String: ContentError] = [:]
+  private var ledger = LedgerModel()
   /// The index of the offered edition, by product.
   private var edition: [ProductIdentifier: Int] = [:]
   private(set) var deferred: [String: Payment] = [:]
@@ -47,12 +46,12 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
   /// Records a purchase that was made elsewhere.
   func grantElsewhere(_ product: SimulatedStore.Product) {
     purchases += 1
-    let grant = Grant(
-      transactionIdentifier: "elsewhere-\(purchases)",
-      date: Date(timeIntervalSince1970: Double(purchases)),
-      payment: Payment(productIdentifier: product.identifier))
-    granted.append(grant)
-    send(.granted(grant, contents: offers(of: product)))
+    let transaction = "elsewhere-\(purchases)"
+    let change = draft(
+      of: Payment(productIdentifier: product.identifier), transaction, product, state: .purchased)
+    _ = ledger.commit([change], at: Date(timeIntervalSince1970: Double(purchases)))
+    guard let record = ledger.purchases[transaction]?.record else { return }
+    send(.granted(grant(record), contents: offers(of: product)))
   }
 
   var products: [SimulatedStore.Product] { store.products.filter { world.plan.offers($0) } }
@@ -98,41 +97,66 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     guard let product = products.first(where: { $0.identifier == payment.productIdentifier }) else {
       return .failed(ContentError(.productUnknown, "Not offered", remedy: "Buy another product"))
     }
-    if let known = granted.first(where: { $0.transactionIdentifier == transaction }) {
-      return .purchased(known, contents: offers(of: product))
+    let isKnown = ledger.purchases[transaction] != nil
+    let change: LedgerChange? =
+      if let isRefused {
+        .decide(transaction: transaction, isRefused ? .decline(reason: "Refused") : .approve)
+      } else if isKnown {
+        nil
+      } else {
+        draft(of: payment, transaction, product, state: newState())
+      }
+    purchases += 1
+    let date = Date(timeIntervalSince1970: Double(purchases))
+    for result in ledger.commit(change.map { [$0] } ?? [], at: date) {
+      if case .failure(let refusal) = result { world.violate("a sale is refused", "\(refusal)") }
     }
-    if let error = refused[transaction] { return .failed(error) }
-    if isRefused == nil, world.choices.happens(.action, oneIn: world.isHealing ? 0 : 8) {
+    switch ledger.purchases[transaction]?.record {
+    case let record? where record.state == .purchased:
+      return .purchased(grant(record), contents: offers(of: product))
+    case let record? where record.state == .deferred:
       deferred[transaction] = payment
       return .deferred
+    default: return .failed(ContentError(.notEntitled, "Refused", remedy: "Try again"))
     }
-    if isRefused ?? world.choices.happens(.action, oneIn: 10) {
-      let error = ContentError(.notEntitled, "Refused", remedy: "Try again")
-      refused[transaction] = error
-      return .failed(error)
-    }
-    deferred[transaction] = nil
-    purchases += 1
-    let grant = Grant(
-      transactionIdentifier: transaction,
-      date: Date(timeIntervalSince1970: Double(purchases)), payment: payment,
-      receipt: "receipt of \(transaction)")
-    granted.append(grant)
-    return .purchased(grant, contents: offers(of: product))
+  }
+
+  /// Chooses the state of a new purchase.
+  private func newState() -> PurchaseState {
+    if world.choices.happens(.action, oneIn: world.isHealing ? 0 : 8) { return .deferred }
+    return world.choices.happens(.action, oneIn: 10) ? .failed(.declined("Refused")) : .purchased
+  }
+
+  private func draft(
+    of payment: Payment, _ transaction: String, _ product: SimulatedStore.Product,
+    state: PurchaseState
+  ) -> LedgerChange {
+    .purchase(
+      PurchaseDraft(
+        transaction: transaction, account: payment.applicationUsername,
+        product: payment.productIdentifier, quantity: payment.quantity, requestDigest: .zero,
+        state: state, contents: [], isRestorable: product.type == .nonConsumable))
+  }
+
+  private func grant(_ record: PurchaseRecord) -> Grant {
+    Grant(
+      transactionIdentifier: record.transaction, date: record.date,
+      payment: Payment(
+        productIdentifier: record.product, quantity: record.quantity,
+        applicationUsername: record.account), receipt: "receipt of \(record.transaction)")
   }
 
   func grants(account: String?) async throws -> [Grant] {
     guard world.step("list grants"), !world.sellerFails() else { throw Self.down }
-    return granted.filter { $0.payment.applicationUsername == account }
+    return ledger.owned(account: account).map(grant)
   }
 
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     var seen: Set<ProductIdentifier> = []
-    let left = granted.filter { grant in
-      grant.payment.applicationUsername == account
-        && products.contains {
-          $0.identifier == grant.payment.productIdentifier && $0.type == .nonConsumable
-        } && seen.insert(grant.payment.productIdentifier).inserted
+    let left = ledger.owned(account: account).map(grant).filter { grant in
+      products.contains {
+        $0.identifier == grant.payment.productIdentifier && $0.type == .nonConsumable
+      } && seen.insert(grant.payment.productIdentifier).inserted
     }.map { grant in
       RestoredPurchase(
         original: grant,

@@ -1,3 +1,4 @@
+import Database
 import ContentModel
 
 /// The journal's tables, and the statements that migrate an older journal.

@@ -1,3 +1,4 @@
+import Database
 package import ContentModel
 import FoundationEssentials
 

@@ -1,3 +1,4 @@
+import Database
 import ContentModel
 package import FileIO
 import FoundationEssentials
@@ -60,7 +61,7 @@ package final class SQLiteJournal: Sendable {
       writer = reader
       return
     }
-    (writer, reader) = try Self.explainingSpace(in: folder) {
+    (writer, reader) = try folder.explainingSpace {
       do {
         return try Self.open(path, in: folder)
       } catch let error as ContentError where error.code == .diskFull {
@@ -158,7 +159,7 @@ package final class SQLiteJournal: Sendable {
     _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
   ) throws {
     try fileSystem.check(.journal, path)
-    try Self.explainingSpace(in: folder) {
+    try folder.explainingSpace {
       try commits.join(Write(body: body, usesReserve: usingReserve)) { writes in
         writer.use.withLock { commit(writes, to: $0) }
       }
@@ -166,23 +167,6 @@ package final class SQLiteJournal: Sendable {
     fileSystem.didCommit?(path)
     if !isReserveHeld.load(ordering: .relaxed) {
       isReserveHeld.store(reserve.fill(), ordering: .relaxed)
-    }
-  }
-
-  /// Calls `body`.
-  ///
-  /// If space is missing, the error says how much is free.
-  static func explainingSpace<Value>(
-    in folder: Directory, _ body: () throws -> Value
-  ) throws -> Value {
-    do {
-      return try body()
-    } catch let error as ContentError where error.code == .diskFull {
-      guard let free = try? folder.availableBytes() else { throw error }
-      // One page and its header in the log is the minimum. Only SQLite knows the actual number.
-      throw ContentError(
-        .diskFull, "\(error.message): it needs at least 8192 bytes more, where \(free) are free",
-        remedy: error.remedy, subject: error.subject, cause: error.cause)
     }
   }
 

@@ -138,8 +138,8 @@ extension ContentError.Code {
   public static let libraryFolderTaken = Self(rawValue: 316)
   /// The file system does not support an operation that a library needs.
   public static let fileSystemUnsupported = Self(rawValue: 317)
-  /// The database of grants cannot be read or written.
-  public static let grantsFailed = Self(rawValue: 318)
+  /// The ledger of purchases cannot be read or written.
+  public static let ledgerFailed = Self(rawValue: 318)
   /// The state of app updates cannot be read; it is reset.
   public static let updateMemoryDamaged = Self(rawValue: 320)
   /// A feed of apps is incomplete or invalid.
@@ -268,7 +268,7 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .outOfMemory, .libraryLocked, .diskFull,
-      .fileFailed, .journalFailed, .grantsFailed, .sellerNotResponding, .metadataExpired, .stopped,
+      .fileFailed, .journalFailed, .ledgerFailed, .sellerNotResponding, .metadataExpired, .stopped,
       .timedOut, .serverFailed,
       .serverBusy, .answerUnusable, .lookupThrottled:
       true

@@ -39,6 +39,13 @@ int hc_avoid_copy_on_write(int descriptor) {
   return ioctl(descriptor, FS_IOC_SETFLAGS, &flags);
 }
 
+int64_t hc_birth_time(int folder, const char *name) {
+  struct statx status;
+  if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) != 0) return -1;
+  if ((status.stx_mask & STATX_BTIME) == 0) return 0;
+  return status.stx_btime.tv_sec * 1000000000 + status.stx_btime.tv_nsec;
+}
+
 int hc_accept(int listening) {
   return accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

@@ -31,6 +31,10 @@ final class Kernel: SystemCalls {
     Glibc.fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)
   }
 
+  func birthTime(_ folder: Int32, _ name: UnsafePointer<CChar>) -> Int64 {
+    hc_birth_time(folder, name)
+  }
+
   func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32 {
     Glibc.fstatvfs(descriptor, &status)
   }

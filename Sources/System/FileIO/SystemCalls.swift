@@ -19,6 +19,8 @@ package protocol SystemCalls: AnyObject, Sendable {
   // Status.
   func fstat(_ descriptor: Int32, _ status: inout stat) -> Int32
   func fstatat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ status: inout stat) -> Int32
+  /// The nanoseconds since 1970 when a file was created, or 0 if this is not recorded.
+  func birthTime(_ folder: Int32, _ name: UnsafePointer<CChar>) -> Int64
   func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32
   func faccessat(_ folder: Int32, _ name: String) -> Int32
   /// `faccessat` with `W_OK` for the effective user; the name `.` is the folder itself.
@@ -80,6 +82,9 @@ package protocol SystemCalls: AnyObject, Sendable {
 extension SystemCalls {
   /// A file system without permissions.
   package func checkWritable(_ folder: Int32, _ name: String) -> Int32 { 0 }
+
+  /// A file system without times of creation.
+  package func birthTime(_ folder: Int32, _ name: UnsafePointer<CChar>) -> Int64 { 0 }
 
   /// A file system that does not report holes.
   package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }

@@ -6,6 +6,7 @@ import HostedContent
 import TestSupport
 import Testing
 
+import Database
 @testable import ContentJournal
 
 /// Repair of installed content, and the cost of updates.

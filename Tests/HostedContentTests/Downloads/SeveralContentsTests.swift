@@ -157,7 +157,7 @@ struct SeveralContentsTests {
   @Test("A restore has new downloads of every content, even in another library")
   func restore() async throws {
     let fixture = try published()
-    let grants = URL(filePath: fixture.folder.path("grants.sqlite"))
+    let grants = URL(filePath: fixture.folder.path("ledger.sqlite"))
     do {
       let queue = try fixture.queue {
         $0.library = URL(filePath: fixture.folder.path("first"))

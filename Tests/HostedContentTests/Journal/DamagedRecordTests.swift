@@ -6,6 +6,7 @@ import HostedContent
 import TestSupport
 import Testing
 
+import Database
 @testable import ContentJournal
 
 /// An unreadable record of the journal affects only what it describes.

@@ -14,7 +14,7 @@ struct OtherUserTests {
   private let a: ProductIdentifier
 
   private static let secrets = [
-    "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "grants.sqlite",
+    "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "ledger.sqlite",
   ]
 
   init() throws {
@@ -73,7 +73,7 @@ struct OtherUserTests {
 
   @Test("A link in place of a private file is refused, and its target is not changed")
   func linkedFiles() throws {
-    for name in ["lock", "journal.sqlite", "journal.sqlite-wal", "grants.sqlite"] {
+    for name in ["lock", "journal.sqlite", "journal.sqlite-wal", "ledger.sqlite"] {
       try? FileManager.default.removeItem(atPath: fixture.libraryPath)
       try fixture.queue().close()
       let outside = fixture.folder.path("outside")

@@ -217,7 +217,7 @@ struct ClosingTests {
   // MARK: Work
 
   @Sendable private static func writesGrants(_ operation: FileOperation, _ path: String) -> Bool {
-    operation == .journal && path.hasSuffix("grants.sqlite")
+    operation == .journal && path.hasSuffix("ledger.sqlite")
   }
 
   @Test("Closing waits for the seller's access to the store, and the library does not change later")
@@ -227,7 +227,7 @@ struct ClosingTests {
     let queue = try queue { configuration in
       configuration.fileSystem = FileSystem(
         willPerform: gate.fileSystem(Self.writesGrants).willPerform,
-        didCommit: { path in if path.hasSuffix("grants.sqlite") { log.add("granted") } })
+        didCommit: { path in if path.hasSuffix("ledger.sqlite") { log.add("granted") } })
     }
     queue.add(RecordingObserver())
     queue.add(try payment())

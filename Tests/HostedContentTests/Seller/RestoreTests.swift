@@ -16,7 +16,7 @@ struct RestoreTests {
     async throws
   {
     let queue = try fixture.queue {
-      $0.grantsFile = URL(filePath: fixture.folder.path("grants.sqlite"))
+      $0.grantsFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
     }
     let observer = RecordingObserver.delivering()
     queue.add(observer)
@@ -31,7 +31,7 @@ struct RestoreTests {
   private func second(_ fixture: StoreFixture) throws -> PaymentQueue {
     try fixture.queue {
       $0.library = URL(filePath: fixture.folder.path("second"))
-      $0.grantsFile = URL(filePath: fixture.folder.path("grants.sqlite"))
+      $0.grantsFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
     }
   }
 

@@ -71,10 +71,10 @@ struct SharedGrantsTests {
     let bought = await #expect(throws: ContentError.self) {
       try await queue.purchase(payment("a"))
     }
-    #expect(bought?.code == .grantsFailed)
+    #expect(bought?.code == .ledgerFailed)
     #expect(bought?.remedy.contains("backup") == true, "\(bought?.remedy ?? "")")
     let listed = await #expect(throws: ContentError.self) { try await queue.grants() }
-    #expect(listed?.code == .grantsFailed)
+    #expect(listed?.code == .ledgerFailed)
     #expect(try String(contentsOfFile: grantsPath, encoding: .utf8) == text)
   }
 }

@@ -95,7 +95,7 @@ struct ExitStatusTests {
     arguments: [
       ["products"], ["updates", "--library", "lib"],
       ["get", Tool.chapter2, "--library", "lib"], ["update", "--library", "lib"],
-      ["restore", "--download", "--grants", "lib/grants.sqlite", "--library", "second"],
+      ["restore", "--download", "--grants", "lib/ledger.sqlite", "--library", "second"],
     ])
   func interrupted(words: [String]) throws {
     let tool = try Tool.withBook()

@@ -3,7 +3,7 @@ import StoreServer
 import TestSupport
 import Testing
 
-@testable import ContentJournal
+import Database
 
 /// A download of a larger package is stopped, and the next run continues it.
 @Suite("Interrupted downloads")
@@ -152,7 +152,7 @@ struct InterruptionTests {
     try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
     let restore = [
       "restore", "--download", "--store", server.url, "--root", "store/metadata/1.root.json",
-      "--grants", "first/grants.sqlite", "--library", "lib",
+      "--grants", "first/ledger.sqlite", "--library", "lib",
     ]
     for number in [SIGINT, SIGTERM] {
       try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
@@ -201,7 +201,7 @@ struct InterruptionTests {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
     // A seller that cannot lock the grants does not answer.
-    let grants = try SQLiteConnection(path: tool.folder.path("lib/grants.sqlite"), .existing)
+    let grants = try SQLiteConnection(path: tool.folder.path("lib/ledger.sqlite"), .existing)
     try grants.execute("BEGIN IMMEDIATE")
     let words = ["get", Tool.chapter2, "--store", "store", "--library", "lib"]
     let result = try tool.run(words + ["--timeout", "1"])

@@ -9,8 +9,8 @@ struct HousekeepingCommandTests {
     let tool = try Tool.withBook()
     try tool.succeed(
       "get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib", "--grants",
-      "grants.sqlite")
-    let common = ["--store", "store", "--library", "second", "--grants", "grants.sqlite"]
+      "ledger.sqlite")
+    let common = ["--store", "store", "--library", "second", "--grants", "ledger.sqlite"]
     let shown = try tool.run(["restore", "--json"] + common)
     #expect(shown.status == 0, "\(shown.errors)")
     let restored = try #require(try shown.json()["restored"] as? [[String: Any]])

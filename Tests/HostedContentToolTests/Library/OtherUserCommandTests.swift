@@ -53,7 +53,7 @@ struct OtherUserCommandTests {
       #expect(refused.errors.contains("[302]"), "\(words): \(refused.errors)")
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: tool.folder.path("lib"))
-    #expect(names.contains("journal.sqlite") && names.contains("grants.sqlite"))
+    #expect(names.contains("journal.sqlite") && names.contains("ledger.sqlite"))
     for name in names where !["products", "staging", "trust"].contains(name) {
       #expect(try run("cat", "lib/\(name)").status != 0, "\(name) can be read")
       #expect(try run("flock", "--nonblock", "lib/\(name)", "true").status != 0, "\(name)")

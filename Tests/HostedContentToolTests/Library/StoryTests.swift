@@ -232,7 +232,7 @@ struct StoryTests {
     let common = ["--store", "store", "--library", "lib", "--grants", "grants/all.sqlite"]
     #expect(try tool.run(["get", Tool.chapter1, "--account", "joe"] + common).status == 0)
     #expect(try tool.grants("grants/all.sqlite", account: "joe").count == 1)
-    #expect(!tool.exists("lib/grants.sqlite"))
+    #expect(!tool.exists("lib/ledger.sqlite"))
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.1.pkg"))
     // Joe's purchase is not an update for Ann, and the error says so. She can buy it.
     let refused = try tool.run(["update", "--account", "ann"] + common)

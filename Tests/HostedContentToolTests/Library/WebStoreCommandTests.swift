@@ -32,7 +32,7 @@ struct WebStoreCommandTests {
     #expect(try tool.run(["updates"] + store + library).output.contains("1.1"))
     #expect(try tool.run(["update"] + store + library).status == 0)
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Another\n")
-    let restore = ["restore", "--download", "--grants", "lib/grants.sqlite", "--library", "lib2"]
+    let restore = ["restore", "--download", "--grants", "lib/ledger.sqlite", "--library", "lib2"]
     #expect(try tool.run(restore + store).status == 0)
     #expect(try tool.text("lib2/products/com.example.a/current/Contents/text") == "Another\n")
   }

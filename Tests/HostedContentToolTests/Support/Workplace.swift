@@ -1,4 +1,4 @@
-import ContentJournal
+import StoreLedger
 import ContentModel
 import FileIO
 import Foundation
@@ -100,13 +100,13 @@ extension Tool {
       atPath: folder.path("store/metadata/1.root.json"), toPath: folder.path("root.json"))
   }
 
-  /// The transactions of `account` in the grants file at `path`, oldest first.
-  func grants(_ path: String = "lib/grants.sqlite", account: String? = nil) throws -> [String] {
+  /// The transactions of `account` in the ledger at `path`, oldest first.
+  func grants(_ path: String = "lib/ledger.sqlite", account: String? = nil) throws -> [String] {
     let file = URL(filePath: folder.path(path))
     let parent = file.deletingLastPathComponent().path(percentEncoded: false)
-    return try GrantsDatabase(
-      file.lastPathComponent, in: FileSystem.real.directory(at: parent)
-    ).grants(account: account).map(\.transactionIdentifier)
+    let database = try SQLiteLedger(
+      file.lastPathComponent, in: FileSystem.real.directory(at: parent))
+    return try Ledger(database).owned(account: account).map(\.transaction)
   }
 
   /// The products and versions that `list` reports as current.

@@ -5,7 +5,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
   /// A digest of zero bytes, for an unknown digest.
-  static let zero = Digest()
+  package static let zero = Digest()
 
   private init() { words = (0, 0, 0, 0) }
 

@@ -26,9 +26,9 @@ extension PaymentQueue {
     public var network = NetworkSettings()
     /// The seller; nil for the built-in one, which grants every product of the store.
     public var service: (any StoreService)?
-    /// The database of the built-in seller's grants; nil for `grants.sqlite` in the library.
+    /// The ledger of the built-in seller; nil for `ledger.sqlite` in the library.
     ///
-    /// Several libraries and processes may share one file, on a local file system. The first grant
+    /// Several libraries and processes may share one file, on a local file system. The first purchase
     /// creates it.
     public var grantsFile: URL?
     /// The key that the built-in seller signs receipts with; nil for no receipts.

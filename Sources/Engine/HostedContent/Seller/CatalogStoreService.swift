@@ -1,13 +1,13 @@
-import ContentJournal
 import ContentModel
 import ContentTrust
 import FileIO
 import FoundationEssentials
+import StoreLedger
 
 /// The built-in seller: grants every product of a store's signed catalog and records it.
 final class CatalogStoreService: StoreService, GrantLookup {
   private let catalog: Catalog
-  private let grants: GrantsDatabase
+  private let ledger: Ledger
   private let clock: EngineClock
   private let receiptKey: ReceiptSigningKey?
   // Reading the catalog blocks, so it must not run on a thread of the task pool.
@@ -19,17 +19,15 @@ final class CatalogStoreService: StoreService, GrantLookup {
     self.catalog = catalog
     clock = configuration.clock
     receiptKey = configuration.receiptKey
-    grants = try Self.grants(configuration, libraryFolder)
+    ledger = Ledger(try Self.database(configuration, libraryFolder))
   }
 
-  private static func grants(
+  private static func database(
     _ configuration: PaymentQueue.Configuration, _ libraryFolder: Directory
-  ) throws -> GrantsDatabase {
-    guard let url = configuration.grantsFile else {
-      return try GrantsDatabase(in: libraryFolder)
-    }
+  ) throws -> SQLiteLedger {
+    guard let url = configuration.grantsFile else { return try SQLiteLedger(in: libraryFolder) }
     let parent = url.deletingLastPathComponent().path(percentEncoded: false)
-    return try GrantsDatabase(
+    return try SQLiteLedger(
       url.lastPathComponent,
       in: configuration.fileSystem.directory(at: parent, creating: true))
   }
@@ -64,13 +62,13 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   /// Retries each purchase alone after a batch failed, so one failure costs one purchase.
   ///
-  /// Not if the store or the grants file failed: each purchase would wait for it again.
+  /// Not if the store or the ledger failed: each purchase would wait for it again.
   private func purchaseAlone(_ orders: [PurchaseOrder], after error: any Error) async
     -> [PurchaseOutcome]
   {
     let code = (error as? ContentError)?.code
     guard orders.count > 1, code?.group == .file || code?.group == .diskSpace,
-      code != .grantsFailed
+      code != .ledgerFailed
     else {
       return orders.map { PurchaseOutcome(failing: $0, error) }
     }
@@ -81,28 +79,26 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   private func sell(_ orders: [PurchaseOrder]) throws -> [PurchaseOutcome] {
     let products = try catalog.refresh().lookUp(orders.map(\.payment.productIdentifier))
-    let contents = zip(orders, products).map { order, product in
+    let offered = zip(orders, products).map { order, product in
       Result {
         guard let product = try product.get() else {
           throw ContentError.notOffered(order.payment.productIdentifier.rawValue)
         }
-        return product.contents
+        return product
       }
     }
-    let sold = zip(orders, contents).filter { order, contents in
-      !order.payment.simulatesAskToBuy && (try? contents.get()) != nil
+    let drafts = try zip(orders, offered).compactMap { order, product in
+      order.payment.simulatesAskToBuy
+        ? nil : try (try? product.get()).map { try order.draft(of: $0) }
     }
-    let date = clock.now()
-    var grants = try grants.add(
-      sold.map { order, _ in
-        Grant(transactionIdentifier: order.transaction.rawValue, date: date, payment: order.payment)
-      }
-    ).makeIterator()
-    return zip(orders, contents).map { order, contents in
+    var recorded = try ledger.commit(drafts.map { .purchase($0) }, at: clock.now()).makeIterator()
+    return zip(orders, offered).map { order, product in
       do {
-        let contents = try contents.get()
-        guard !order.payment.simulatesAskToBuy, let grant = grants.next() else { return .deferred }
-        return .purchased(try signed(grant.get(), contents), contents: contents)
+        let contents = try product.get().contents
+        guard !order.payment.simulatesAskToBuy, let result = recorded.next() else {
+          return .deferred
+        }
+        return .purchased(try signed(result.grant(for: order), contents), contents: contents)
       } catch {
         return PurchaseOutcome(failing: order, error)
       }
@@ -113,7 +109,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   func grants(account: String?) async throws -> [Grant] {
     try await calls.run {
-      let grants = try self.grants.grants(account: account)
+      let grants = try self.ledger.owned(account: account).map(Grant.init)
       guard self.receiptKey != nil else { return grants }
       let originals = Dictionary(grants.map { ($0.payment.productIdentifier, $0) }) { first, _ in
         first
@@ -124,21 +120,22 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   func originalGrants(account: String?) async throws -> [Grant] {
     try await calls.run {
-      try self.signed(self.grants.originalGrants(account: account)) { $0 }
+      try self.signed(self.ledger.originals(account: account).map(Grant.init)) { $0 }
     }
   }
 
   func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
     try await calls.run {
-      let latest = try self.grants.latestGrant(of: product, account: account)
+      let latest = try self.ledger.latest(of: product, account: account).map(Grant.init)
       return try self.signed(latest.map { [$0] } ?? [], original: self.original).first
     }
   }
 
   /// Returns the account's first grant of the product of `grant`.
   private func original(of grant: Grant) throws -> Grant? {
-    try grants.originalGrant(
-      of: grant.payment.productIdentifier, account: grant.payment.applicationUsername)
+    try ledger.original(
+      of: grant.payment.productIdentifier, account: grant.payment.applicationUsername
+    ).map(Grant.init)
   }
 
   /// Returns `grants` with receipts if there is a key, from the cached catalog.
@@ -176,9 +173,9 @@ final class CatalogStoreService: StoreService, GrantLookup {
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
-  /// Refuses further calls, and waits for running calls of the store and the grants database.
+  /// Refuses further calls, and waits for running calls of the store and the ledger.
   func close() {
     calls.close()
-    grants.close()
+    ledger.close()
   }
 }

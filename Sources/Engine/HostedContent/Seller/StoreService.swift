@@ -84,8 +84,7 @@ extension StoreService {
     let response = try await products(Set(originals.map(\.payment.productIdentifier)))
     let offered = Dictionary(response.products.map { ($0.productIdentifier, $0) }) { $1 }
     for original in originals {
-      guard let product = offered[original.payment.productIdentifier],
-        product.type == .nonConsumable || product.type == .autoRenewable
+      guard let product = offered[original.payment.productIdentifier], product.isRestorable
       else { continue }
       found(RestoredPurchase(original: original, contents: product.contents))
     }

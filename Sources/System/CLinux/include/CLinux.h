@@ -24,6 +24,10 @@ int hc_set_attribute(int descriptor, const char *name, const char *text, size_t 
 // Most other file systems refuse it.
 int hc_avoid_copy_on_write(int descriptor);
 
+// statx(2): when a file was created, in nanoseconds since 1970, or 0 if the file system does not
+// record it; -1 with errno on failure.
+int64_t hc_birth_time(int folder, const char *name);
+
 // accept4(2) with SOCK_NONBLOCK and SOCK_CLOEXEC, so that child processes inherit no connection.
 int hc_accept(int listening);
 

@@ -12,7 +12,7 @@ final class InstallSession: Sendable {
     [
       .store, .library,
       .init("--account", "NAME", "the buyer's account; default: the library's own"),
-      .init("--grants", "FILE", "the database of grants; default: grants.sqlite in the library"),
+      .init("--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library"),
       .init(
         "--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
     ] + NetworkArguments.options + NetworkArguments.transferOptions

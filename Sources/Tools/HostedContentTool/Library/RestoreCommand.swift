@@ -10,10 +10,10 @@ enum RestoreCommand {
     options: [
       .store, .library,
       .init("--account", "NAME", "the buyer's account; default: the library's own"),
-      .init("--grants", "FILE", "the database of grants; default: grants.sqlite in the library"),
+      .init("--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library"),
       .init("--download", nil, "download and install the restored products"), .json,
     ] + NetworkArguments.options + NetworkArguments.transferOptions,
-    example: "hostedcontent restore --store store --library lib2 --grants grants.sqlite --download",
+    example: "hostedcontent restore --store store --library lib2 --grants ledger.sqlite --download",
     run: run)
 
   private struct Report: Encodable {

@@ -9,7 +9,7 @@ import Glibc
 /// `ContentError`s with SQLite's message.
 // Sendable, because a handle without SQLite's mutex may move between threads if one thread at a
 // time uses it. The owner's lock ensures this.
-struct SQLiteConnection: ~Copyable, @unchecked Sendable {
+package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
   private let path: DatabasePath
   private let prepared = Prepared()
@@ -31,10 +31,10 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   ///
   /// If the process is killed now, recovery applies these frames. The next commit that writes
   /// overwrites them. Documentation/Queue.md describes what SQLite guarantees.
-  var hasUncertainCommit: Bool { log.hasUncertainCommit }
+  package var hasUncertainCommit: Bool { log.hasUncertainCommit }
 
   /// How to open a database.
-  enum Access {
+  package enum Access: Sendable {
     /// Creates the database if it does not exist.
     case write
     /// Writes, but does not create.
@@ -44,7 +44,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     case readUnchanging
   }
 
-  init(path: String, _ access: Access, of contents: DatabaseContents = .journal) throws {
+  package init(path: String, _ access: Access, of contents: DatabaseContents = .journal) throws {
     self.path = DatabasePath(text: path, contents: contents)
     handle = try Self.open(self.path, access)
   }
@@ -88,7 +88,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   /// Keeps the log's files, empty, when the database is closed.
   ///
   /// Users who may read but not create them could not open the database otherwise.
-  func keepLogFiles() throws {
+  package func keepLogFiles() throws {
     var isOn: Int32 = 1
     guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn) == SQLITE_OK else {
       throw Self.failure(of: handle, path)
@@ -103,7 +103,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   }
 
   /// A value that is bound to a statement or read from a row.
-  enum Value {
+  package enum Value: Sendable {
     case null
     case integer(Int64)
     case real(Double)
@@ -112,19 +112,19 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   }
 
   /// Runs statements without values and rows.
-  func execute(_ sql: String) throws {
+  package func execute(_ sql: String) throws {
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
       throw Self.failure(of: handle, path)
     }
   }
 
   /// Runs one statement with `values`.
-  func run(_ sql: String, _ values: [Value] = []) throws {
+  package func run(_ sql: String, _ values: [Value] = []) throws {
     try query(sql, values) { _ in }
   }
 
   /// Runs one statement with `values` and calls `body` for each row.
-  func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
+  package func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
     let statement = try prepare(sql)
     defer { put(statement, back: sql) }
     try bind(values, to: statement)
@@ -134,7 +134,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   /// Runs `body` as one transaction: it is durable and complete, or not visible at all.
   ///
   /// After an error, `hasUncertainCommit` says whether a crash may bring the transaction back.
-  func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
+  package func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
     try execute("BEGIN IMMEDIATE")
     do {
       try body(self)
@@ -218,55 +218,33 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   /// The current row of a query.
   ///
   /// It is only valid in the closure.
-  struct Row {
+  package struct Row {
     fileprivate let statement: OpaquePointer
 
-    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+    package func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
 
-    func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
+    package func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
 
-    func text(_ column: Int32) -> String {
+    package func text(_ column: Int32) -> String {
       withBytes(column) { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The text.
     ///
     /// If it equals `known`, returns `known`, to share its storage.
-    func text(_ column: Int32, sharing known: String) -> String {
+    package func text(_ column: Int32, sharing known: String) -> String {
       withBytes(column) {
         $0.elementsEqual(known.utf8) ? known : String(decoding: $0, as: UTF8.self)
       }
     }
 
-    /// The text as an identifier.
-    ///
-    /// Throws `journalFailed` if it is invalid.
-    func identifier(_ column: Int32) throws -> ProductIdentifier {
-      try readable(column) { try ProductIdentifier(validating: $0) }
+    package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    package func blob(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
+
+    package func isNull(_ column: Int32) -> Bool {
+      sqlite3_column_type(statement, column) == SQLITE_NULL
     }
-
-    /// The text as a version.
-    ///
-    /// Throws `journalFailed` if it is invalid.
-    func version(_ column: Int32) throws -> ContentVersion {
-      try readable(column) { try ContentVersion(validating: $0) }
-    }
-
-    private func readable<Value>(_ column: Int32, _ body: (String) throws -> Value) throws -> Value
-    {
-      let text = text(column)
-      do {
-        return try body(text)
-      } catch let error as ContentError {
-        throw ContentError.unreadableRecord(of: "“\(text)”", error.message)
-      }
-    }
-
-    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
-
-    func blob(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
-
-    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 
     private func withBytes<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value)
       -> Value

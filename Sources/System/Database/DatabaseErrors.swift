@@ -1,12 +1,12 @@
 import CSQLite
-import ContentModel
+package import ContentModel
 import FileIO
 import Glibc
 
 /// The content of a database, which its errors name.
-enum DatabaseContents {
+package enum DatabaseContents: Sendable {
   case journal
-  case grants
+  case ledger
 }
 
 /// The path of a database, and its content.
@@ -27,7 +27,7 @@ extension ContentError {
     }
     switch path.contents {
     case .journal: return journal(path.text, code: code, cause)
-    case .grants: return grants(path.text, code: code, cause)
+    case .ledger: return ledger(path.text, code: code, cause)
     }
   }
 
@@ -54,36 +54,36 @@ extension ContentError {
     }
   }
 
-  private static func grants(_ path: String, code: Int32, _ cause: String) -> ContentError {
+  private static func ledger(_ path: String, code: Int32, _ cause: String) -> ContentError {
     switch code {
     case SQLITE_FULL:
       return ContentError(
-        .diskFull, "No space left to write the grants file \(path)",
+        .diskFull, "No space left to write the ledger \(path)",
         remedy: "Free space on that file system and try again", subject: path, cause: cause)
     case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
       return ContentError(
-        .notPermitted, "Cannot write the grants file \(path)",
+        .notPermitted, "Cannot write the ledger \(path)",
         remedy: "Give this user write permission for the file and its folder", subject: path,
         cause: cause)
-    case SQLITE_CORRUPT, SQLITE_NOTADB: return damagedGrants(path, cause)
+    case SQLITE_CORRUPT, SQLITE_NOTADB: return damagedLedger(path, cause)
     case SQLITE_BUSY:
       return ContentError(
-        .grantsFailed, "Another process has locked the grants file \(path)",
+        .ledgerFailed, "Another process has locked the ledger \(path)",
         remedy: "Wait until that process has finished, then try again", subject: path,
         cause: cause)
     default:
       return ContentError(
-        .grantsFailed, "Cannot read or write the grants file \(path)",
+        .ledgerFailed, "Cannot read or write the ledger \(path)",
         remedy: "Check the file system and the folder's permissions, then try again",
         subject: path, cause: cause)
     }
   }
 
   /// The remedy keeps the file, because it may be the only record of what accounts own.
-  static func damagedGrants(_ path: String, _ cause: String) -> ContentError {
+  package static func damagedLedger(_ path: String, _ cause: String) -> ContentError {
     ContentError(
-      .grantsFailed, "The grants file \(path) is damaged, or is not a grants database",
-      remedy: "Keep a copy of the file, then restore a backup, or recover its grants with "
+      .ledgerFailed, "The ledger \(path) is damaged, or is not a ledger",
+      remedy: "Keep a copy of the file, then restore a backup, or recover its purchases with "
         + "“sqlite3 FILE .recover”",
       subject: path, cause: cause)
   }

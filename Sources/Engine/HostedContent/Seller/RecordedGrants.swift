@@ -1,0 +1,72 @@
+import ContentModel
+import StoreLedger
+
+/// Purchases of the built-in seller in its ledger.
+extension PurchaseOrder {
+  /// Returns the purchase of `product` to be recorded.
+  func draft(of product: Product) throws -> PurchaseDraft {
+    PurchaseDraft(
+      transaction: transaction.rawValue, account: payment.applicationUsername,
+      product: payment.productIdentifier, quantity: payment.quantity,
+      requestDigest: try PurchaseDraft.digest(
+        of: payment.productIdentifier, account: payment.applicationUsername,
+        quantity: payment.quantity),
+      state: .purchased,
+      contents: product.contents.map { SoldContent($0.contentIdentifier, $0.version) },
+      isRestorable: product.isRestorable)
+  }
+}
+
+extension Product {
+  /// Whether a restore delivers the product again.
+  package var isRestorable: Bool { type == .nonConsumable || type == .autoRenewable }
+}
+
+extension Grant {
+  init(_ record: PurchaseRecord) {
+    self.init(
+      transactionIdentifier: record.transaction, date: record.date, payment: record.payment,
+      receipt: record.receipt)
+  }
+}
+
+extension PurchaseRecord {
+  var payment: Payment {
+    Payment(productIdentifier: product, quantity: quantity, applicationUsername: account)
+  }
+}
+
+extension Result<LedgerOutcome, LedgerRefusal> {
+  /// Returns the grant of `order`; throws `transactionExists` if it is for another payment.
+  func grant(for order: PurchaseOrder) throws -> Grant {
+    switch self {
+    case .success(let outcome):
+      guard let purchase = outcome.purchase, purchase.state == .purchased else { break }
+      return Grant(purchase)
+    case .failure(.otherRequest(let known)):
+      throw ContentError.transactionExists(known.payment, order)
+    case .failure(.unsigned(let error)): throw error
+    case .failure(.unknownTransaction), .failure(.impossible): break
+    }
+    throw ContentError(
+      .transactionExists, "The purchase \(order.transaction) was taken back",
+      remedy: "Buy the product again. A new purchase has a new transaction identifier",
+      subject: order.payment.productIdentifier.rawValue)
+  }
+}
+
+extension ContentError {
+  fileprivate static func transactionExists(_ known: Payment, _ order: PurchaseOrder)
+    -> ContentError
+  {
+    let product = order.payment.productIdentifier
+    let isOfAccount = known.applicationUsername == order.payment.applicationUsername
+    return ContentError(
+      .transactionExists,
+      "The transaction identifier \(order.transaction) exists for another payment: "
+        + "expected \(order.payment.quantity) of \(product), found \(known.quantity) of "
+        + known.productIdentifier.rawValue + (isOfAccount ? "" : " for another account"),
+      remedy: "Buy the product again. A new purchase has a new transaction identifier",
+      subject: product.rawValue)
+  }
+}

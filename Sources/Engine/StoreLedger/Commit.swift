@@ -1,0 +1,196 @@
+import ContentModel
+import FoundationEssentials
+
+/// Makes changes within one transaction of the database.
+struct Commit {
+  private let connection: any LedgerConnection
+  private let statements: LedgerStatements
+  private let sign: Ledger.Signer?
+  private let date: Date
+  /// The number of changes that are left, and the next free number once numbers were taken.
+  private var remaining: Int
+  private var next: Int64?
+
+  init(
+    _ connection: any LedgerConnection, _ statements: LedgerStatements, _ sign: Ledger.Signer?,
+    _ date: Date, count: Int
+  ) {
+    self.connection = connection
+    self.statements = statements
+    self.sign = sign
+    self.date = date
+    remaining = count
+  }
+
+  /// Makes a change.
+  ///
+  /// A failure of the database ends the whole transaction, so it is thrown as itself.
+  mutating func make(_ change: LedgerChange) throws -> Result<LedgerOutcome, LedgerRefusal> {
+    defer { remaining -= 1 }
+    do {
+      switch change {
+      case .purchase(let draft): return .success(try record(draft))
+      case .decide(let transaction, let change):
+        return .success(try decide(transaction, change))
+      case .finish(let transaction): return .success(try finish(transaction))
+      case .erase(let account, let replacement):
+        // Locks the counter first, as all changes do, so that transactions cannot deadlock.
+        _ = try takeNumber()
+        try connection.run(statements.erasure, [.text(account), .text(replacement)])
+        return .success(LedgerOutcome(nil, isRepeated: false))
+      case .publish:
+        try addEvent(.published, of: nil, number: try takeNumber())
+        return .success(LedgerOutcome(nil, isRepeated: false))
+      }
+    } catch let refusal as LedgerRefusal {
+      return .failure(refusal)
+    }
+  }
+
+  // MARK: Numbers
+
+  /// Returns the next number.
+  ///
+  /// The first one locks the counter's row until the commit, so that numbers have the order of
+  /// commits even if several servers write.
+  private mutating func takeNumber() throws -> Int64 {
+    if next == nil {
+      try connection.query(LedgerStatements.numbers, [.integer(Int64(remaining))]) {
+        next = $0.integer(0)
+      }
+    }
+    guard let number = next else {
+      throw DamagedLedger("the counter of the ledger is missing")
+    }
+    next = number + 1
+    return number
+  }
+
+  // MARK: Purchases
+
+  private func row(_ transaction: String) throws -> PurchaseRow? {
+    var found: PurchaseRow?
+    try connection.query(LedgerStatements.transaction, [.text(transaction)]) {
+      found = try PurchaseRow($0)
+    }
+    return found
+  }
+
+  private mutating func record(_ draft: PurchaseDraft) throws -> LedgerOutcome {
+    if let known = try row(draft.transaction) { return try Self.repeated(known, draft) }
+    let number = try takeNumber()
+    var record = PurchaseRecord(draft, at: draft.importedDate ?? date, number: number)
+    if record.state == .purchased, let voucher = draft.voucher,
+      try !use(voucher, record)
+    {
+      record.state = .failed(.declined("The voucher is unknown or was used before"))
+    }
+    if record.state == .purchased { record.receipt = try receipt(of: record) }
+    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
+    var isInserted = false
+    try connection.query(LedgerStatements.insertion, row.values) { _ in isInserted = true }
+    guard isInserted else {
+      // Another server has recorded it in the meantime.
+      guard let known = try self.row(draft.transaction) else {
+        throw DamagedLedger("a purchase was not recorded")
+      }
+      return try Self.repeated(known, draft)
+    }
+    if record.state == .purchased { try addEvent(.purchased, of: record, number: number) }
+    return LedgerOutcome(record, isRepeated: false)
+  }
+
+  private static func repeated(_ known: PurchaseRow, _ draft: PurchaseDraft) throws
+    -> LedgerOutcome
+  {
+    guard known.requestDigest == draft.requestDigest.hex else {
+      throw LedgerRefusal.otherRequest(known.record)
+    }
+    return LedgerOutcome(known.record, isRepeated: true)
+  }
+
+  /// Returns whether the voucher was unused and is for this product.
+  private func use(_ voucher: Digest, _ record: PurchaseRecord) throws -> Bool {
+    var isUsed = false
+    try connection.query(
+      LedgerStatements.voucherUse,
+      [.text(voucher.hex), .text(record.transaction), .text(record.product.rawValue)]
+    ) { _ in isUsed = true }
+    return isUsed
+  }
+
+  private func receipt(of record: PurchaseRecord) throws -> String? {
+    guard let sign else { return nil }
+    var original: PurchaseRecord?
+    try connection.query(
+      statements.original, [LedgerValue(record.account), .text(record.product.rawValue)]
+    ) { original = try PurchaseRow($0).record }
+    do {
+      return try sign(record, original)
+    } catch {
+      throw LedgerRefusal.unsigned(ContentError(error, while: "signing a receipt"))
+    }
+  }
+
+  // MARK: Changes of purchases
+
+  private mutating func decide(_ transaction: String, _ change: PurchaseChange) throws
+    -> LedgerOutcome
+  {
+    let number = try takeNumber()
+    guard var row = try row(transaction) else {
+      throw LedgerRefusal.unknownTransaction(transaction)
+    }
+    switch row.record.state.applying(change, at: date) {
+    case .impossible: throw LedgerRefusal.impossible(row.record)
+    case .unchanged: return LedgerOutcome(row.record, isRepeated: true)
+    case .changed(let state, let kind):
+      row.record.state = state
+      row.record.revision = number
+      if change == .approve {
+        row.record.date = date
+        row.record.receipt = try receipt(of: row.record)
+      }
+      try connection.run(LedgerStatements.state, row.changedValues)
+      try addEvent(kind, of: row.record, number: number)
+      return LedgerOutcome(row.record, isRepeated: false)
+    }
+  }
+
+  private mutating func finish(_ transaction: String) throws -> LedgerOutcome {
+    guard let known = try row(transaction) else {
+      throw LedgerRefusal.unknownTransaction(transaction)
+    }
+    guard known.record.state.canFinish else { throw LedgerRefusal.impossible(known.record) }
+    if known.record.finished != nil { return LedgerOutcome(known.record, isRepeated: true) }
+    _ = try takeNumber()
+    // Read again: the state may have changed before the counter was locked.
+    guard var row = try row(transaction) else {
+      throw LedgerRefusal.unknownTransaction(transaction)
+    }
+    row.record.finished = date
+    try connection.run(LedgerStatements.state, row.changedValues)
+    return LedgerOutcome(row.record, isRepeated: false)
+  }
+
+  private func addEvent(_ kind: LedgerEvent.Kind, of record: PurchaseRecord?, number: Int64)
+    throws
+  {
+    try connection.run(
+      LedgerStatements.eventInsertion,
+      [
+        .integer(number), .integer(date.milliseconds), .text(kind.rawValue),
+        LedgerValue(record?.sequence),
+      ])
+  }
+}
+
+extension PurchaseRecord {
+  fileprivate init(_ draft: PurchaseDraft, at date: Date, number: Int64) {
+    self.init(
+      transaction: draft.transaction, account: draft.account, product: draft.product,
+      quantity: draft.quantity, state: draft.state, date: Date(milliseconds: date.milliseconds),
+      contents: draft.contents, isRestorable: draft.isRestorable, price: draft.price,
+      sequence: number, revision: number)
+  }
+}

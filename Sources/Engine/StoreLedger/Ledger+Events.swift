@@ -1,0 +1,92 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// A position in the events of a ledger.
+package struct LedgerPosition: Hashable, Sendable {
+  /// Identifies the ledger; a restored ledger has another.
+  package let incarnation: String
+  /// The number of the last event that was delivered.
+  package let sequence: Int64
+
+  package init(incarnation: String, sequence: Int64) {
+    self.incarnation = incarnation
+    self.sequence = sequence
+  }
+}
+
+/// The state of a ledger's numbers.
+package struct LedgerHead: Hashable, Sendable {
+  package let incarnation: String
+  /// The last number that was assigned.
+  package let last: Int64
+  /// Events up to this number were deleted.
+  package let pruned: Int64
+
+  /// The position after all events.
+  package var position: LedgerPosition {
+    LedgerPosition(incarnation: incarnation, sequence: last)
+  }
+
+  /// Whether all events after `position` are available.
+  package func has(_ position: LedgerPosition) -> Bool {
+    position.incarnation == incarnation && (pruned...last).contains(position.sequence)
+  }
+}
+
+extension Ledger {
+  /// Returns the state of the numbers; nil if the ledger does not exist.
+  package func head() throws -> LedgerHead? {
+    try database.read { try Self.head($0) } ?? nil
+  }
+
+  private static func head(_ connection: any LedgerConnection) throws -> LedgerHead? {
+    var head: LedgerHead?
+    try connection.query(LedgerStatements.head, []) {
+      head = LedgerHead(incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2))
+    }
+    return head
+  }
+
+  /// Returns up to `limit` events after a number, in commit order.
+  package func events(after sequence: Int64, limit: Int) throws -> [LedgerEvent] {
+    try database.read { connection in
+      var events: [LedgerEvent] = []
+      try connection.query(
+        LedgerStatements.events, [.integer(sequence), .integer(Int64(limit))]
+      ) { row in
+        guard let kind = LedgerEvent.Kind(rawValue: row.text(2)) else {
+          throw DamagedLedger("the kind of event \(row.integer(0)) is invalid")
+        }
+        events.append(
+          LedgerEvent(
+            sequence: row.integer(0), date: Date(milliseconds: row.integer(1)), kind: kind,
+            purchase: row.isNull(3) ? nil : try PurchaseRow(row, from: 3).record))
+      }
+      return events
+    } ?? []
+  }
+
+  /// Deletes events before `date`.
+  package func pruneEvents(before date: Date) throws {
+    try database.write { connection in
+      var last: Int64?
+      try connection.query(LedgerStatements.pruning, [.integer(date.milliseconds)]) {
+        last = max(last ?? 0, $0.integer(0))
+      }
+      if let last { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
+    }
+  }
+
+  /// Adds vouchers by the digests of their codes; returns how many are new.
+  package func addVouchers(_ digests: [Digest], for product: ProductIdentifier?) throws -> Int {
+    try database.write { connection in
+      var count = 0
+      for digest in digests {
+        try connection.query(
+          LedgerStatements.voucherInsertion, [.text(digest.hex), LedgerValue(product?.rawValue)]
+        ) { _ in count += 1 }
+      }
+      return count
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// Records purchases: one transaction identifier has one purchase, forever.
+///
+/// Thread-safe; calls block. An outcome is returned after its commit is durable.
+package final class Ledger: Sendable {
+  let database: any LedgerDatabase
+  let statements: LedgerStatements
+  /// Signs the receipt of a purchase, whose account's first purchase of the product is `original`.
+  private let sign: Signer?
+
+  package typealias Signer =
+    @Sendable (_ purchase: PurchaseRecord, _ original: PurchaseRecord?) throws -> String
+
+  /// Creates a ledger; without `sign`, purchases have no receipts.
+  package init(_ database: any LedgerDatabase, sign: Signer? = nil) {
+    self.database = database
+    statements = LedgerStatements(equality: database.equality)
+    self.sign = sign
+  }
+
+  /// Closes idle connections.
+  package func close() { database.close() }
+
+  // MARK: Changes
+
+  /// Makes `changes` at `date` in one commit; returns one result for each, in the same order.
+  ///
+  /// A refused change does not affect the others. Throws if the commit fails; then, or after a
+  /// crash, the same changes can be requested again.
+  package func commit(_ changes: [LedgerChange], at date: Date) throws
+    -> [Result<LedgerOutcome, LedgerRefusal>]
+  {
+    guard !changes.isEmpty else { return [] }
+    return try database.write { connection in
+      var commit = Commit(connection, statements, sign, date, count: changes.count)
+      return try changes.map { try commit.make($0) }
+    }
+  }
+
+  // MARK: Look-ups
+
+  /// Returns the purchase with this transaction; nil if there is none.
+  package func purchase(_ transaction: String) throws -> PurchaseRecord? {
+    try rows(LedgerStatements.transaction, [.text(transaction)]).first?.record
+  }
+
+  /// Returns the purchase with this transaction, and the digest of its request.
+  package func request(_ transaction: String) throws -> (PurchaseRecord, digest: String)? {
+    try rows(LedgerStatements.transaction, [.text(transaction)]).first.map {
+      ($0.record, $0.requestDigest)
+    }
+  }
+
+  /// Returns up to `limit` purchases of `account` that changed after `revision`, in that order.
+  ///
+  /// Without `all`, only those in the state purchased that can be restored.
+  package func purchases(
+    account: String?, after revision: Int64 = 0, limit: Int, all: Bool
+  ) throws -> [PurchaseRecord] {
+    try rows(
+      all ? statements.history : statements.entitlements,
+      [LedgerValue(account), .integer(revision), .integer(Int64(limit))]
+    ).map(\.record)
+  }
+
+  /// Returns all purchases of `account` in the state purchased, oldest first.
+  package func owned(account: String?) throws -> [PurchaseRecord] {
+    // Sorted here, because SQLite would sort in a temporary file.
+    try rows(statements.owned, [LedgerValue(account)]).map(\.record)
+      .sorted { $0.sequence < $1.sequence }
+  }
+
+  /// Returns the first purchase of each product of `account`, oldest first.
+  package func originals(account: String?) throws -> [PurchaseRecord] {
+    try rows(statements.originals, [LedgerValue(account)]).map(\.record)
+  }
+
+  /// Returns the first purchase of `product` by `account`; nil if there is none.
+  package func original(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
+    try rows(statements.original, [LedgerValue(account), .text(product.rawValue)]).first?.record
+  }
+
+  /// Returns the last purchase of `product` by `account`; nil if there is none.
+  package func latest(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
+    try rows(statements.latest, [LedgerValue(account), .text(product.rawValue)]).first?.record
+  }
+
+  private func rows(_ sql: String, _ values: [LedgerValue]) throws -> [PurchaseRow] {
+    try database.read { connection in
+      var rows: [PurchaseRow] = []
+      try connection.query(sql, values) { rows.append(try PurchaseRow($0)) }
+      return rows
+    } ?? []
+  }
+}

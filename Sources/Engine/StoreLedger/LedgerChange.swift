@@ -1,0 +1,106 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// A change of a ledger.
+package enum LedgerChange: Sendable {
+  case purchase(PurchaseDraft)
+  case decide(transaction: String, PurchaseChange)
+  /// The buyer's queue has finished the purchase.
+  case finish(transaction: String)
+  /// Replaces the name of an account in all its purchases.
+  case erase(account: String, replacement: String)
+  /// Records that the store's catalog has changed.
+  case publish
+}
+
+/// A purchase to be recorded.
+package struct PurchaseDraft: Hashable, Sendable {
+  package let transaction: String
+  package let account: String?
+  package let product: ProductIdentifier
+  package let quantity: Int
+  /// The digest of the complete request; a repeated request must have the same.
+  package let requestDigest: Digest
+  /// The decision: purchased, deferred or failed.
+  package let state: PurchaseState
+  package let contents: [SoldContent]
+  package let isRestorable: Bool
+  package let price: SoldPrice?
+  /// The digest of a voucher that pays for it; the purchase fails unless the voucher is unused.
+  package var voucher: Digest?
+  /// The date of an imported purchase; nil for the time of the commit.
+  package var importedDate: Date?
+
+  package init(
+    transaction: String, account: String?, product: ProductIdentifier, quantity: Int,
+    requestDigest: Digest, state: PurchaseState, contents: [SoldContent], isRestorable: Bool,
+    price: SoldPrice? = nil, voucher: Digest? = nil, importedDate: Date? = nil
+  ) {
+    self.transaction = transaction
+    self.account = account
+    self.product = product
+    self.quantity = quantity
+    self.requestDigest = requestDigest
+    self.state = state
+    self.contents = contents
+    self.isRestorable = isRestorable
+    self.price = price
+    self.voucher = voucher
+    self.importedDate = importedDate
+  }
+}
+
+/// The outcome of a change.
+package struct LedgerOutcome: Hashable, Sendable {
+  /// The purchase after the change; nil for a change that does not concern a purchase.
+  package let purchase: PurchaseRecord?
+  /// Whether the same change was made before.
+  package let isRepeated: Bool
+
+  package init(_ purchase: PurchaseRecord?, isRepeated: Bool) {
+    self.purchase = purchase
+    self.isRepeated = isRepeated
+  }
+}
+
+/// Why a ledger refuses a change; nothing is recorded.
+package enum LedgerRefusal: Error, Hashable, Sendable {
+  /// The transaction exists for another request.
+  case otherRequest(PurchaseRecord)
+  case unknownTransaction(String)
+  /// The state of the purchase does not allow the change.
+  case impossible(PurchaseRecord)
+  /// The receipt cannot be signed.
+  case unsigned(ContentError)
+}
+
+/// An event of a ledger.
+package struct LedgerEvent: Hashable, Sendable {
+  /// Its number, in commit order.
+  package let sequence: Int64
+  package let date: Date
+  package let kind: Kind
+  /// The purchase as it is now; nil for events that do not concern a purchase.
+  package let purchase: PurchaseRecord?
+
+  package init(sequence: Int64, date: Date, kind: Kind, purchase: PurchaseRecord?) {
+    self.sequence = sequence
+    self.date = date
+    self.kind = kind
+    self.purchase = purchase
+  }
+
+  /// The kinds of events.
+  package enum Kind: String, Hashable, Sendable, CaseIterable {
+    /// A product was sold at once.
+    case purchased
+    /// A deferred or interrupted purchase was approved or declined.
+    case decided
+    case refunded
+    case revoked
+    /// A refund or a revocation was undone.
+    case reversed
+    /// The store's catalog has changed.
+    case published
+  }
+}

@@ -1,0 +1,60 @@
+/// A database that holds a ledger: SQLite or PostgreSQL.
+///
+/// Thread-safe; calls block. Errors are `ContentError`s; those without a more specific code are
+/// `ledgerFailed`.
+package protocol LedgerDatabase: Sendable {
+  /// The operator that compares two values, of which both may be null, with an index.
+  var equality: String { get }
+
+  /// Runs `body` as one transaction, one at a time. It is durable when the call returns.
+  ///
+  /// Creates the ledger if it does not exist. If `body` throws, nothing is changed.
+  func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value
+
+  /// Runs `body` on one state of the ledger; nil if the ledger does not exist.
+  func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value?
+
+  /// Closes idle connections. A later call opens them again.
+  func close()
+}
+
+/// A connection to a ledger within one transaction.
+package protocol LedgerConnection {
+  /// Runs one statement with values for `?1`, `?2`, …, and calls `row` for each row.
+  func query(_ sql: String, _ values: [LedgerValue], row: (any LedgerRow) throws -> Void) throws
+}
+
+extension LedgerConnection {
+  package func run(_ sql: String, _ values: [LedgerValue] = []) throws {
+    try query(sql, values) { _ in }
+  }
+}
+
+/// A value that is bound to a statement.
+package enum LedgerValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case text(String)
+
+  package init(_ text: String?) { self = text.map { .text($0) } ?? .null }
+  package init(_ number: Int64?) { self = number.map { .integer($0) } ?? .null }
+}
+
+/// The current row of a query; only valid in the closure.
+package protocol LedgerRow {
+  func isNull(_ column: Int32) -> Bool
+  func integer(_ column: Int32) -> Int64
+  func text(_ column: Int32) -> String
+}
+
+extension LedgerRow {
+  func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+  func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+}
+
+/// A row of a ledger cannot be read; the database adds its location.
+package struct DamagedLedger: Error {
+  package let cause: String
+
+  init(_ cause: String) { self.cause = cause }
+}

@@ -1,0 +1,125 @@
+import ContentModel
+import FoundationEssentials
+
+extension Date {
+  /// Whole milliseconds since 1970.
+  var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
+
+  init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
+}
+
+/// A purchase with the digest of its request, as it is stored in a row.
+struct PurchaseRow {
+  var record: PurchaseRecord
+  let requestDigest: String
+
+  init(_ record: PurchaseRecord, requestDigest: String) {
+    self.record = record
+    self.requestDigest = requestDigest
+  }
+
+  /// Reads the row from column `first`; throws `ledgerFailed` if it is damaged.
+  init(_ row: any LedgerRow, from first: Int32 = 0) throws {
+    let transaction = row.text(first + 1)
+    func damaged(_ what: String) -> DamagedLedger {
+      DamagedLedger("the \(what) of transaction \(transaction.printable(limit: 200)) is invalid")
+    }
+    guard let product = try? ProductIdentifier(validating: row.text(first + 4)) else {
+      throw damaged("product")
+    }
+    guard
+      let state = PurchaseState(
+        row.text(first + 6), row.optionalInteger(first + 7), row.optionalText(first + 8))
+    else { throw damaged("state") }
+    guard let contents = SoldContent.list(row.text(first + 10)) else { throw damaged("contents") }
+    let price = row.optionalInteger(first + 12)
+    let currency = row.optionalText(first + 13)
+    record = PurchaseRecord(
+      transaction: transaction, account: row.optionalText(first + 3), product: product,
+      quantity: Int(row.integer(first + 5)), state: state,
+      date: Date(milliseconds: row.integer(first + 14)), receipt: row.optionalText(first + 9),
+      contents: contents, isRestorable: row.integer(first + 11) != 0,
+      price: price.flatMap { price in
+        currency.map { SoldPrice(milliunits: price, currency: $0) }
+      },
+      finished: row.optionalInteger(first + 15).map(Date.init(milliseconds:)),
+      sequence: row.integer(first), revision: row.integer(first + 2))
+    requestDigest = row.text(first + 16)
+  }
+
+  /// The values of all columns, in the order of `LedgerStatements`.
+  var values: [LedgerValue] {
+    [
+      .integer(record.sequence), .text(record.transaction), .integer(record.revision),
+      LedgerValue(record.account), .text(record.product.rawValue),
+      .integer(Int64(record.quantity)), .text(record.state.name), record.state.dateValue,
+      record.state.reasonValue, LedgerValue(record.receipt),
+      .text(SoldContent.text(of: record.contents)), .integer(record.isRestorable ? 1 : 0),
+      LedgerValue(record.price?.milliunits), LedgerValue(record.price?.currency),
+      .integer(record.date.milliseconds), LedgerValue(record.finished?.milliseconds),
+      .text(requestDigest),
+    ]
+  }
+
+  /// The values of `LedgerStatements.state`.
+  var changedValues: [LedgerValue] {
+    [
+      .integer(record.sequence), .integer(record.revision), .text(record.state.name),
+      record.state.dateValue, record.state.reasonValue, LedgerValue(record.receipt),
+      .integer(record.date.milliseconds), LedgerValue(record.finished?.milliseconds),
+    ]
+  }
+}
+
+extension PurchaseState {
+  /// The reason of an interrupted purchase in a row; a declined one has a longer text.
+  private static let interruption = "!"
+
+  fileprivate init?(_ name: String, _ date: Int64?, _ reason: String?) {
+    switch (name, date, reason) {
+    case ("deferred", _, _): self = .deferred
+    case ("purchased", _, _): self = .purchased
+    case ("failed", _, Self.interruption): self = .failed(.interrupted)
+    case ("failed", _, let reason?): self = .failed(.declined(String(reason.dropFirst())))
+    case ("refunded", let date?, let reason?):
+      self = .refunded(at: Date(milliseconds: date), reason: reason)
+    case ("revoked", let date?, let reason?):
+      self = .revoked(at: Date(milliseconds: date), reason: reason)
+    default: return nil
+    }
+  }
+
+  fileprivate var dateValue: LedgerValue {
+    switch self {
+    case .refunded(let date, _), .revoked(let date, _): .integer(date.milliseconds)
+    case .deferred, .purchased, .failed: .null
+    }
+  }
+
+  fileprivate var reasonValue: LedgerValue {
+    switch self {
+    case .refunded(_, let reason), .revoked(_, let reason): .text(reason)
+    case .failed(.interrupted): .text(Self.interruption)
+    case .failed(.declined(let reason)): .text("=" + reason)
+    case .deferred, .purchased: .null
+    }
+  }
+}
+
+extension SoldContent {
+  fileprivate static func text(of contents: [SoldContent]) -> String {
+    contents.map { "\($0.content.rawValue) \($0.version.rawValue)" }.joined(separator: "\n")
+  }
+
+  fileprivate static func list(_ text: String) -> [SoldContent]? {
+    let lines = text.split(separator: "\n")
+    let contents = lines.compactMap { line -> SoldContent? in
+      let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
+      guard parts.count == 2, let content = try? ProductIdentifier(validating: parts[0]),
+        let version = try? ContentVersion(validating: parts[1])
+      else { return nil }
+      return SoldContent(content, version)
+    }
+    return contents.count == lines.count ? contents : nil
+  }
+}

@@ -1,0 +1,61 @@
+import ContentModel
+import Database
+
+/// Creates the tables of a ledger in SQLite, and recognizes such a file.
+enum SQLiteLedgerSchema {
+  /// `PRAGMA application_id` of a ledger: “HCLe”.
+  static let applicationIdentifier = 0x4843_4C65
+
+  /// Creates the tables in an empty file if `creating`, and configures commits.
+  ///
+  /// Returns false for an empty file without `creating`. Throws `ledgerFailed`, and does not change
+  /// the file, if it is not a ledger or has another version.
+  static func prepare(
+    _ connection: borrowing SQLiteConnection, path: String, creating: Bool
+  ) throws -> Bool {
+    let isKnown = try isKnown(connection, path)
+    guard isKnown || creating else { return false }
+    try connection.execute("PRAGMA synchronous = FULL")
+    guard !isKnown else { return true }
+    // This setting is stored in the file. It cannot be changed in a transaction.
+    try connection.execute("PRAGMA journal_mode = WAL")
+    try connection.transaction { connection in
+      // Another process may have created the tables in the meantime.
+      guard try !Self.isKnown(connection, path) else { return }
+      for statement in LedgerSchema.tables(integer: "INTEGER", suffix: " STRICT") {
+        try connection.execute(statement)
+      }
+      try connection.run(LedgerSchema.firstRow, [.text(randomIdentifier()), .text("")])
+      try connection.execute(
+        "PRAGMA application_id = \(applicationIdentifier); "
+          + "PRAGMA user_version = \(LedgerSchema.version)")
+    }
+    return true
+  }
+
+  /// Whether the file is a ledger of this version; false if it is empty.
+  private static func isKnown(_ connection: borrowing SQLiteConnection, _ path: String) throws
+    -> Bool
+  {
+    var (found, version, tables) = (0, 0, 0)
+    // One statement reads one state, even while another process creates the tables.
+    try connection.query(
+      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+        + "FROM pragma_application_id, pragma_user_version"
+    ) { (found, version, tables) = (Int($0.integer(0)), Int($0.integer(1)), Int($0.integer(2))) }
+    if found == applicationIdentifier, version == LedgerSchema.version { return true }
+    guard found != applicationIdentifier else {
+      throw ContentError(
+        .ledgerFailed,
+        "The ledger \(path) has schema \(version); this version reads \(LedgerSchema.version)",
+        remedy: "Use the version of the software that wrote it", subject: path)
+    }
+    guard found == 0, version == 0, tables == 0 else {
+      throw ContentError(
+        .ledgerFailed, "\(path) is a database, but not a ledger",
+        remedy: "Choose another file for the ledger, or restore the correct file from a backup",
+        subject: path)
+    }
+    return false
+  }
+}

@@ -1,0 +1,57 @@
+import ContentModel
+
+/// A failed connection or statement.
+struct PostgresFailure: Error {
+  /// The SQLSTATE; nil if the server did not report the failure.
+  let state: String?
+  /// The words of the server or of libpq.
+  let words: String
+  /// Whether the connection is lost.
+  let isDisconnected: Bool
+
+  init(_ words: String, state: String? = nil, isDisconnected: Bool = false) {
+    self.state = state
+    self.words = words
+    self.isDisconnected = isDisconnected
+  }
+
+  /// Whether the transaction was rolled back because of another one, and can be repeated.
+  var isConflict: Bool { state == "40001" || state == "40P01" }
+
+  /// Returns the error for the database `name`.
+  func error(_ name: String) -> ContentError {
+    let (code, message, remedy): (ContentError.Code, String, String) =
+      switch state ?? "" {
+      case "42501":
+        (
+          .notPermitted, "Cannot use the ledger in the database \(name)",
+          "Let its role create and change tables in the schema"
+        )
+      case "42P07":
+        (
+          .ledgerFailed, "Cannot create the ledger in the database \(name)",
+          "Use another database, or another schema with ?options=-csearch_path%3DSCHEMA"
+        )
+      case "53100":
+        (
+          .diskFull, "No space left to write the ledger in the database \(name)",
+          "Free space on the database's file system and try again"
+        )
+      case _ where isDisconnected:
+        (
+          .ledgerFailed, "Cannot reach the ledger in the database \(name)",
+          "Check that PostgreSQL runs and accepts this user and password. Then try again with the "
+            + "same identifiers, because a change in progress may have been recorded"
+        )
+      default:
+        (
+          .ledgerFailed, "Cannot read or write the ledger in the database \(name)",
+          "Check the log of PostgreSQL, then try again"
+        )
+      }
+    let line = words.split { $0.isWhitespace }.joined(separator: " ").printable(limit: 500)
+    return ContentError(
+      code, message, remedy: remedy, subject: name,
+      cause: "PostgreSQL\(state.map { " " + $0 } ?? ""): \(line)")
+  }
+}

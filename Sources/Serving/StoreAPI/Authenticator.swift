@@ -1,0 +1,162 @@
+package import ContentModel
+import ContentTrust
+import Digests
+import FoundationEssentials
+import StoreLedger
+
+/// A caller that has proven that it has a key.
+struct Caller: Sendable {
+  let key: APIKey
+  /// The only account that the caller may use; nil for all.
+  let restriction: String?
+  let scopes: Set<KeyScope>
+
+  /// The account of requests that name none.
+  var ownAccount: String { restriction ?? key.account }
+
+  /// Returns the account that a request names; nil and `-` name the caller's own.
+  func account(_ name: String?) throws -> String {
+    guard let name, name != "-" else { return ownAccount }
+    guard (1...256).contains(name.utf8.count), name.hasNoControls else {
+      throw Problem.malformed("the account is not a text of 1 to 256 bytes on one line")
+    }
+    let isReserved = name.beginsWithBytes(of: APIKey.prefix[...])
+    guard mayUse(name), !isReserved || name.hasSameBytes(as: ownAccount) else {
+      throw Problem.forbidden(
+        "The caller may not use this account",
+        remedy: "Use the caller's own account, or a token for the other account")
+    }
+    return name
+  }
+
+  /// Whether the caller may use `account`; nil is the account of a library, not of a server.
+  ///
+  /// Compares bytes, as databases do: `==` also accepts different Unicode forms of é.
+  func mayUse(_ account: String?) -> Bool {
+    guard let restriction else { return true }
+    return account?.hasSameBytes(as: restriction) == true
+  }
+}
+
+/// Opaque tokens, which prove that a caller has a key.
+package enum OpaqueToken {
+  static let prefix = "hct_"
+
+  /// Returns a new token with 256 random bits.
+  package static func generate() -> String {
+    var generator = SystemRandomNumberGenerator()
+    let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    return prefix + Base64URL.text(of: bytes)
+  }
+
+  /// The digest of `token` in the ledger; nil if it is not a token.
+  package static func digest(of token: String) throws -> Digest? {
+    guard token.utf8.count <= 64, token.hasPrefix(prefix),
+      Base64URL.bytes(of: token.dropFirst(prefix.count))?.count == 32
+    else { return nil }
+    return try Digest(of: Array(token.utf8))
+  }
+}
+
+/// Authenticates callers by opaque tokens and by JWTs (RFC 7519).
+///
+/// The key is read from the ledger for each request, so that a revocation takes effect at once.
+struct Authenticator: Sendable {
+  let ledger: Ledger
+  /// The `aud` of JWTs.
+  let audience: String
+
+  /// The maximum difference between the clocks of a caller and of the server, in seconds.
+  private static let leeway: Int64 = 60
+  /// The maximum time in seconds until a JWT expires.
+  private static let lifetime: Int64 = 15 * 60
+  /// The maximum time in seconds by which a JWT may be issued in the future.
+  private static let earliness: Int64 = 5 * 60
+
+  /// Returns the caller for the header Authorization; throws a problem with status 401.
+  func caller(_ authorization: String?, at date: Date) throws -> Caller {
+    let parts = (authorization ?? "").split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+      throw Problem.unauthorized("The request has no bearer token")
+    }
+    let token = String(parts[1])
+    return try token.hasPrefix(OpaqueToken.prefix)
+      ? caller(token: token, at: date) : caller(jwt: token, at: date)
+  }
+
+  private func caller(token: String, at date: Date) throws -> Caller {
+    guard let digest = try OpaqueToken.digest(of: token), let key = try ledger.key(ofToken: digest),
+      key.isUsable(at: date)
+    else { throw Problem.unauthorized("The token is unknown, expired or revoked") }
+    return Caller(key: key, restriction: nil, scopes: key.scopes)
+  }
+
+  // MARK: JWTs
+
+  private func caller(jwt text: String, at date: Date) throws -> Caller {
+    guard let jwt = try? JSONWebSignature(text), Self.hasAllowedType(text, jwt),
+      let kid = jwt.keyIdentifier, kid.hasPrefix(APIKey.prefix), kid.isVisibleIdentifier
+    else { throw Problem.unauthorized("The token is malformed") }
+    // The public key determines the algorithm, so that the token cannot choose a weaker one.
+    guard let key = try ledger.key(kid), key.isUsable(at: date),
+      case .publicKey(let pem) = key.credential, let publicKey = PublicKey(pem: pem),
+      let claims = try? jwt.claims(verifiedBy: publicKey)
+    else {
+      throw Problem.unauthorized("The JWT's key is unknown, expired or revoked, or did not sign it")
+    }
+    try check(claims, of: key, at: Int64(date.timeIntervalSince1970.rounded(.down)))
+    guard let subject = claims["sub"] else {
+      return Caller(key: key, restriction: nil, scopes: key.scopes)
+    }
+    return Caller(
+      key: key, restriction: try Self.account(subject, of: key),
+      scopes: key.scopes.subtracting([.admin, .publish]))
+  }
+
+  /// Whether the header has no `typ`, or `JWT`.
+  private static func hasAllowedType(_ text: String, _ jwt: JSONWebSignature) -> Bool {
+    if jwt.isOfType("jwt") { return true }
+    guard let head = text.split(separator: ".").first.flatMap({ Base64URL.bytes(of: $0) }),
+      let header = try? JSONValue(parsing: head, limit: JSONWebSignature.maximumLength)
+    else { return false }
+    return header["typ"] == nil
+  }
+
+  private func check(_ claims: JSONValue, of key: APIKey, at now: Int64) throws {
+    guard claims["iss"]?.string == key.kid else {
+      throw Problem.unauthorized("The claim iss of the JWT is not its kid")
+    }
+    guard claims["aud"]?.string == audience else {
+      throw Problem.unauthorized("The JWT is for another server: aud is not \(audience)")
+    }
+    guard let expiry = claims["exp"]?.integer, expiry > now - Self.leeway else {
+      throw Problem.unauthorized("The JWT has expired")
+    }
+    guard expiry <= now + Self.lifetime else {
+      throw Problem.unauthorized("The JWT expires in more than 15 minutes")
+    }
+    guard Self.isTime(claims["iat"], upTo: now + Self.earliness),
+      Self.isTime(claims["nbf"], upTo: now + Self.leeway)
+    else { throw Problem.unauthorized("The JWT is not valid yet") }
+    guard let identifier = claims["jti"]?.string, (1...256).contains(identifier.utf8.count) else {
+      throw Problem.unauthorized("The claim jti of the JWT is missing or invalid")
+    }
+  }
+
+  /// Whether an optional claim is a time that is not after `last`.
+  private static func isTime(_ claim: JSONValue?, upTo last: Int64) -> Bool {
+    guard let claim else { return true }
+    return claim.integer.map { $0 <= last } ?? false
+  }
+
+  /// Returns the account of the claim `sub`.
+  ///
+  /// The checks are those of accounts in requests.
+  private static func account(_ subject: JSONValue, of key: APIKey) throws -> String {
+    let signer = Caller(key: key, restriction: nil, scopes: [])
+    guard let name = subject.string, let account = try? signer.account(name) else {
+      throw Problem.unauthorized("The claim sub of the JWT is not a valid account")
+    }
+    return account
+  }
+}

@@ -1,0 +1,118 @@
+import Concurrency
+import ContentModel
+import FoundationEssentials
+import Glibc
+import StoreLedger
+
+/// Commits the changes of concurrent requests together, on one thread.
+///
+/// Thread-safe. Completions are called on that thread, after the commit is durable or has failed.
+final class CommitQueue: Sendable {
+  /// Gets one result for each change, in the same order.
+  typealias Completion = @Sendable ([Result<LedgerOutcome, any Error>]) -> Void
+
+  private struct Entry: Sendable {
+    let changes: [LedgerChange]
+    let completion: Completion
+  }
+
+  /// The maximum number of changes in one commit.
+  private static let maximumChanges = 256
+
+  private let entries: BlockingQueue<Entry>
+  private let thread: WorkThread
+  private let isClosed = Mutex(false)
+
+  /// Starts the thread; throws `tooFewThreads` if the system does not allow one.
+  ///
+  /// `onCommit` is called after each commit that changed the ledger, and `report` with the error of
+  /// each failed one.
+  init(
+    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
+    report: @escaping @Sendable (ContentError) -> Void, onCommit: @escaping @Sendable () -> Void
+  ) throws {
+    let entries = BlockingQueue<Entry>()
+    self.entries = entries
+    do {
+      thread = try WorkThread {
+        while true {
+          let waiting = entries.takeAll()
+          guard !waiting.isEmpty else { return }
+          for group in CommitQueue.groups(waiting) {
+            if CommitQueue.commit(group, to: ledger, at: now(), report) { onCommit() }
+          }
+        }
+      }
+    } catch {
+      throw ContentError(
+        .tooFewThreads, "Cannot start the thread that writes the ledger",
+        remedy: "Raise the limit of processes, or end other processes",
+        cause: String(cString: strerror(error.number)))
+    }
+  }
+
+  deinit { close() }
+
+  /// Adds changes that are made in one commit.
+  func add(_ changes: [LedgerChange], completion: @escaping Completion) {
+    let isAdded = isClosed.withLock { isClosed in
+      if !isClosed { entries.add(Entry(changes: changes, completion: completion)) }
+      return !isClosed
+    }
+    if !isAdded { completion(changes.map { _ in .failure(Self.stopped) }) }
+  }
+
+  /// Makes the changes that were added before, and ends the thread.
+  func close() {
+    let wasClosed = isClosed.withLock { isClosed in
+      defer { isClosed = true }
+      return isClosed
+    }
+    guard !wasClosed else { return }
+    entries.close()
+    thread.end()
+  }
+
+  /// Splits entries into commits.
+  private static func groups(_ waiting: [Entry]) -> [[Entry]] {
+    var groups: [[Entry]] = [[]]
+    var count = 0
+    for entry in waiting {
+      count += entry.changes.count
+      if count > maximumChanges {
+        groups.append([])
+        count = entry.changes.count
+      }
+      groups[groups.count - 1].append(entry)
+    }
+    return groups
+  }
+
+  /// Returns whether the ledger was changed.
+  private static func commit(
+    _ group: [Entry], to ledger: Ledger, at date: Date, _ report: (ContentError) -> Void
+  ) -> Bool {
+    let changes = group.flatMap(\.changes)
+    let results: [Result<LedgerOutcome, any Error>]
+    do {
+      results = try ledger.commit(changes, at: date).map { $0.mapError { $0 as any Error } }
+    } catch {
+      // Reported once, not for each change.
+      let problem = Problem(error, report: report)
+      results = changes.map { _ in .failure(problem) }
+    }
+    var rest = results[...]
+    for entry in group {
+      entry.completion(Array(rest.prefix(entry.changes.count)))
+      rest = rest.dropFirst(entry.changes.count)
+    }
+    return results.contains { (try? $0.get())?.isRepeated == false }
+  }
+
+  private static var stopped: Problem {
+    Problem(
+      503,
+      ContentError(.serverBusy, "The server stops", remedy: "Repeat the request later"),
+      headers: Problem.retrySoon)
+  }
+}

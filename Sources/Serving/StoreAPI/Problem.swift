@@ -1,0 +1,150 @@
+package import ContentModel
+import ContentTrust
+import StoreLedger
+
+/// An error response: problem details (RFC 9457).
+package struct Problem: Error {
+  package let status: Int
+  package let error: ContentError
+  package let headers: [(name: String, value: String)]
+  /// Additional members of the document.
+  let members: [String: JSONValue]
+
+  package init(_ status: Int, _ error: ContentError, headers: [(name: String, value: String)] = [])
+  {
+    self.init(status, error, headers: headers, members: [:])
+  }
+
+  init(
+    _ status: Int, _ error: ContentError, headers: [(name: String, value: String)] = [],
+    members: [String: JSONValue]
+  ) {
+    self.status = status
+    self.error = error
+    self.headers = headers
+    self.members = members
+  }
+
+  package var response: APIResponse {
+    .json(status, json, headers: headers, type: "application/problem+json")
+  }
+
+  /// The document; without the cause of the error, which is for the operator.
+  var json: JSONValue {
+    var document: [String: JSONValue] = [
+      "type": .string("about:blank"),
+      "title": .string(Self.titles[status] ?? "Error"),
+      "status": .integer(Int64(status)),
+      "detail": .string(error.message),
+      "code": .integer(Int64(error.code.rawValue)),
+      "remedy": .string(error.remedy),
+    ]
+    if let subject = error.subject { document["subject"] = .string(subject) }
+    document.merge(members) { own, _ in own }
+    return .object(document)
+  }
+
+  private static let titles = [
+    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
+    413: "Content Too Large", 415: "Unsupported Media Type", 422: "Unprocessable Content",
+    429: "Too Many Requests", 431: "Request Header Fields Too Large",
+    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
+  ]
+}
+
+extension Problem {
+  /// The header of problems that a short wait solves.
+  static let retrySoon = [(name: "Retry-After", value: "1")]
+
+  /// The problem for any error; calls `report` with an error of the server itself.
+  init(_ error: any Error, report: (ContentError) -> Void) {
+    switch error {
+    case let problem as Problem: self = problem
+    case let refusal as LedgerRefusal:
+      switch refusal {
+      case .otherRequest: self = .otherRequest
+      case .unknownTransaction: self = .unknownTransaction
+      case .impossible(let record): self = .impossible(record.state)
+      case .unsigned(let error): self.init(failure: error, report)
+      }
+    default: self.init(failure: ContentError(error, while: "processing a request"), report)
+    }
+  }
+
+  /// The details may name files and databases, so that they are only reported.
+  private init(failure: ContentError, _ report: (ContentError) -> Void) {
+    report(failure)
+    if failure.group == .internal {
+      self.init(
+        500,
+        ContentError(
+          .serverFailed, "The server has an internal error",
+          remedy: "Ask the server's operator to read its log"))
+    } else {
+      self.init(
+        503,
+        ContentError(
+          .serverBusy, "The server cannot process the request now",
+          remedy: "Try again later. If it does not help, ask the server's operator"),
+        headers: Self.retrySoon)
+    }
+  }
+
+  /// `reason` is a clause.
+  static func malformed(_ reason: String) -> Problem {
+    Problem(
+      400,
+      ContentError(
+        .requestRefused, "Invalid request: \(reason)",
+        remedy: "Correct the request. /v1/openapi.json describes it"))
+  }
+
+  static func unauthorized(_ message: String) -> Problem {
+    Problem(
+      401,
+      ContentError(
+        .accessDenied, message,
+        remedy: "Send the header “Authorization: Bearer TOKEN” with a valid token"),
+      headers: [(name: "WWW-Authenticate", value: "Bearer")])
+  }
+
+  static func forbidden(_ message: String, remedy: String) -> Problem {
+    Problem(403, ContentError(.accessDenied, message, remedy: remedy))
+  }
+
+  static var unknownTransaction: Problem {
+    Problem(
+      404,
+      ContentError(
+        .requestRefused, "Transaction not found",
+        remedy: "Check the transaction identifier and the account"))
+  }
+
+  /// The other request is not described, because it may be of another account.
+  static var otherRequest: Problem {
+    Problem(
+      422,
+      ContentError(
+        .transactionExists, "The transaction identifier was used for a different request",
+        remedy: "Repeat a request unchanged, or use a new transaction identifier"))
+  }
+
+  static func impossible(_ state: PurchaseState) -> Problem {
+    Problem(
+      409,
+      ContentError(
+        .requestRefused, "The change is not possible: the purchase is \(state.name)",
+        remedy: "Request a change that this state allows"),
+      members: ["state": .string(state.name)])
+  }
+
+  static var undecided: Problem {
+    Problem(
+      409,
+      ContentError(
+        .serverBusy, "The transaction is being processed",
+        remedy: "Repeat the same request later"),
+      headers: retrySoon)
+  }
+}

@@ -1,0 +1,106 @@
+import ContentModel
+import ContentTrust
+import StoreServer
+
+extension APIRequest {
+  /// The maximum length of a body, in bytes.
+  package static let maximumBody = 64 << 10
+
+  /// Returns the body, which must be a JSON object of at most `limit` bytes.
+  func object(limit: Int = APIRequest.maximumBody) throws -> RequestFields {
+    guard isJSON else {
+      throw Problem(
+        415,
+        ContentError(
+          .requestRefused, "The content type is not supported",
+          remedy: "Send JSON with the header “Content-Type: application/json”"))
+    }
+    guard body.count <= limit else {
+      throw Problem(
+        413,
+        ContentError(
+          .requestRefused, "The body has more than \(limit) bytes", remedy: "Send a shorter body"))
+    }
+    let value: JSONValue
+    do {
+      value = try JSONValue(parsing: body, limit: limit)
+    } catch {
+      throw Problem.malformed("the body has \(error.description.printable(limit: 200))")
+    }
+    return try RequestFields(value, of: "the body")
+  }
+
+  /// Whether the body is JSON, or has no declared type.
+  private var isJSON: Bool {
+    guard let header = head.header("content-type") else { return true }
+    let type = header.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+    return type == "application/json"
+  }
+}
+
+/// Reads the members of a JSON object in a request; null is the same as a missing member.
+struct RequestFields: Sendable {
+  let json: JSONValue
+
+  /// Throws a problem if `json` is not an object; `name` is used in the message.
+  init(_ json: JSONValue, of name: String) throws {
+    guard case .object = json else { throw Problem.malformed("\(name) is not a JSON object") }
+    self.json = json
+  }
+
+  func text(_ key: String, limit: Int) throws -> String? {
+    switch json[key] {
+    case nil, .null?: return nil
+    case .string(let text)? where text.utf8.count <= limit && text.hasNoControls: return text
+    default:
+      throw Problem.malformed("\(key) is not a text of at most \(limit) bytes on one line")
+    }
+  }
+
+  func number(_ key: String) throws -> Int64? {
+    switch json[key] {
+    case nil, .null?: return nil
+    case .integer(let number)?: return number
+    default: throw Problem.malformed("\(key) is not an integer")
+    }
+  }
+
+  func flag(_ key: String) throws -> Bool {
+    switch json[key] {
+    case nil, .null?: return false
+    case .bool(let flag)?: return flag
+    default: throw Problem.malformed("\(key) is not true or false")
+    }
+  }
+
+  func list(_ key: String, _ counts: ClosedRange<Int>) throws -> [JSONValue] {
+    guard case .array(let elements)? = json[key], counts.contains(elements.count) else {
+      throw Problem.malformed(
+        "\(key) is not a list of \(counts.lowerBound) to \(counts.upperBound) elements")
+    }
+    return elements
+  }
+}
+
+extension String {
+  /// Whether the text has no ASCII control characters; databases do not store all of them.
+  var hasNoControls: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+
+  /// Whether the text has 1 to 128 visible ASCII characters, as identifiers have.
+  var isVisibleIdentifier: Bool {
+    (1...128).contains(utf8.count) && utf8.allSatisfy { (0x21...0x7e).contains($0) }
+  }
+}
+
+extension RequestLocation {
+  /// Returns a parameter of the query as a number; throws a problem if it is not in `range`.
+  func number(_ name: String, _ range: ClosedRange<Int64>, default number: Int64) throws -> Int64 {
+    guard let text = parameter(name) else { return number }
+    guard let number = Int64(text), range.contains(number), text.utf8.first != UInt8(ascii: "+")
+    else {
+      throw Problem.malformed(
+        "the parameter \(name) is not an integer from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}

@@ -1,0 +1,45 @@
+import ContentModel
+import ContentTrust
+import Digests
+import StoreServer
+
+extension APIResponse {
+  /// A JSON document; not cached unless `headers` replace this.
+  static func json(
+    _ status: Int, _ value: JSONValue, headers: [(name: String, value: String)] = [],
+    type: String = "application/json"
+  ) -> APIResponse {
+    let isCached = headers.contains { $0.name == "Cache-Control" }
+    var all = [(name: "Content-Type", value: type)]
+    if !isCached { all.append((name: "Cache-Control", value: "no-store")) }
+    return APIResponse(status, headers: all + headers, value.encoded)
+  }
+
+  /// A JSON document with an entity tag; 304 if `request` already has it.
+  ///
+  /// Without `tag`, the tag is a digest of the document.
+  static func tagged(
+    _ value: JSONValue, _ tag: String? = nil, to request: ServerRequest,
+    headers: [(name: String, value: String)] = []
+  ) throws -> APIResponse {
+    let text = if let tag { tag } else { try String(Digest(of: value.encoded).hex.prefix(32)) }
+    let validators = [
+      (name: "ETag", value: "\"\(text)\""), (name: "Cache-Control", value: "private, no-cache"),
+    ]
+    return request.hasCopy("\"\(text)\"")
+      ? APIResponse(304, headers: validators + headers)
+      : .json(200, value, headers: validators + headers)
+  }
+}
+
+extension ServerRequest {
+  /// Whether the client has a copy with this entity tag (RFC 9110, 13.1.2).
+  ///
+  /// Tags of this server have no commas and no spaces.
+  fileprivate func hasCopy(_ tag: String) -> Bool {
+    (header("if-none-match") ?? "").split(separator: ",").contains { candidate in
+      let candidate = candidate.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+      return candidate == "*" || candidate == tag || candidate == "W/\(tag)"
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import ContentModel
+import ContentTrust
+import FoundationEssentials
+import StoreLedger
+import StoreServer
+
+/// Requests for lists.
+extension StoreAPI {
+  private static let maximumProducts = 200
+
+  /// The purchases of an account; without `all`, only those that can be restored.
+  func purchases(_ call: Call, all: Bool) throws -> APIResponse {
+    let account = try call.caller.account(call.route.name)
+    let since = try call.location.number("since", 0...Int64.max, default: 0)
+    let limit = Int(try call.location.number("limit", 1...1_000, default: 1_000))
+    let found = try ledger.purchases(account: account, after: since, limit: limit + 1, all: all)
+    let page = found.prefix(limit)
+    return try .tagged(
+      .object([
+        "transactions": .array(page.map(\.json)),
+        "revision": .integer(page.last?.revision ?? since),
+        "hasMore": .bool(found.count > limit),
+      ]), to: call.request.head)
+  }
+
+  /// The named products, or a page of all.
+  func products(_ call: Call) throws -> APIResponse {
+    // Read first: if the catalog changes now, the client asks once more than necessary.
+    let version = try catalog.version
+    let texts = call.location.query.filter { $0.name == "id" }.map(\.value)
+    guard texts.count <= Self.maximumProducts else {
+      throw Problem.malformed("it has more than \(Self.maximumProducts) parameters id")
+    }
+    let known = Set(texts.compactMap { try? ProductIdentifier(validating: $0) })
+    let malformed = texts.filter { (try? ProductIdentifier(validating: $0)) == nil }
+    let found = try catalog.products(texts.isEmpty ? nil : known)
+    let cursor = texts.isEmpty ? call.location.parameter("cursor") ?? "" : ""
+    let sorted = found.products.filter { $0.productIdentifier.rawValue > cursor }
+      .sorted { $0.productIdentifier < $1.productIdentifier }
+    let page = sorted.prefix(Self.maximumProducts)
+    let document = JSONValue.object([
+      "products": .array(try page.map { try $0.json() }),
+      "invalid": .array(Set(found.invalid + malformed).sorted().map { .string($0) }),
+      "failures": .array(found.failures.map(\.json)),
+      "version": .string(version),
+    ])
+    guard found.failures.isEmpty else {
+      // Without an entity tag: the next look-up may succeed.
+      return .json(200, document, headers: Self.link(from: page.last, of: sorted.count))
+    }
+    return try .tagged(
+      document, PercentEncoding.component(version), to: call.request.head,
+      headers: Self.link(from: page.last, of: sorted.count))
+  }
+
+  /// The header with the next page of `count` products, if there is one.
+  private static func link(from last: Product?, of count: Int) -> [(name: String, value: String)] {
+    guard let last, count > maximumProducts else { return [] }
+    // A product identifier needs no escapes.
+    return [
+      (
+        name: "Link",
+        value: "</v1/products?cursor=\(last.productIdentifier.rawValue)>; rel=\"next\""
+      )
+    ]
+  }
+}
+
+extension Product {
+  fileprivate func json() throws -> JSONValue {
+    try JSONValue(parsing: Array(JSONEncoder().encode(self)))
+  }
+}
+
+extension ContentError {
+  /// Without the cause, which is for the operator.
+  fileprivate var json: JSONValue {
+    .object([
+      "code": .integer(Int64(code.rawValue)), "message": .string(message),
+      "remedy": .string(remedy), "subject": subject.map { .string($0) } ?? .null,
+    ])
+  }
+}

@@ -1,0 +1,108 @@
+import ContentModel
+import ContentTrust
+import StoreLedger
+import StoreServer
+
+/// Requests about single purchases.
+extension StoreAPI {
+  /// The maximum length of a purchase's body, in bytes.
+  private static let maximumPurchase = 16 << 10
+  private static let maximumBatch = 64
+
+  func purchase(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+    let fields = try call.request.object(limit: Self.maximumPurchase)
+    let transaction = call.request.head.header("idempotency-key")
+    let order = try PurchaseRequest(fields, transaction: transaction, for: call.caller)
+    sell([.success(order)]) { results in
+      switch results.first {
+      case .success(let outcome)?:
+        respond(
+          .json(
+            outcome.isRepeated ? 200 : 201, outcome.json,
+            headers: outcome.isRepeated ? [(name: "Idempotent-Replayed", value: "true")] : []))
+      case .failure(let problem)?: respond(problem.response)
+      case nil: respond(Problem.undecided.response)
+      }
+    }
+  }
+
+  func purchaseBatch(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+    let entries = try call.request.object().list("purchases", 1...Self.maximumBatch)
+    let orders: [Result<PurchaseRequest, Problem>] = entries.map { entry in
+      Result {
+        let fields = try RequestFields(entry, of: "a purchase")
+        return try PurchaseRequest(
+          fields, transaction: fields.text("transactionIdentifier", limit: 1_000),
+          for: call.caller)
+      }.mapError(problem)
+    }
+    sell(orders) { results in
+      let entries: [JSONValue] = results.map { result -> JSONValue in
+        switch result {
+        case .success(let outcome):
+          .object(["status": .integer(outcome.isRepeated ? 200 : 201), "purchase": outcome.json])
+        case .failure(let problem):
+          .object(["status": .integer(Int64(problem.status)), "problem": problem.json])
+        }
+      }
+      respond(.json(200, .object(["results": .array(entries)])))
+    }
+  }
+
+  /// Returns a purchase; another account's is not found.
+  func purchase(_ transaction: String, for caller: Caller) throws -> PurchaseRecord {
+    guard transaction.isVisibleIdentifier, let record = try ledger.purchase(transaction),
+      caller.mayUse(record.account)
+    else { throw Problem.unknownTransaction }
+    return record
+  }
+
+  // MARK: Changes
+
+  func finish(
+    _ transaction: String, for caller: Caller,
+    _ respond: @escaping @Sendable (APIResponse) -> Void
+  ) throws {
+    if caller.restriction != nil { _ = try purchase(transaction, for: caller) }
+    commit(.finish(transaction: transaction), respond) { _ in APIResponse(204) }
+  }
+
+  func change(
+    _ transaction: String, _ change: PurchaseChange,
+    _ respond: @escaping @Sendable (APIResponse) -> Void
+  ) {
+    commit(.decide(transaction: transaction, change), respond) { .json(200, $0.json) }
+  }
+
+  /// The account gets a random name in all its purchases.
+  func erase(_ account: String, _ respond: @escaping @Sendable (APIResponse) -> Void) {
+    commit(.erase(account: account, replacement: randomIdentifier()), respond) { _ in
+      APIResponse(204)
+    }
+  }
+
+  /// The reason in the optional body of a change.
+  func reason(_ request: APIRequest) throws -> String {
+    guard !request.body.isEmpty else { return "" }
+    return try request.object(limit: Self.maximumPurchase).text("reason", limit: 1_000) ?? ""
+  }
+
+  private func commit(
+    _ change: LedgerChange, _ respond: @escaping @Sendable (APIResponse) -> Void,
+    _ response: @escaping @Sendable (LedgerOutcome) -> APIResponse
+  ) {
+    commits.add([change]) { [self] results in
+      for result in results {
+        switch result {
+        case .success(let outcome): respond(response(outcome))
+        case .failure(let error): respond(problem(error).response)
+        }
+      }
+    }
+  }
+}
+
+extension LedgerOutcome {
+  /// The purchase as a JSON object.
+  fileprivate var json: JSONValue { purchase?.json ?? .null }
+}

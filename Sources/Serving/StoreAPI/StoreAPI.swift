@@ -1,0 +1,297 @@
+import Concurrency
+package import ContentModel
+import ContentTrust
+package import FoundationEssentials
+package import StoreLedger
+package import StoreServer
+
+/// The HTTP API of a store server: maps requests to responses.
+///
+/// Thread-safe. `handle` may block on the ledger and on the catalog, so call it from threads that
+/// may block.
+package final class StoreAPI: Sendable {
+  let ledger: Ledger
+  let catalog: any SaleCatalog
+  let configuration: Configuration
+  let now: @Sendable () -> Date
+  let authenticator: Authenticator
+  let commits: CommitQueue
+  let events: EventFeed
+  let grants: ContentGrants
+  /// The transactions that are being decided or committed.
+  let pending = Mutex<Set<String>>([])
+
+  /// The settings of a store server.
+  package struct Configuration: Sendable {
+    /// The URL under which clients reach the server, without a trailing slash; `aud` of JWTs.
+    package var origin: String
+    package var decider: any PurchaseDecider = ApprovingDecider()
+    package var gate: ContentGate = .none
+    /// The maximum number of event streams and waiting requests.
+    package var maximumWaitingRequests = 4_096
+    /// The description of the API (OpenAPI 3.1, JSON).
+    package var openAPI = OpenAPIDocument.bytes
+    /// Called with each failure of the server itself, on any thread; clients get no details.
+    package var report: @Sendable (ContentError) -> Void = { _ in }
+
+    package init(origin: String) { self.origin = origin }
+  }
+
+  /// Creates the API and starts its thread for commits; throws `tooFewThreads` if it cannot.
+  package init(
+    _ ledger: Ledger, catalog: any SaleCatalog, configuration: Configuration,
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) throws {
+    self.ledger = ledger
+    self.catalog = catalog
+    self.configuration = configuration
+    self.now = now
+    authenticator = Authenticator(ledger: ledger, audience: configuration.origin)
+    grants = ContentGrants(configuration.gate, ledger: ledger, catalog: catalog, now: now)
+    let events = EventFeed(
+      ledger, now: now, maximumReceivers: configuration.maximumWaitingRequests)
+    self.events = events
+    commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }
+  }
+
+  deinit { close() }
+
+  /// Makes the changes of requests in progress, and ends all event streams and waiting requests.
+  ///
+  /// Later requests that need the ledger's writer or the events fail.
+  package func close() {
+    commits.close()
+    events.close()
+  }
+
+  /// Handles a request; calls `respond` once, on any thread, maybe before it returns.
+  package func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
+    do {
+      guard let location = request.head.location else {
+        throw Problem.malformed("its target is malformed")
+      }
+      let route = try Route(request.head.method, location.components)
+      guard let scopes = route.operation.scopes else {
+        return respond(try openResponse(route.operation, request))
+      }
+      let caller = try authenticator.caller(request.head.header("authorization"), at: now())
+      guard !scopes.isDisjoint(with: caller.scopes) else {
+        let names = scopes.map(\.rawValue).sorted().joined(separator: " or ")
+        throw Problem.forbidden(
+          "The caller does not have the scope \(names)", remedy: "Use a key with this scope")
+      }
+      try serve(Call(request: request, location: location, route: route, caller: caller), respond)
+    } catch {
+      respond(problem(error).response)
+    }
+  }
+
+  /// The problem for any error; a failure of the server itself is reported.
+  func problem(_ error: any Error) -> Problem { Problem(error, report: configuration.report) }
+}
+
+/// A request of an authenticated caller.
+struct Call: Sendable {
+  let request: APIRequest
+  let location: RequestLocation
+  let route: Route
+  let caller: Caller
+}
+
+extension StoreAPI {
+  /// Responds, or throws before it responds.
+  private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+    let (request, caller, name) = (call.request, call.caller, call.route.name)
+    switch call.route.operation {
+    case .purchase: try purchase(call, respond)
+    case .batch: try purchaseBatch(call, respond)
+    case .transaction: respond(.json(200, try purchase(name, for: caller).json))
+    case .finish: try finish(name, for: caller, respond)
+    case .approve: change(name, .approve, respond)
+    case .reverse: change(name, .reverse, respond)
+    case .decline: change(name, .decline(reason: try reason(request)), respond)
+    case .refund: change(name, .refund(reason: try reason(request)), respond)
+    case .revoke: change(name, .revoke(reason: try reason(request)), respond)
+    case .products: respond(try products(call))
+    case .entitlements: respond(try purchases(call, all: false))
+    case .history: respond(try purchases(call, all: true))
+    case .erase: erase(try caller.account(name), respond)
+    case .events: try serveEvents(call, respond)
+    case .grant:
+      respond(
+        try grants.grant(
+          request.object().json, account: caller.restriction, defaultAccount: caller.ownAccount))
+    case .health, .readiness, .description, .authorize:
+      respond(try openResponse(call.route.operation, request))
+    }
+  }
+
+  /// The response to a request that needs no key.
+  private func openResponse(_ operation: Route.Operation, _ request: APIRequest) throws
+    -> APIResponse
+  {
+    switch operation {
+    case .readiness:
+      _ = try ledger.head()
+      _ = try catalog.version
+      return .json(200, .object(["status": .string("ready")]))
+    case .description:
+      return APIResponse(
+        200, headers: [(name: "Content-Type", value: "application/json")], configuration.openAPI)
+    case .authorize: return grants.authorize(originalURI: request.head.header("x-original-uri"))
+    default: return .json(200, .object(["status": .string("ok")]))
+    }
+  }
+
+  private func serveEvents(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void)
+    throws
+  {
+    let head = call.request.head
+    let after = call.location.parameter("after")
+    if head.header("accept")?.contains("text/event-stream") == true {
+      let last = head.header("last-event-id") ?? after
+      return respond(events.stream(after: last, account: call.caller.restriction))
+    }
+    let wait = try call.location.number("wait", 0...30, default: 0)
+    let limit = try call.location.number("limit", 1...200, default: 200)
+    events.poll(
+      after: after, account: call.caller.restriction, wait: .seconds(wait), limit: Int(limit),
+      respond: respond)
+  }
+}
+
+/// The products that a server sells.
+///
+/// Thread-safe; calls block.
+package protocol SaleCatalog: Sendable {
+  /// Changes whenever a product changes.
+  var version: String { get throws }
+  /// Looks up products; nil returns all.
+  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts
+}
+
+/// The result of a look-up in the catalog.
+package struct SaleProducts: Sendable {
+  package let products: [Product]
+  package let invalid: [String]
+  package let failures: [ContentError]
+
+  package init(products: [Product], invalid: [String], failures: [ContentError]) {
+    self.products = products
+    self.invalid = invalid
+    self.failures = failures
+  }
+}
+
+/// A request to a store server, with its complete body.
+package struct APIRequest: Sendable {
+  package let head: ServerRequest
+  package let body: [UInt8]
+
+  package init(_ head: ServerRequest, body: [UInt8] = []) {
+    self.head = head
+    self.body = body
+  }
+}
+
+/// The response of a store server.
+package struct APIResponse: Sendable {
+  package var status: Int
+  /// Content-Length, Date and Connection are added when it is sent.
+  package var headers: [(name: String, value: String)]
+  package var body: Body
+
+  package enum Body: Sendable {
+    case bytes([UInt8])
+    /// A stream of events that stays open.
+    case stream(any ResponseStream)
+  }
+
+  package init(_ status: Int, headers: [(name: String, value: String)] = [], _ body: [UInt8] = []) {
+    self.status = status
+    self.headers = headers
+    self.body = .bytes(body)
+  }
+}
+
+/// The body of a response that is sent while it is produced, without a thread.
+///
+/// Thread-safe.
+package protocol ResponseStream: Sendable {
+  /// Returns available bytes, at most `limit`.
+  ///
+  /// After `.wait`, `onReady` is called once, on any thread, when `next` will return something else.
+  func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart
+  /// The client has disconnected, or the server stops; `next` is not called again.
+  func cancel()
+}
+
+package enum ResponsePart: Sendable {
+  case bytes([UInt8])
+  case wait
+  case end
+}
+
+/// Decides whether a purchase is sold.
+package protocol PurchaseDecider: Sendable {
+  /// Calls `answer` once, on any thread, maybe before it returns.
+  func decide(
+    _ purchase: PurchaseRequest,
+    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void)
+}
+
+/// The decision about a purchase.
+package enum Decision: Hashable, Sendable {
+  case approve
+  /// Sold if the request's voucher is unused and for this product; otherwise it fails.
+  case approveWithVoucher
+  case decline(reason: String)
+  /// Deferred until an administrator approves or declines it.
+  case later
+  /// It fails for now, because the buyer must first do something at the seller.
+  case interrupt
+}
+
+/// Sells everything that the store offers.
+package struct ApprovingDecider: PurchaseDecider {
+  package init() {}
+
+  package func decide(
+    _ purchase: PurchaseRequest,
+    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
+  ) { answer(.success(.approve)) }
+}
+
+/// A valid request for a purchase.
+package struct PurchaseRequest: Hashable, Sendable {
+  package let transaction: String
+  package let account: String
+  package let product: ProductIdentifier
+  /// 1 to 10.
+  package let quantity: Int
+  /// Whether it waits for approval by somebody else.
+  package let asksToBuy: Bool
+  package let voucher: String?
+
+  package init(
+    transaction: String, account: String, product: ProductIdentifier, quantity: Int = 1,
+    asksToBuy: Bool = false, voucher: String? = nil
+  ) {
+    self.transaction = transaction
+    self.account = account
+    self.product = product
+    self.quantity = quantity
+    self.asksToBuy = asksToBuy
+    self.voucher = voucher
+  }
+}
+
+/// How the content host decides who gets packages.
+package enum ContentGate: Sendable {
+  /// Packages are public.
+  case none
+  /// nginx asks `/internal/authorize` for each request (module `auth_request`).
+  case authRequest(secret: [UInt8], contentURLs: [String], lifetime: Duration)
+  /// nginx verifies the URL (module `secure_link`).
+  case secureLink(secret: [UInt8], contentURLs: [String], lifetime: Duration)
+}

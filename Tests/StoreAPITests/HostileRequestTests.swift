@@ -1,0 +1,109 @@
+import ContentModel
+import ContentTrust
+import StoreLedger
+import Testing
+import TestTraits
+
+@testable import StoreAPI
+
+@Suite(.waiting, .timeLimit(.minutes(10)))
+struct HostileRequestTests {
+  private let idempotency = [(name: "Idempotency-Key", value: "t")]
+
+  @Test func `a body that is not a valid purchase is refused`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    let product = "\"productIdentifier\":\"book\""
+    let deep = String(repeating: "[", count: 40) + String(repeating: "]", count: 40)
+    let texts = [
+      "", " ", "null", "[]", "\"book\"", "{", "{}", "{\(product)", "{\(product)}x",
+      "{\(product),\(product)}", "{\"productIdentifier\":7}", "{\"productIdentifier\":null}",
+      "{\"productIdentifier\":\"\"}", "{\"productIdentifier\":\"../x\"}",
+      "{\"productIdentifier\":\"\(String(repeating: "a", count: 201))\"}",
+      "{\(product),\"quantity\":0}", "{\(product),\"quantity\":11}",
+      "{\(product),\"quantity\":1.0}", "{\(product),\"quantity\":\"1\"}",
+      "{\(product),\"quantity\":9223372036854775807}", "{\(product),\"askToBuy\":1}",
+      "{\(product),\"account\":1}", "{\(product),\"account\":\"\"}",
+      "{\(product),\"account\":\"a\\u0000b\"}", "{\(product),\"account\":\"a\\nb\"}",
+      "{\(product),\"account\":\"\(String(repeating: "a", count: 257))\"}",
+      "{\(product),\"account\":\"\\ud800\"}", "{\(product),\"voucher\":true}",
+      "{\(product),\"voucher\":\"\(String(repeating: "a", count: 257))\"}",
+      "{\(product),\"x\":\(deep)}",
+    ]
+    let invalidText = Array("{\"productIdentifier\":\"".utf8) + [0xff, 0x22, 0x7d]
+    for body in texts.map({ Array($0.utf8) }) + [invalidText] {
+      let response = await store.send(
+        "POST", "/v1/purchases", token, headers: idempotency, body: body)
+      #expect(
+        response.status == 400 && response.isProblem, "\(String(decoding: body, as: UTF8.self))")
+    }
+    #expect(try store.ledger.purchase("t") == nil)
+    #expect(await store.buy("t", token).status == 201)
+  }
+
+  @Test func `a long body is refused`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    let space = String(repeating: " ", count: 16 << 10)
+    let response = await store.send(
+      "POST", "/v1/purchases", token, headers: idempotency,
+      body: "{\"productIdentifier\":\"book\"}\(space)")
+    #expect(response.status == 413 && response.isProblem)
+    let batch = await store.send(
+      "POST", "/v1/purchases:batch", token,
+      body: String(repeating: " ", count: APIRequest.maximumBody + 1))
+    #expect(batch.status == 413 && batch.isProblem)
+  }
+
+  @Test func `a body of another type is refused`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    func status(_ type: String, _ transaction: String) async -> Int {
+      await store.send(
+        "POST", "/v1/purchases", token,
+        headers: [
+          (name: "Idempotency-Key", value: transaction), (name: "Content-Type", value: type),
+        ], body: "{\"productIdentifier\":\"book\"}"
+      ).status
+    }
+    for type in [
+      "", "text/plain", "application/x-www-form-urlencoded", "application/jsonx", "json",
+      "application/json, text/plain",
+    ] {
+      #expect(await status(type, "t") == 415, "\(type)")
+    }
+    for (number, type) in [
+      "application/json", "Application/JSON", "application/json; charset=utf-8",
+      "application/json ;x",
+    ].enumerated() {
+      #expect(await status(type, "\(number)") == 201, "\(type)")
+    }
+  }
+
+  @Test func `a transaction identifier has 1 to 128 visible ASCII characters`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    for key in ["", " ", "a b", "a, b", "\u{e9}", "a\u{7f}", String(repeating: "a", count: 129)] {
+      let response = await store.buy(key, token)
+      #expect(response.status == 400 && response.isProblem, "\(key)")
+    }
+    let missing = await store.send(
+      "POST", "/v1/purchases", token, body: "{\"productIdentifier\":\"book\"}")
+    #expect(missing.status == 400 && missing.isProblem)
+    for key in ["a", "\"quoted\"", "~!@#$%^&*()_+", String(repeating: "a", count: 128)] {
+      #expect(await store.buy(key, token).status == 201, "\(key)")
+    }
+  }
+
+  @Test func `a malformed target is refused`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    for target in [
+      "", "*", "v1/products", "/v1/products?id=%", "/v1/%2fproducts", "/v1/purchases/%00",
+      "/v1/purchases/%ff", "/v1/products#x",
+    ] {
+      let response = await store.send("GET", target, token)
+      #expect(response.status == 400 && response.isProblem, "\(target)")
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import ContentModel
+import ContentTrust
+import StoreLedger
+import TestSupport
+import Testing
+import TestTraits
+
+@testable import StoreAPI
+
+@Suite(.waiting, .timeLimit(.minutes(10)))
+struct ListTests {
+  private func transactions(_ response: APIResponse) -> [String] {
+    guard case .array(let list)? = response.document["transactions"] else { return [] }
+    return list.compactMap { $0["transactionIdentifier"]?.string }
+  }
+
+  @Test func `entitlements are the restorable purchases; the history has all`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase, .admin)
+    for (transaction, product) in [("1", "book"), ("2", "coins"), ("3", "magazine"), ("4", "book")]
+    {
+      await store.buy(transaction, token, product: product, account: "a")
+    }
+    await store.buy("5", token, account: "b")
+    _ = await store.send("POST", "/v1/purchases/4/refund", token)
+    let owned = await store.send("GET", "/v1/accounts/a/entitlements", token)
+    #expect(owned.status == 200 && transactions(owned) == ["1", "3"])
+    #expect(owned.document["hasMore"] == .bool(false))
+    let history = await store.send("GET", "/v1/accounts/a/history", token)
+    #expect(transactions(history) == ["1", "2", "3", "4"])
+    let none = await store.send("GET", "/v1/accounts/c/history", token)
+    #expect(none.status == 200 && transactions(none) == [])
+  }
+
+  @Test func `pages continue after a revision`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    for number in 0..<5 { await store.buy("\(number)", token, account: "a") }
+    var (found, since): ([String], Int64) = ([], 0)
+    for (count, hasMore) in [(2, true), (2, true), (1, false), (0, false)] {
+      let page = await store.send(
+        "GET", "/v1/accounts/a/entitlements?limit=2&since=\(since)", token)
+      #expect(transactions(page).count == count)
+      #expect(page.document["hasMore"] == .bool(hasMore))
+      found += transactions(page)
+      since = try #require(page.document["revision"]?.integer)
+    }
+    #expect(found == ["0", "1", "2", "3", "4"])
+    for query in [
+      "limit=0", "limit=1001", "limit=-1", "limit=x", "limit=", "since=-1", "since=1.5",
+      "since=99999999999999999999", "since=%2B1",
+    ] {
+      let response = await store.send("GET", "/v1/accounts/a/history?\(query)", token)
+      #expect(response.status == 400 && response.isProblem, "\(query)")
+    }
+  }
+
+  @Test func `an unchanged list is not sent again`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    await store.buy("1", token, account: "a")
+    let path = "/v1/accounts/a/entitlements"
+    let first = await store.send("GET", path, token)
+    let tag = try #require(first.header("ETag"))
+    #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+    func status(_ value: String) async -> Int {
+      await store.send("GET", path, token, headers: [(name: "If-None-Match", value: value)]).status
+    }
+    for value in [tag, "W/\(tag)", "\"other\", \(tag)", "*"] {
+      #expect(await status(value) == 304, "\(value)")
+    }
+    let unchanged = await store.send(
+      "GET", path, token, headers: [(name: "If-None-Match", value: tag)])
+    #expect(unchanged.bytes.isEmpty && unchanged.header("ETag") == tag)
+    #expect(await status("\"other\"") == 200)
+    await store.buy("2", token, account: "a")
+    #expect(await status(tag) == 200)
+  }
+
+  // MARK: Products
+
+  @Test func `named products are found, and others are listed as invalid`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let response = await store.send(
+      "GET", "/v1/products?id=book&id=unknown&id=a%20b&id=coins", token)
+    #expect(response.status == 200 && response.header("ETag") == "\"1\"")
+    #expect(response.document["invalid"] == .array([.string("a b"), .string("unknown")]))
+    #expect(response.document["version"] == .string("1"))
+    guard case .array(let products)? = response.document["products"] else {
+      Issue.record("no products")
+      return
+    }
+    #expect(products.map { $0["productIdentifier"]?.string } == ["book", "coins"])
+    #expect(products.first?["price"] == .string("2.99"))
+    let only = await store.send("GET", "/v1/products?id=%2F", token).document
+    #expect(only["products"] == .array([]) && only["invalid"] == .array([.string("/")]))
+  }
+
+  @Test func `all products are in pages of 200, tagged with the catalog's version`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let names = (1_000..<1_450).map { "p\($0)" }
+    store.catalog.state.change {
+      $0.products = names.compactMap { try? ProductIdentifier(validating: $0) }
+        .map { TestCatalog.product($0) }.shuffled()
+    }
+    var (found, next): ([String], String?) = ([], "/v1/products")
+    while let path = next {
+      let page = await store.send("GET", path, token)
+      guard case .array(let products)? = page.document["products"] else { break }
+      found += products.compactMap { $0["productIdentifier"]?.string }
+      next = page.header("Link").map { String($0.dropFirst().prefix { $0 != ">" }) }
+      #expect(next == nil || products.count == 200)
+    }
+    #expect(found == names)
+    let headers = [(name: "If-None-Match", value: "\"1\"")]
+    #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 304)
+    store.catalog.state.change { $0.version = "2" }
+    #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 200)
+    let many = (0...200).map { "id=p\($0)" }.joined(separator: "&")
+    #expect(await store.send("GET", "/v1/products?\(many)", token).status == 400)
+  }
+
+  @Test func `a product that cannot be looked up has an error without its cause`() async throws {
+    let store = try TestStore()
+    store.catalog.state.change {
+      $0.failures = [
+        ContentError(
+          .storeDamaged, "Damaged", remedy: "Repair it", subject: "book", cause: "secret")
+      ]
+    }
+    let token = try store.token(.read)
+    let response = await store.send("GET", "/v1/products?id=book", token)
+    #expect(response.status == 200 && response.header("ETag") == nil)
+    #expect(
+      response.document["failures"]
+        == .array([
+          .object([
+            "code": .integer(203), "message": .string("Damaged"), "remedy": .string("Repair it"),
+            "subject": .string("book"),
+          ])
+        ]))
+  }
+
+  @Test func `events are served to readers`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let response = await store.send("GET", "/v1/events", token)
+    #expect(response.status == 200 && response.document["cursor"]?.string != nil)
+    for query in ["wait=31", "wait=-1", "limit=0", "limit=201"] {
+      #expect(await store.send("GET", "/v1/events?\(query)", token).status == 400)
+    }
+    let stream = await store.send(
+      "GET", "/v1/events", token, headers: [(name: "Accept", value: "text/event-stream")])
+    guard case .stream(let events) = stream.body else {
+      Issue.record("no stream")
+      return
+    }
+    events.cancel()
+  }
+}

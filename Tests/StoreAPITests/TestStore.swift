@@ -1,0 +1,215 @@
+import Concurrency
+import ContentModel
+import ContentTrust
+import Digests
+import FoundationEssentials
+import StoreLedger
+import StoreServer
+import TestSupport
+
+@testable import StoreAPI
+
+/// A store API over its own SQLite ledger, without HTTP.
+final class TestStore: Sendable {
+  static let origin = "https://store.example"
+
+  let database: TestDatabase
+  let ledger: Ledger
+  let catalog = TestCatalog()
+  let clock = Watched(Date(timeIntervalSince1970: 1_800_000_000))
+  /// The errors of the server itself.
+  let reports = Watched<[ContentError]>([])
+  let api: StoreAPI
+  private let folder: TemporaryFolder
+
+  init(
+    decider: any PurchaseDecider = ApprovingDecider(),
+    configure: (inout StoreAPI.Configuration) -> Void = { _ in }
+  ) throws {
+    let folder = try TemporaryFolder()
+    let database = TestDatabase(try SQLiteLedger(in: folder.directory))
+    let ledger = Ledger(database) { purchase, _ in "receipt of \(purchase.transaction)" }
+    let (clock, reports) = (self.clock, self.reports)
+    var configuration = StoreAPI.Configuration(origin: TestStore.origin)
+    configuration.decider = decider
+    configuration.report = { error in reports.change { $0.append(error) } }
+    configure(&configuration)
+    api = try StoreAPI(
+      ledger, catalog: catalog, configuration: configuration, now: { clock.value })
+    self.folder = folder
+    self.database = database
+    self.ledger = ledger
+  }
+
+  deinit {
+    api.close()
+    ledger.close()
+  }
+
+  /// Adds a key with an opaque token, and returns the token.
+  func token(_ scopes: KeyScope..., kid: String = "key-test") throws -> String {
+    let token = OpaqueToken.generate()
+    let digest = try OpaqueToken.digest(of: token) ?? Digest(of: [])
+    _ = try ledger.add(
+      APIKey(
+        kid: "\(kid)-\(randomIdentifier())", account: kid, .token(digest), scopes: Set(scopes),
+        created: clock.value))
+    return token
+  }
+
+  func send(
+    _ method: String, _ target: String, _ token: String? = nil,
+    headers: [(name: String, value: String)] = [], body: [UInt8]
+  ) async -> APIResponse {
+    let authorization = token.map { [(name: "Authorization", value: "Bearer \($0)")] } ?? []
+    let head = ServerRequest(method, target, headers: headers + authorization)
+    return await withCheckedContinuation { continuation in
+      api.handle(APIRequest(head, body: body)) { continuation.resume(returning: $0) }
+    }
+  }
+
+  func send(
+    _ method: String, _ target: String, _ token: String? = nil,
+    headers: [(name: String, value: String)] = [], body: String = ""
+  ) async -> APIResponse {
+    await send(method, target, token, headers: headers, body: Array(body.utf8))
+  }
+
+  /// Buys a product.
+  @discardableResult
+  func buy(
+    _ transaction: String, _ token: String?, product: String = "book", account: String? = nil,
+    _ more: String = ""
+  ) async -> APIResponse {
+    let named = account.map { ",\"account\":\"\($0)\"" } ?? ""
+    return await send(
+      "POST", "/v1/purchases", token, headers: [(name: "Idempotency-Key", value: transaction)],
+      body: "{\"productIdentifier\":\"\(product)\"\(named)\(more)}")
+  }
+}
+
+extension APIResponse {
+  var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
+
+  /// The body as JSON; null if it is not JSON.
+  var document: JSONValue { (try? JSONValue(parsing: bytes)) ?? .null }
+
+  func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+
+  /// Whether this is a complete problem.
+  var isProblem: Bool {
+    header("Content-Type") == "application/problem+json"
+      && document["status"]?.integer == Int64(status) && document["code"]?.integer != nil
+      && document["title"]?.string != "Error" && document["detail"]?.string?.isEmpty == false
+      && document["remedy"]?.string?.isEmpty == false
+  }
+}
+
+/// The catalog of a `TestStore`.
+final class TestCatalog: SaleCatalog {
+  struct State: Sendable {
+    var version = "1"
+    var products: [Product] = []
+    var failure: ContentError?
+    var failures: [ContentError] = []
+  }
+
+  let state: Watched<State>
+
+  init() {
+    state = Watched(
+      State(products: [
+        Self.product(
+          "book", price: Price(2.99, currency: "EUR"), contents: ["book", "book.audio"]),
+        Self.product("coins", .consumable), Self.product("magazine", .autoRenewable),
+      ]))
+  }
+
+  var version: String {
+    get throws {
+      if let failure = state.value.failure { throw failure }
+      return state.value.version
+    }
+  }
+
+  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
+    let state = state.value
+    if let failure = state.failure { throw failure }
+    let found = state.products.filter { identifiers?.contains($0.productIdentifier) ?? true }
+    let missing = (identifiers ?? []).subtracting(found.map(\.productIdentifier))
+    return SaleProducts(
+      products: found, invalid: missing.map(\.rawValue), failures: state.failures)
+  }
+
+  static func product(
+    _ identifier: ProductIdentifier, _ type: ProductType = .nonConsumable, price: Price? = nil,
+    contents: [ProductIdentifier] = []
+  ) -> Product {
+    Product(
+      productIdentifier: identifier, type: type, texts: ["en": ProductText(title: "Title")],
+      price: price,
+      contents: contents.map { ContentOffer($0, version: "1.2", of: identifier) })
+  }
+}
+
+/// A SQLite ledger that can hold and fail its commits.
+final class TestDatabase: LedgerDatabase {
+  struct State: Sendable {
+    var writes = 0
+    var isHeld = false
+    var failure: ContentError?
+  }
+
+  let state = Watched(State())
+  private let database: SQLiteLedger
+
+  init(_ database: SQLiteLedger) { self.database = database }
+
+  var equality: String { database.equality }
+
+  func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value {
+    state.change { $0.writes += 1 }
+    state.block { !$0.isHeld }
+    if let failure = state.value.failure { throw failure }
+    return try database.write(body)
+  }
+
+  func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value? {
+    if let failure = state.value.failure { throw failure }
+    return try database.read(body)
+  }
+
+  func close() { database.close() }
+}
+
+/// Decides all purchases in the same way, and counts them.
+final class FixedDecider: PurchaseDecider {
+  let asked = Watched<[PurchaseRequest]>([])
+  private let decision: Result<Decision, ContentError>
+
+  init(_ decision: Result<Decision, ContentError>) { self.decision = decision }
+
+  func decide(
+    _ purchase: PurchaseRequest,
+    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
+  ) {
+    asked.change { $0.append(purchase) }
+    answer(decision)
+  }
+}
+
+/// Keeps the purchases until the test answers.
+final class WaitingDecider: PurchaseDecider {
+  typealias Answer = @Sendable (Result<Decision, ContentError>) -> Void
+  let answers = Watched<[Answer]>([])
+
+  func decide(_ purchase: PurchaseRequest, answer: @escaping Answer) {
+    answers.change { $0.append(answer) }
+  }
+}
+
+extension ContentError {
+  /// An error whose details must not be shown to clients.
+  static let secretFailure = ContentError(
+    .ledgerFailed, "/secret/path failed", remedy: "Secret remedy", cause: "secret cause")
+}
