@@ -114,6 +114,12 @@ let package = Package(
       "PostgresLedger", in: .serving,
       ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
     module(
+      "StoreAPI", in: .serving,
+      ["Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer"]),
+    module(
+      "StoreAPIServer", in: .serving,
+      ["Concurrency", "ContentModel", "FileIO", "StoreAPI", "StoreServer", "CMicroHTTPD"]),
+    module(
       "HostedContentTesting", in: .testing,
       [
         "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
@@ -247,6 +253,12 @@ let package = Package(
         "TestTraits",
       ]),
     tests(
+      "StoreAPITests",
+      [
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "StoreLedger",
+        "StoreServer", "StoreAPI", "TestSupport", "TestTraits",
+      ]),
+    tests(
       "StoreLedgerTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Database", "StoreLedger", "PostgresLedger",
@@ -273,6 +285,12 @@ let package = Package(
       [
         "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "StoreServer", "TestSupport",
         "CTLSClient",
+      ]),
+    tests(
+      "StoreAPIServerTests",
+      [
+        "Concurrency", "ContentModel", "StoreAPI", "StoreServer", "StoreAPIServer", "TestSupport",
+        "TestTraits",
       ]),
     tests(
       "StoreKitTests",

@@ -55,6 +55,13 @@ let restored = try await queue.restore()                                     // 
 
 // MARK: Writing a store service
 
+private func storeServer(
+  _ configuration: inout PaymentQueue.Configuration, server: URL, tokenFile: URL
+) throws {
+configuration.service = try HTTPStoreService(url: server, tokenFile: tokenFile)
+configuration.revokedContent = .remove
+}
+
 struct OpenShop: StoreService {
   let store: StoreLocation
   let root: [UInt8]

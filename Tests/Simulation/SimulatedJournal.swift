@@ -9,8 +9,8 @@ struct JournalTables {
   var answers: [String: String] = [:]
   /// How many times each transaction was finished.
   var finished: [String: Int] = [:]
-  /// Finished purchases that the seller has not acknowledged, with the seller's numbers.
-  var notices: [String: String] = [:]
+  /// Finished purchases that the seller has not acknowledged, by transaction.
+  var notices: [String: FinishNotice] = [:]
   var storeCursor: String?
   var contents: [ContentKey: Content] = [:]
   var pins: Set<ContentKey> = []
@@ -93,8 +93,7 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
       }
       return JournaledQueue(
         transactions: records, lastSequence: records.last?.sequence ?? 0,
-        notices: tables.notices.map { FinishNotice(transaction: $0.key, number: $0.value) }
-          .sorted { $0.transaction < $1.transaction },
+        notices: tables.notices.values.sorted { $0.transaction < $1.transaction },
         storeCursor: tables.storeCursor)
     }
   }
@@ -118,7 +117,7 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
         case .answer(let number, let id):
           let other = tables.answers.updateValue(id, forKey: number)
           if let other, other != id { throw ContentError.numberReused(number) }
-        case .addNotice(let notice): tables.notices[notice.transaction] = notice.number
+        case .addNotice(let notice): tables.notices[notice.transaction] = notice
         case .removeNotice(let id): tables.notices[id] = nil
         case .storeCursor(let cursor): tables.storeCursor = cursor
         case .finish(let record):

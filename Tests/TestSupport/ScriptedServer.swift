@@ -12,9 +12,19 @@ package final class ScriptedServer: Sendable {
     /// The request line and headers.
     package let head: String
     /// The number of the request at this server, from 1.
-    package let number: Int
+    package fileprivate(set) var number = 0
     /// The number of its connection, from 1.
     package let connection: Int
+    /// The body.
+    package fileprivate(set) var body: [UInt8] = []
+
+    fileprivate init(_ head: String, _ connection: Int) {
+      self.head = head
+      self.connection = connection
+    }
+
+    /// The method in the request line.
+    package var method: String { String(head.prefix { $0 != " " }) }
 
     /// The path in the request line.
     package var path: String { head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
@@ -152,9 +162,13 @@ package final class ScriptedServer: Sendable {
   ///
   /// Returns false if the connection ends.
   private func reply(_ head: String, _ connection: Int, _ socket: Int32) -> Bool {
-    let request = state.withLock { state in
-      state.requests.append(
-        Request(head: head, number: state.requests.count + 1, connection: connection))
+    var received = Request(head, connection)
+    let length = received.header("content-length").flatMap { Int($0) } ?? 0
+    guard let body = Loopback.read(length, from: socket) else { return false }
+    received.body = body
+    let request = state.withLock { [received] state in
+      state.requests.append(received)
+      state.requests[state.requests.count - 1].number = state.requests.count
       return state.requests[state.requests.count - 1]
     }
     let answer = answer(request)
@@ -226,7 +240,7 @@ package enum Loopback {
   /// Binds a socket to a free port.
   ///
   /// A server with SO_REUSEADDR can share the port.
-  fileprivate static func bind(
+  static func bind(
     _ port: Int = 0, of address: UInt32 = Loopback.address
   ) throws -> (socket: Int32, port: Int) {
     let descriptor = stream()
@@ -286,6 +300,13 @@ package enum Loopback {
     return String(decoding: head, as: UTF8.self)
   }
 
+  /// Reads `count` bytes, or returns nil if the connection ends before.
+  static func read(_ count: Int, from socket: Int32) -> [UInt8]? {
+    guard count > 0 else { return [] }
+    var bytes = [UInt8](repeating: 0, count: count)
+    return recv(socket, &bytes, count, Int32(MSG_WAITALL)) == count ? bytes : nil
+  }
+
   static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
     bytes.withUnsafeBytes { buffer in
       var sent = 0
@@ -298,39 +319,4 @@ package enum Loopback {
       return true
     }
   }
-}
-
-/// A loopback port that no other process gets by chance while this object exists.
-///
-/// Connections are refused until a server that shares ports (SO_REUSEADDR) listens on it.
-package final class ReservedPort: Sendable {
-  package let number: Int
-  private let socket: Int32
-
-  package init() throws { (socket, number) = try Loopback.bind() }
-
-  deinit { close(socket) }
-}
-
-/// A loopback address that does not answer connection attempts, like a broken route.
-///
-/// It listens, but its queue of pending connections is full.
-package final class DeadAddress: Sendable {
-  private let sockets: [Int32]
-
-  /// Uses `port` of `address`.
-  package init(_ port: Int, of address: UInt32) throws {
-    let listener = try Loopback.listen(at: port, of: address, backlog: 0).socket
-    // One connection fills the queue. Packets of the others are dropped.
-    sockets =
-      [listener]
-      + (0..<4).map { _ in
-        let client = Loopback.stream()
-        _ = fcntl(client, F_SETFL, O_NONBLOCK)
-        _ = Loopback.at(UInt16(port), of: address) { connect(client, $0, $1) }
-        return client
-      }
-  }
-
-  deinit { for socket in sockets { close(socket) } }
 }

@@ -54,6 +54,7 @@ struct JournalSchema: Sendable {
     CREATE TABLE finished_transaction (
       id TEXT PRIMARY KEY,             -- a transaction cannot be finished twice
       product TEXT NOT NULL,
+      account TEXT,
       state INTEGER NOT NULL,
       finished_at INTEGER NOT NULL     -- seconds since 1970
     ) STRICT;
@@ -85,7 +86,13 @@ struct JournalSchema: Sendable {
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE finish_notice (
       id TEXT PRIMARY KEY,             -- of a finished transaction the seller must acknowledge
-      number TEXT NOT NULL             -- the seller's
+      number TEXT NOT NULL,            -- the seller's
+      product TEXT NOT NULL,
+      quantity INTEGER NOT NULL,
+      account TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE revoked_product (
+      product TEXT PRIMARY KEY         -- its contents must be removed
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE store_cursor (
       id INTEGER PRIMARY KEY CHECK (id = 0),

@@ -19,9 +19,7 @@ extension SQLiteJournal: QueueJournal {
         + "ORDER BY t.sequence, position"
     ) { reader.take($0) }
     var queue = reader.queue
-    try connection.query("SELECT id, number FROM finish_notice") { row in
-      queue.notices.append(FinishNotice(transaction: row.text(0), number: row.text(1)))
-    }
+    queue.notices = try finishNotices(connection)
     try connection.query("SELECT cursor FROM store_cursor") { queue.storeCursor = $0.text(0) }
     return queue
   }
@@ -46,10 +44,7 @@ extension SQLiteJournal: QueueJournal {
         case .save(let record): try writer.save(record, connection)
         case .finish(let record): try writer.finish(record, connection)
         case .answer(let number, let id): try writer.remember(number, of: id, connection)
-        case .addNotice(let notice):
-          try connection.run(
-            "INSERT INTO finish_notice VALUES (?1, ?2)",
-            [.text(notice.transaction), .text(notice.number)])
+        case .addNotice(let notice): try Self.add(notice, connection)
         case .removeNotice(let id):
           try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id)])
         case .storeCursor(let cursor):
@@ -288,10 +283,11 @@ struct QueueRowWriter {
 
   func finish(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
     try connection.run(
-      "INSERT INTO finished_transaction (id, product, state, finished_at) "
-        + "VALUES (?1, ?2, ?3, unixepoch())",
+      "INSERT INTO finished_transaction (id, product, account, state, finished_at) "
+        + "VALUES (?1, ?2, ?3, ?4, unixepoch())",
       [
         .text(record.id), .text(record.payment.productIdentifier.rawValue),
+        record.payment.applicationUsername.map { .text($0) } ?? .null,
         .integer(Int64(record.state.rawValue)),
       ])
     let sequence = SQLiteConnection.Value.integer(Int64(record.sequence))

@@ -168,6 +168,16 @@ package protocol SaleCatalog: Sendable {
   var version: String { get throws }
   /// Looks up products; nil returns all.
   func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts
+  /// Returns every offered version of each content of `product`; by default, only the newest ones.
+  func offers(of product: ProductIdentifier) throws -> [ContentOffer]
+}
+
+extension SaleCatalog {
+  package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
+    let found = try products([product])
+    if let failure = found.failures.first { throw failure }
+    return found.products.first?.contents ?? []
+  }
 }
 
 /// The result of a look-up in the catalog.

@@ -157,14 +157,19 @@ private final class RunningServer: Sendable {
     _ book: FaultBook, _ log: RequestLog?
   ) throws {
     let latch = try StopLatch()
-    let connections = ConnectionTable(configuration)
+    let connections = ConnectionTable(
+      limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
+      limitsLoopback: true, requestTimeout: configuration.requestTimeout,
+      idleTimeout: .seconds(configuration.idleSeconds))
     let daemons = Daemons(
       RequestHandler(files, configuration, book, log, connections, latch), connections,
       idleSeconds: configuration.idleSeconds)
     let main = try daemons.daemon(configuration.certificate)
     self.latch = latch
     self.daemons = daemons
-    listener = try Listener(configuration.address, port: port, connections, latch) { connection in
+    let address = configuration.address
+    let socket = try Listener.bind(address, port).socket
+    listener = try Listener(socket, at: address, port: port, connections, latch) { connection in
       guard let fault = book.connectionFault() else {
         main.add(connection)
         return .taken

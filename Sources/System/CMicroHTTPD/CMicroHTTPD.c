@@ -12,15 +12,22 @@
 static void *begin(void *context, const char *target, struct MHD_Connection *connection) {
   (void)connection;
   const hc_http_callbacks *callbacks = context;
-  return callbacks->begin(callbacks->context, target);
+  void *exchange = callbacks->begin(callbacks->context, target);
+  // libmicrohttpd 0.9.75 parses the query next, into the memory of the connection. If it does not
+  // fit, the request is never answered. The servers parse it themselves, so hide it. The target is
+  // in the connection's read buffer, which is not constant.
+  char *query = target ? strchr(target, '?') : NULL;
+  if (query) query[query[1] != 0] = 0;
+  return exchange;
 }
 
 static enum MHD_Result proceed(void *context, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *upload,
                                size_t *uploaded, void **exchange) {
-  (void)url, (void)upload;
+  (void)url;
   const hc_http_callbacks *callbacks = context;
-  return callbacks->proceed(callbacks->context, *exchange, connection, method, version, uploaded)
+  return callbacks->proceed(callbacks->context, *exchange, connection, method, version, upload,
+                            uploaded)
              ? MHD_YES
              : MHD_NO;
 }
@@ -43,10 +50,9 @@ static void notify(void *context, struct MHD_Connection *connection, void **own,
 
 // MARK: Daemon
 
-hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
-                              size_t stack_bytes, const char *certificate, const char *key) {
+static hc_http_daemon *start(unsigned int flags, const hc_http_callbacks *callbacks,
+                             unsigned int idle_seconds, const struct MHD_OptionItem *more) {
   void *context = (void *)callbacks;
-  int has_tls = certificate && key;
   struct MHD_OptionItem options[] = {
       {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)begin, context},
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)complete, context},
@@ -54,15 +60,33 @@ hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int i
       // The caller that adds connections limits them.
       {MHD_OPTION_CONNECTION_LIMIT, INT_MAX, NULL},
       {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)idle_seconds, NULL},
+      {MHD_OPTION_END, 0, NULL},
+  };
+  return MHD_start_daemon(flags | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, proceed, context,
+                          MHD_OPTION_ARRAY, options, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+}
+
+hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
+                              size_t stack_bytes, const char *certificate, const char *key) {
+  int has_tls = certificate && key;
+  struct MHD_OptionItem options[] = {
       {MHD_OPTION_THREAD_STACK_SIZE, (intptr_t)stack_bytes, NULL},
       {has_tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, (void *)certificate},
       {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key},
       {MHD_OPTION_END, 0, NULL},
   };
-  unsigned int flags =
-      MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_NO_LISTEN_SOCKET;
-  return MHD_start_daemon(has_tls ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, proceed, context,
-                          MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+  unsigned int flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION;
+  return start(has_tls ? flags | MHD_USE_TLS : flags, callbacks, idle_seconds, options);
+}
+
+hc_http_daemon *hc_http_start_single(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
+                                     size_t connection_bytes) {
+  struct MHD_OptionItem options[] = {
+      {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)connection_bytes, NULL},
+      {MHD_OPTION_END, 0, NULL},
+  };
+  return start(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, callbacks, idle_seconds,
+               options);
 }
 
 int hc_http_add(hc_http_daemon *daemon, int descriptor) {
@@ -77,6 +101,10 @@ int hc_http_add(hc_http_daemon *daemon, int descriptor) {
 }
 
 void hc_http_stop(hc_http_daemon *daemon) { MHD_stop_daemon(daemon); }
+
+void hc_http_suspend(hc_http_connection *connection) { MHD_suspend_connection(connection); }
+
+void hc_http_resume(hc_http_connection *connection) { MHD_resume_connection(connection); }
 
 // MARK: Connection
 
@@ -142,6 +170,10 @@ hc_http_response *hc_http_response_empty(void) {
   return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
 }
 
+hc_http_response *hc_http_response_bytes(const void *bytes, size_t count) {
+  return MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
+}
+
 hc_http_response *hc_http_response_file(uint64_t length, int descriptor, uint64_t offset) {
   return MHD_create_response_from_fd_at_offset64(length, descriptor, offset);
 }
@@ -156,6 +188,7 @@ static ssize_t read_stream(void *context, uint64_t offset, char *buffer, size_t 
   (void)offset;
   const struct stream *stream = context;
   ptrdiff_t filled = stream->read(stream->context, buffer, count);
+  if (filled == -2) return MHD_CONTENT_READER_END_OF_STREAM;
   return filled < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : filled;
 }
 

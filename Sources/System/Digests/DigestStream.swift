@@ -15,12 +15,15 @@ package struct DigestStream: ~Copyable {
     case sha512
     /// SHA-1, only because readers of xar's table of contents support nothing better.
     case sha1
+    /// MD5, only because nginx's module secure_link supports nothing else.
+    case md5
 
     fileprivate var type: OpaquePointer? {
       switch self {
       case .sha256: Self.fetchedSHA256
       case .sha512: Self.fetchedSHA512
       case .sha1: Self.fetchedSHA1
+      case .md5: Self.fetchedMD5
       }
     }
 
@@ -29,6 +32,7 @@ package struct DigestStream: ~Copyable {
     nonisolated(unsafe) private static let fetchedSHA256 = fetched("SHA256")
     nonisolated(unsafe) private static let fetchedSHA512 = fetched("SHA512")
     nonisolated(unsafe) private static let fetchedSHA1 = fetched("SHA1")
+    nonisolated(unsafe) private static let fetchedMD5 = fetched("MD5")
 
     private static func fetched(_ name: String) -> OpaquePointer? {
       CryptoLibrary.isReady ? EVP_MD_fetch(nil, name, nil) : nil
@@ -91,6 +95,13 @@ package struct DigestStream: ~Copyable {
   package mutating func finish() throws -> Digest {
     guard let digest = try withFinished({ Digest($0) }) else { throw Self.failure("SHA-256") }
     return digest
+  }
+
+  /// Returns the digest of `bytes`.
+  package static func bytes(_ algorithm: Algorithm, of bytes: [UInt8]) throws -> [UInt8] {
+    var stream = DigestStream(algorithm)
+    try bytes.withUnsafeBytes { try stream.update($0) }
+    return try stream.finishBytes()
   }
 
   private static func failure(_ function: String) -> ContentError {

@@ -46,6 +46,15 @@ final class ScriptedService: StoreService {
     return grant
   }
 
+  /// Takes all grants of `product` back from `account`.
+  func revoke(_ product: ProductIdentifier, from account: String? = nil) {
+    state.withLock { state in
+      state.grants.removeAll {
+        $0.payment.productIdentifier == product && $0.payment.applicationUsername == account
+      }
+    }
+  }
+
   func failRestore(after count: Int, _ error: ContentError) {
     state.withLock { $0.restoreFailure = (count, error) }
   }

@@ -14,11 +14,26 @@ package protocol QueueJournal: Sendable {
   func commit(_ changes: [JournalChange]) throws
   /// Removes unreadable records; returns an error that describes each.
   func removeUnreadable() throws -> [ContentError]
+  /// Returns the accounts of all transactions of `product`, unfinished or finished.
+  func accounts(of product: ProductIdentifier) throws -> Set<String?>
+  /// Returns the revoked products whose contents must still be removed.
+  func revokedProducts() throws -> [ProductIdentifier]
+  /// Adds `products` to the revoked products, or removes them.
+  func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) throws
 }
 
 extension QueueJournal {
   /// Returns no errors.
   package func removeUnreadable() throws -> [ContentError] { [] }
+
+  /// Returns no account.
+  package func accounts(of product: ProductIdentifier) throws -> Set<String?> { [] }
+
+  /// Returns no product.
+  package func revokedProducts() throws -> [ProductIdentifier] { [] }
+
+  /// Does nothing.
+  package func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) throws {}
 
   /// Returns the readable unfinished transactions in order, without their receipts.
   package func transactions() throws -> [TransactionRecord] { try readQueue().transactions }
@@ -89,10 +104,15 @@ package struct FinishNotice: Hashable, Sendable {
   package let transaction: String
   /// The seller's number of the purchase.
   package let number: String
+  /// What was bought, without `simulatesAskToBuy`.
+  package let payment: Payment
 
-  package init(transaction: String, number: String) {
+  package init(transaction: String, number: String, payment: Payment) {
     self.transaction = transaction
     self.number = number
+    self.payment = Payment(
+      productIdentifier: payment.productIdentifier, quantity: payment.quantity,
+      applicationUsername: payment.applicationUsername)
   }
 }
 

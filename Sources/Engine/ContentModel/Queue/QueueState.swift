@@ -253,7 +253,8 @@ package struct QueueState: Hashable, Sendable {
     for position in record.downloads.indices { cancel(id, position, &draft) }
     if let last = records.drop(id) { draft.removed.append(last) }
     guard notifiesSeller, case .purchased(let grant) = record.status else { return }
-    let notice = FinishNotice(transaction: id, number: grant.transactionIdentifier)
+    let notice = FinishNotice(
+      transaction: id, number: grant.transactionIdentifier, payment: record.payment)
     draft.changes.append(.addNotice(notice))
     draft.effects.append(.notifyFinished(notice))
   }

@@ -55,9 +55,23 @@ final class EasyHandle {
     hc_easy_set_opensocket(pointer, option, callback)
   }
 
+  /// Sets the body of a request, which libcurl copies.
+  func setBody(_ body: [UInt8]) {
+    set(CURLOPT_POST, 1)
+    hc_easy_set_offset(pointer, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
+    // Without a pointer, libcurl would read the body from standard input.
+    var bytes = body.isEmpty ? [0] : body
+    bytes.withUnsafeMutableBytes { bytes in
+      if let start = bytes.baseAddress { set(CURLOPT_COPYPOSTFIELDS, start) }
+    }
+  }
+
   /// Replaces the headers that are sent in addition to libcurl's own.
-  func setHeaders(_ lines: [HTTPHeader]) {
+  ///
+  /// Those of libcurl with a name in `omitted` are not sent.
+  func setHeaders(_ lines: [HTTPHeader], omitting omitted: [String] = []) {
     var list: UnsafeMutablePointer<curl_slist>?
+    for name in omitted { list = curl_slist_append(list, "\(name):") ?? list }
     for line in lines {
       // To send an empty header, libcurl needs a semicolon. With a colon, it removes the header.
       let text = line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)"

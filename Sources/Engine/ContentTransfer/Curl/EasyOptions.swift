@@ -18,6 +18,8 @@ extension EasyHandle {
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_HTTPGET, 1)
     if exchange.request.isHead { set(CURLOPT_NOBODY, 1) }
+    if let body = exchange.request.body { setBody(body) }
+    if exchange.request.method != "GET" { set(CURLOPT_CUSTOMREQUEST, exchange.request.method) }
     if exchange.request.readsCertificate { set(CURLOPT_CERTINFO, 1) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)
@@ -43,7 +45,8 @@ extension EasyHandle {
     let hasEncoding = headers.contains { $0.name == "Accept-Encoding" }
     let encoding = hasEncoding ? [] : [HTTPHeader("Accept-Encoding", "identity")]
     let secrets = configuration.secrets(for: exchange.url)
-    setHeaders(encoding + headers + secrets)
+    // Waiting for “100 Continue” would cost a round trip, or a second if the server ignores it.
+    setHeaders(encoding + headers + secrets, omitting: ["Expect"])
     // A proxy on another machine could read them.
     if !secrets.isEmpty, !exchange.url.isSecure, exchange.url.isLoopback { set(CURLOPT_PROXY, "") }
     answer(to: exchange)

@@ -3,7 +3,10 @@ import CCurl
 /// A request to one URL, for one answer.
 struct ExchangeRequest: Sendable {
   var url: WebURL
+  var method = "GET"
   var headers: [HTTPHeader] = []
+  /// The body of the request, or nil for none.
+  var body: [UInt8]?
   /// The requested bytes, or nil for the whole file.
   var range: Range<Int64>?
   /// The uptime before which the request must not start.
@@ -18,6 +21,8 @@ struct ExchangeRequest: Sendable {
   ///
   /// Infinite: only `stallTimeout` applies.
   var idleFactor = 1.0
+  /// The time in which the answer may be silent, or nil for the timeouts of the session.
+  var stallTimeout: Double?
   /// Whether the request needs a new connection, and a new lookup of the address.
   var isFresh = false
   /// Whether it must not share the connection of most requests, as it would with HTTP/2.

@@ -136,10 +136,12 @@ extension TransferLoop {
   // MARK: Idle timeouts
 
   private func stallGuard(for request: ExchangeRequest, at now: Double) -> StallGuard {
-    let idleTimeout = idleTimeout(of: request.url.origin).seconds * request.idleFactor
+    let idleTimeout =
+      request.stallTimeout == nil
+      ? idleTimeout(of: request.url.origin).seconds * request.idleFactor : .infinity
     return StallGuard(
-      window: configuration.stallTimeout, minimumBytes: configuration.minimumBytes,
-      idleTimeout: idleTimeout, at: now)
+      window: request.stallTimeout ?? configuration.stallTimeout,
+      minimumBytes: configuration.minimumBytes, idleTimeout: idleTimeout, at: now)
   }
 
   private func idleTimeout(of origin: String) -> IdleTimeout {
@@ -203,6 +205,12 @@ extension TransferLoop {
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {
+    // Another server must not get the body, and the method would be ambiguous.
+    guard exchange.request.method == "GET" else {
+      let method = exchange.request.method
+      return finish(
+        exchange.id, TransferFault(.redirectRefused, "A request with \(method) is not redirected"))
+    }
     switch RedirectRule.follow(
       from: exchange.url, to: target, number: exchange.redirects + 1,
       limit: configuration.redirectLimit)

@@ -6,6 +6,18 @@ import Concurrency
 package struct HTTPRequest: Sendable {
   /// The URL.
   package var url: WebURL
+  /// The method.
+  ///
+  /// Redirects are only followed for GET.
+  package var method = "GET"
+  /// The body, or nil for none.
+  ///
+  /// Set its type with a header.
+  package var body: [UInt8]?
+  /// Whether a request with another method than GET may be retried.
+  ///
+  /// The server may then receive it several times.
+  package var isRepeatable = false
   /// Headers in addition to those that are always sent.
   ///
   /// They are also sent after a redirect to another host, so secrets belong in
@@ -25,6 +37,10 @@ package struct HTTPRequest: Sendable {
   package var refusesPages = false
   /// Whether temporary statuses are also returned, for callers with their own retry policy.
   package var returnsEveryStatus = false
+  /// The time in seconds in which an answer may be silent, or nil for the session's timeouts.
+  ///
+  /// For servers that answer when something happens.
+  package var stallTimeout: Double?
   /// Stops the request and counts its bytes, or nil if neither is needed.
   package var ticket: TransferTicket?
 
@@ -34,6 +50,9 @@ package struct HTTPRequest: Sendable {
     self.headers = headers
     self.limit = limit
   }
+
+  /// Whether another attempt could do something twice.
+  fileprivate var isAttemptedOnce: Bool { method != "GET" && !isRepeatable }
 }
 
 /// The answer to a request.
@@ -50,21 +69,30 @@ package struct HTTPResponse: Sendable {
   package let body: [UInt8]
   /// The URL of the answer, after redirects.
   package let url: WebURL
+  /// Whether an earlier attempt failed, which the server may have received.
+  package internal(set) var isRepeated = false
 }
 
 extension HTTPSession {
-  /// Fetches a small answer, with any final status, such as 404.
+  /// Fetches a small answer; see `send(_:)`.
+  package func get(_ request: HTTPRequest) throws -> HTTPResponse { try send(request) }
+
+  /// Sends a request, and returns the answer with any final status, such as 404.
   ///
   /// Blocks. Failed connections and temporary statuses (408, 425, 429, 5xx) are retried according
   /// to the retry policy. After 429 and 503, requests are retried until the deadline, as the pause
   /// of the host allows. Throws the last fault, `limitExceeded` for a body longer than `limit`,
   /// `timedOut` at the deadline unless a fault was the cause, `stopped` if the ticket is cancelled,
-  /// and `usage` for malformed headers.
-  package func get(_ request: HTTPRequest) throws -> HTTPResponse {
+  /// and `usage` for malformed headers. Requests that are not repeatable have one attempt.
+  package func send(_ request: HTTPRequest) throws -> HTTPResponse {
     try Self.check(request.headers, for: request.url)
     let ticket = request.ticket ?? TransferTicket(priority: .max)
-    let attempts = max(1, request.attempts ?? configuration.retry.attempts)
+    let maximum = request.isAttemptedOnce ? 1 : request.attempts
+    let attempts = max(1, maximum ?? configuration.retry.attempts)
     var exchange = ExchangeRequest(url: request.url, headers: request.headers)
+    exchange.method = request.method
+    exchange.body = request.body
+    exchange.stallTimeout = request.stallTimeout
     let start = loop.clock.uptime()
     exchange.deadline = start + request.deadline
     exchange.memory = min(request.limit, 1 << 20)
@@ -75,8 +103,12 @@ extension HTTPSession {
       let askedAt = loop.clock.uptime()
       let end = perform(exchange, request, ticket: ticket)
       note(end.fault, from: request.url.origin, startedAt: askedAt)
-      guard let fault = end.fault else { return end.response }
-      let isWaiting = fault.isRefusal && request.attempts == nil
+      guard let fault = end.fault else {
+        var response = end.response
+        response.isRepeated = lastFault != nil
+        return response
+      }
+      let isWaiting = fault.isRefusal && maximum == nil
       if !isWaiting { failures += 1 }
       let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
       if isOver || fault.isLasting {

@@ -20,6 +20,7 @@ final class Engine: @unchecked Sendable {
   let delivery: Delivery
   let seller: Seller
   let diagnostics: Diagnostics
+  let revokedContent: RevokedContentPolicy
 
   /// Submitted events, in order.
   private let inbox = Mutex(EngineInbox())
@@ -43,7 +44,7 @@ final class Engine: @unchecked Sendable {
   init(
     state: QueueState, library: ContentLibrary, journal: any QueueJournal, pipeline: Pipeline,
     delivery: Delivery, service: any StoreService, sellerTimeout: Double,
-    environment: Environment
+    revokedContent: RevokedContentPolicy, environment: Environment
   ) {
     self.environment = environment
     serial = environment.execution.line("hostedcontent.engine", on: nil)
@@ -53,6 +54,7 @@ final class Engine: @unchecked Sendable {
     self.journal = journal
     self.pipeline = pipeline
     self.delivery = delivery
+    self.revokedContent = revokedContent
     seller = Seller(service, environment, timeout: sellerTimeout)
     diagnostics = Diagnostics(now: pipeline.clock.now)
     progress = ProgressReports(clock: pipeline.clock)

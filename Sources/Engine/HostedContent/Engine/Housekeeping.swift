@@ -65,16 +65,7 @@ extension PaymentQueue {
   /// or the next start deletes the remaining files. Throws `notInstalled`, or `contentInUse` if a
   /// lease or an unfinished transaction needs the version.
   public func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try engine.betweenEvents { needed in
-      guard !needed.contains(ContentKey(content, version)) else {
-        throw ContentError(
-          .contentInUse, "An unfinished transaction needs \(content) \(version)",
-          remedy: "Finish the transaction first", subject: content.rawValue)
-      }
-      return try library.takeOut(content, version)
-    } then: {
-      try library.delete($0)
-    }
+    try engine.remove(content, version)
   }
 
   /// Removes the versions that `policy` selects, except pinned, leased and needed ones.
@@ -97,5 +88,21 @@ extension PaymentQueue {
     if let failure = offered.failures.first { throw failure }
     let names = Set(offered.products.flatMap { $0.contents.map(\.contentIdentifier) })
     return try library.journal.installed().filter { !names.contains($0.contentIdentifier) }
+  }
+}
+
+extension Engine {
+  /// Removes a version, unless an unfinished transaction or a lease needs it.
+  func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try betweenEvents { needed in
+      guard !needed.contains(ContentKey(content, version)) else {
+        throw ContentError(
+          .contentInUse, "An unfinished transaction needs \(content) \(version)",
+          remedy: "Finish the transaction first", subject: content.rawValue)
+      }
+      return try library.takeOut(content, version)
+    } then: {
+      try library.delete($0)
+    }
   }
 }

@@ -94,7 +94,7 @@ public final class PaymentQueue: Sendable {
         library: library, contents: contents, pieceSource: pieceSource, clock: configuration.clock,
         workers: configuration.environment.assemblyWorkers),
       delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
-      environment: configuration.environment)
+      revokedContent: configuration.revokedContent, environment: configuration.environment)
     delivery.attach(to: self)
     engine.listen(to: service, after: queue.storeCursor)
   }

@@ -44,6 +44,8 @@ extension PaymentQueue {
     ///
     /// The purchase stays open, and other purchases continue.
     public var sellerTimeout = Duration.seconds(60)
+    /// What happens to installed content when its product is revoked; it is kept by default.
+    public var revokedContent = RevokedContentPolicy.keep
     /// The serial queue on which observers are called; nil for a private one.
     public var deliveryQueue: DispatchQueue?
     /// Whether the first queue limits the memory arenas of glibc in this process.

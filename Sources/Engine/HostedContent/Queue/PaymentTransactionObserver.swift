@@ -48,7 +48,10 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   /// The account's storefront changed; prices and products may have changed, too.
   func paymentQueueDidChangeStorefront(_ queue: PaymentQueue)
 
-  /// An account lost products; their content stays installed until the service removes it.
+  /// An account lost products.
+  ///
+  /// Their content stays installed, or is removed later: see
+  /// `PaymentQueue.Configuration.revokedContent`.
   func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation)
 }
 

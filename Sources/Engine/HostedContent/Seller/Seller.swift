@@ -150,8 +150,9 @@ final class Seller: Sendable {
       guard let call = begin({ $0.beginCall(notice.transaction, at: $1) }) else { return }
       defer { _ = state.withLock { $0.book.end(call) } }
       do {
+        let transaction = TransactionID(rawValue: notice.transaction)
         try await service.finished(
-          TransactionID(rawValue: notice.transaction), number: notice.number)
+          PurchaseOrder(payment: notice.payment, transaction: transaction), number: notice.number)
       } catch {
         return retryNotices(after: failures)
       }

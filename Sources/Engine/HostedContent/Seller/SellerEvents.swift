@@ -25,6 +25,7 @@ extension Engine {
     seller.run { [weak self] in
       if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
     }
+    removeRevokedContents(service)
   }
 
   /// Handles an event; calls `onEnd` after it is journaled or reported.
@@ -40,7 +41,7 @@ extension Engine {
         onDecided: onEnd)
     case .revoked(let revocation):
       delivery.report(revocation)
-      delivery.deliver(onEnd)
+      handle(revocation, service, onEnd: onEnd)
     case .storefrontChanged(let storefront):
       report(storefront, isNew: true)
       delivery.deliver(onEnd)
@@ -53,6 +54,7 @@ extension Engine {
     case .contentPublished:
       delivery.reportContentPublished()
       delivery.deliver(onEnd)
+    case .checkpoint: onEnd()
     }
   }
 

@@ -41,6 +41,10 @@ struct SellerGate: GrantLookup {
     try await service.finished(transaction, number: number)
   }
 
+  func finished(_ order: PurchaseOrder, number: String) async throws {
+    try await service.finished(order, number: number)
+  }
+
   func grants(account: String?) async throws -> [Grant] {
     try await service.grants(account: account).filter { grant in
       guard let error = refusal(of: grant) else { return true }
@@ -106,7 +110,7 @@ struct SellerGate: GrantLookup {
         return nil
       }
       return .granted(grant, contents: await signed(contents, for: grant))
-    case .revoked, .storefrontChanged, .promoted, .contentPublished: return event
+    case .revoked, .storefrontChanged, .promoted, .contentPublished, .checkpoint: return event
     }
   }
 

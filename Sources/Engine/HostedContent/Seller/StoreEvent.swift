@@ -8,7 +8,9 @@ public enum StoreEvent: Hashable, Sendable {
   ///
   /// Its number may have been delivered before.
   case granted(Grant, contents: [ContentOffer])
-  /// An account lost products, such as by a refund. Observers are notified; nothing is removed.
+  /// An account lost products, such as by a refund; observers are notified.
+  ///
+  /// `PaymentQueue.Configuration.revokedContent` determines what happens to installed content.
   case revoked(Revocation)
   /// The account's storefront changed.
   case storefrontChanged(Storefront)
@@ -16,6 +18,8 @@ public enum StoreEvent: Hashable, Sendable {
   case promoted(Payment)
   /// Content may have changed; deliver it, for example, for a push notification.
   case contentPublished
+  /// Nothing happened; the queue stores the cursor and asks for later events after a restart.
+  case checkpoint
 }
 
 /// An event of the seller with its cursor.

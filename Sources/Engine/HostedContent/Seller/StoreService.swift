@@ -39,6 +39,12 @@ public protocol StoreService: Sendable {
   /// calls it again later; notices of other purchases wait.
   func finished(_ transaction: TransactionID, number: String) async throws
 
+  /// Records that the purchase of `order` was finished; `number` is the grant's.
+  ///
+  /// The queue calls this method; by default, it calls `finished(_:number:)` with the transaction.
+  /// Implement it if a seller that lost the purchase must sell it again.
+  func finished(_ order: PurchaseOrder, number: String) async throws
+
   /// Returns the grants of an account, oldest first; nil means the library's own account.
   func grants(account: String?) async throws -> [Grant]
 
@@ -97,6 +103,11 @@ extension StoreService {
 
   /// Does nothing.
   public func finished(_ transaction: TransactionID, number: String) async throws {}
+
+  /// Calls `finished(_:number:)` with the transaction.
+  public func finished(_ order: PurchaseOrder, number: String) async throws {
+    try await finished(order.transaction, number: number)
+  }
 
   /// Returns an empty stream.
   public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {

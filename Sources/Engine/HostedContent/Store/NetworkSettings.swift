@@ -57,7 +57,7 @@ public struct NetworkSettings: Sendable {
   /// Creates the session for `servers`.
   ///
   /// Throws `insecureConnectionRefused` if secrets would be sent without encryption.
-  func session(for servers: [WebURL]) throws -> HTTPSession {
+  func session(for servers: [WebURL], pauses: HostPauses = .shared) throws -> HTTPSession {
     let variables = ProxyVariables(environment())
     var configuration = HTTPConfiguration()
     let headers =
@@ -79,6 +79,6 @@ public struct NetworkSettings: Sendable {
     configuration.retry.busyTimeout = busyTimeout.inSeconds
     configuration.retry.firstDelay = firstRetryDelay.inSeconds
     configuration.limits = limits
-    return try HTTPSession(configuration, pauses: .shared)
+    return try HTTPSession(configuration, pauses: pauses)
   }
 }

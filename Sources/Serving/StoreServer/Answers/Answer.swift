@@ -62,9 +62,7 @@ package struct Answer: Sendable {
   }
 
   static let notFound = Answer(404, text: "Not found.")
-  static let malformed = badRequest("The request target is malformed.")
-
-  static func badRequest(_ text: String) -> Answer { Answer(400, text: text) }
+  static let malformed = Answer(400, text: RequestHead.Refusal.malformedTarget.reason)
 }
 
 extension Answer {

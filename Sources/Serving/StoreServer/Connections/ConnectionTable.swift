@@ -3,11 +3,12 @@ import Concurrency
 
 /// The open connections of a server, with limits per address and deadlines for complete requests.
 ///
-/// Each connection has a thread. Without limits, a few clients that send slowly or nothing at all
-/// would occupy all of them.
-final class ConnectionTable: Sendable {
+/// Without limits, a few clients that send slowly or nothing at all would occupy all connections
+/// and their threads.
+package final class ConnectionTable: Sendable {
   private let limit: Int
   private let limitPerAddress: Int
+  private let limitsLoopback: Bool
   private let requestTimeout: Duration
   private let idleTimeout: Duration
   private let entries = Mutex<[Int32: Entry]>([:])
@@ -18,35 +19,44 @@ final class ConnectionTable: Sendable {
     var deadline: ContinuousClock.Instant?
   }
 
-  init(_ configuration: StoreServer.Configuration) {
-    limit = configuration.connectionLimit
-    limitPerAddress = configuration.connectionsPerAddress
-    requestTimeout = configuration.requestTimeout
-    idleTimeout = .seconds(configuration.idleSeconds)
+  /// Creates a table; a limit per address of 0 is unlimited.
+  ///
+  /// A proxy on this machine has a loopback address for all its clients, which `limitsLoopback`
+  /// can exempt.
+  package init(
+    limit: Int, limitPerAddress: Int, limitsLoopback: Bool, requestTimeout: Duration,
+    idleTimeout: Duration
+  ) {
+    self.limit = limit
+    self.limitPerAddress = limitPerAddress
+    self.limitsLoopback = limitsLoopback
+    self.requestTimeout = requestTimeout
+    self.idleTimeout = idleTimeout
   }
 
   /// Adds a connection.
   ///
   /// Returns false if there are too many, in total or from its address.
-  func add(_ descriptor: Int32) -> Bool {
+  package func add(_ descriptor: Int32) -> Bool {
     let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
+    let isExempt = limitPerAddress == 0 || !limitsLoopback && Self.isLoopback(entry.address)
     return entries.withLock { entries in
-      let count = entries.values.count { $0.address == entry.address }
-      guard entries.count < limit, limitPerAddress == 0 || count < limitPerAddress else {
-        return false
-      }
+      guard entries.count < limit,
+        isExempt
+          || entries.values.count(where: { $0.address == entry.address }) < limitPerAddress
+      else { return false }
       entries[descriptor] = entry
       return true
     }
   }
 
   /// Removes the deadline after a complete request: a response may take any time.
-  func beginAnswer(_ descriptor: Int32) {
+  package func beginAnswer(_ descriptor: Int32) {
     entries.withLock { $0[descriptor]?.deadline = nil }
   }
 
   /// Sets the deadline of the next request, after the end of a response.
-  func endAnswer(_ descriptor: Int32) {
+  package func endAnswer(_ descriptor: Int32) {
     let deadline = ContinuousClock.now + idleTimeout
     entries.withLock { $0[descriptor]?.deadline = deadline }
   }
@@ -54,7 +64,7 @@ final class ConnectionTable: Sendable {
   /// Removes a connection.
   ///
   /// Call it before its descriptor is closed.
-  func remove(_ descriptor: Int32) {
+  package func remove(_ descriptor: Int32) {
     entries.withLock { _ = $0.removeValue(forKey: descriptor) }
   }
 
@@ -78,6 +88,11 @@ final class ConnectionTable: Sendable {
       }
     }
     return Int32(clamping: (next - now).milliseconds + 1)
+  }
+
+  private static func isLoopback(_ address: [UInt8]) -> Bool {
+    // ::1 is the only one in its /64 network.
+    address.count == 4 ? address[0] == 127 : address == [0, 0, 0, 0, 0, 0, 0, 0]
   }
 
   /// The address for the limit.

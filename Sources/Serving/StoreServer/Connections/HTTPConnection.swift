@@ -5,13 +5,13 @@ import Glibc
 /// A connection of libmicrohttpd during one of its callbacks.
 ///
 /// Only used on its thread.
-struct HTTPConnection {
+package struct HTTPConnection {
   private let pointer: OpaquePointer
 
-  init(_ pointer: OpaquePointer) { self.pointer = pointer }
+  package init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
   /// The header fields of the request; nil if one is malformed.
-  var headers: [(name: String, value: String)]? {
+  package var headers: [(name: String, value: String)]? {
     let found = FieldList()
     let isWellFormed = hc_http_each_header(pointer, Unmanaged.passUnretained(found).toOpaque()) {
       context, name, value in
@@ -27,7 +27,7 @@ struct HTTPConnection {
   }
 
   /// The descriptor of its socket.
-  var descriptor: Int32 { hc_http_descriptor(pointer) }
+  package var descriptor: Int32 { hc_http_descriptor(pointer) }
 
   /// Returns the socket of the connection.
   func wire(_ stop: StopLatch, idleSeconds: Int) -> Wire {

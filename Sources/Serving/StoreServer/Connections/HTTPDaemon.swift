@@ -82,7 +82,7 @@ final class HTTPDaemon: @unchecked Sendable {
         guard let target else { return nil }
         return Unmanaged.passRetained(RequestState(String(cString: target))).toOpaque()
       },
-      proceed: { context, state, connection, method, version, uploaded in
+      proceed: { context, state, connection, method, version, _, uploaded in
         guard let context, let state, let connection, let method, let version, let uploaded
         else { return 0 }
         let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()

@@ -5,14 +5,14 @@ import Glibc
 /// No other process can take the port in between, and connections are refused while nothing
 /// listens. It is a socket that is bound to the port but never listens. A second socket can only
 /// bind the port while both have SO_REUSEADDR, which this socket has during `lend`.
-final class HeldPort: Sendable {
-  let number: UInt16
+package final class HeldPort: Sendable {
+  package let number: UInt16
   private let socket: Int32
 
   /// Binds the port at `address`.
   ///
   /// Port 0 selects a free port. Throws `cannotListen` if the port is in use.
-  init(_ address: String, _ port: UInt16) throws {
+  package init(_ address: String, _ port: UInt16) throws {
     (socket, number) = try Listener.bind(address, port)
     allowSecond(false)
   }
@@ -20,7 +20,7 @@ final class HeldPort: Sendable {
   /// Lets `body` listen on the port.
   ///
   /// It must do so before it returns.
-  func lend<Result>(_ body: (UInt16) throws -> Result) rethrows -> Result {
+  package func lend<Result>(_ body: (UInt16) throws -> Result) rethrows -> Result {
     allowSecond(true)
     defer { allowSecond(false) }
     return try body(number)

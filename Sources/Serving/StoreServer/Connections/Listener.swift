@@ -6,7 +6,7 @@ import Glibc
 import Concurrency
 
 /// A listening socket with a thread that accepts connections and closes overdue ones.
-final class Listener: Sendable {
+package final class Listener: Sendable {
   private let socket: Int32
   private let connections: ConnectionTable
   private let stop: StopLatch
@@ -14,7 +14,7 @@ final class Listener: Sendable {
   private let thread = DispatchGroup()
 
   /// The handling of a new connection.
-  enum Handling {
+  package enum Handling {
     /// Another object has taken ownership.
     case taken
     /// It stays open without a response until the client leaves.
@@ -32,12 +32,14 @@ final class Listener: Sendable {
   /// other.
   private static let maximumUnsent: Int32 = 160 << 10
 
-  /// Listens at `address`, a name or an IP address of this machine, and a held port.
-  init(
-    _ address: String, port: UInt16, _ connections: ConnectionTable, _ stop: StopLatch,
-    take: @escaping @Sendable (Int32) -> Handling
+  /// Listens on a bound socket, and takes ownership of it.
+  ///
+  /// `address` and `port` are for errors.
+  package init(
+    _ socket: Int32, at address: String, port: UInt16, _ connections: ConnectionTable,
+    _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Handling
   ) throws {
-    socket = try Self.bind(address, port).socket
+    self.socket = socket
     guard Glibc.listen(socket, Self.backlog) == 0 else {
       let number = errno
       close(socket)
@@ -50,7 +52,7 @@ final class Listener: Sendable {
   }
 
   /// Waits until the thread has ended, after the latch was set.
-  func join() { thread.wait() }
+  package func join() { thread.wait() }
 
   private func run() {
     var held: [Int32] = []
@@ -104,7 +106,9 @@ final class Listener: Sendable {
   /// Creates a socket that is bound to `address` and `port`.
   ///
   /// Port 0 selects a free port.
-  static func bind(_ address: String, _ port: UInt16) throws -> (socket: Int32, port: UInt16) {
+  package static func bind(
+    _ address: String, _ port: UInt16
+  ) throws -> (socket: Int32, port: UInt16) {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
@@ -129,14 +133,16 @@ final class Listener: Sendable {
     return (socket, bound)
   }
 
-  private static func boundPort(_ socket: Int32) -> UInt16? {
+  /// Returns the port of a bound TCP socket, or nil.
+  package static func boundPort(_ socket: Int32) -> UInt16? {
     var address = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     return withUnsafeMutablePointer(to: &address) { storage in
       let result = storage.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         getsockname(socket, $0, &length)
       }
-      guard result == 0 else { return nil }
+      let family = Int32(storage.pointee.ss_family)
+      guard result == 0, family == AF_INET || family == AF_INET6 else { return nil }
       // IPv4 and IPv6 addresses have the port at the same offset.
       return storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
         UInt16(bigEndian: $0.pointee.sin_port)

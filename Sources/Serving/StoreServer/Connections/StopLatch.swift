@@ -5,12 +5,12 @@ import Glibc
 /// A stop request that many threads can poll together with a socket.
 ///
 /// It is set once.
-final class StopLatch: Sendable {
+package final class StopLatch: Sendable {
   private let setter: Int32
   /// Becomes readable (end of file) when the latch is set.
   let descriptor: Int32
 
-  init() throws {
+  package init() throws {
     var pair: [Int32] = [-1, -1]
     // Not a pipe: Swift cannot import pipe2 with O_CLOEXEC.
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -25,5 +25,5 @@ final class StopLatch: Sendable {
     close(descriptor)
   }
 
-  func set() { shutdown(setter, Int32(SHUT_RDWR)) }
+  package func set() { shutdown(setter, Int32(SHUT_RDWR)) }
 }

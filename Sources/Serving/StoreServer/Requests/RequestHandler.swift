@@ -67,16 +67,14 @@ final class RequestHandler: Sendable {
     let request = ServerRequest(method, state.target, headers: head.fields)
     state.request = request
     state.isLast = head.hasBody
-    guard
-      var refusal = fields == nil
-        ? .badRequest("A line of the request is malformed.") : head.refusal
-    else { return true }
+    guard let refusal = fields == nil ? .malformedLine : head.refusal else { return true }
     connections.beginAnswer(connection.descriptor)
     state.entry = log?.begin(request, status: refusal.status, faults: [])
-    refusal.set("Connection", "close")
+    var answer = Answer(refusal.status, text: refusal.reason)
+    answer.set("Connection", "close")
     let wire = connection.wire(stop, idleSeconds: idleSeconds)
     return connection.send(
-      refusal, pump: BodyPump(refusal.body, Pace(limiters: []), wire, state.entry))
+      answer, pump: BodyPump(answer.body, Pace(limiters: []), wire, state.entry))
   }
 
   private func answer(_ request: ServerRequest, _ state: RequestState, _ connection: HTTPConnection)

@@ -3,20 +3,45 @@
 /// Ambiguous requests are refused. If a proxy in front of this server and the server disagree where
 /// a request ends, a client can hide a second request in the first (request smuggling).
 /// libmicrohttpd uses the first of two equal fields and accepts any field name.
-struct RequestHead {
-  let method: String
-  let target: String
+package struct RequestHead {
+  package let method: String
+  package let target: String
   /// For example `HTTP/1.1`.
   let version: String
-  let fields: [(name: String, value: String)]
+  package let fields: [(name: String, value: String)]
 
-  /// The response to an ambiguous or malformed request (RFC 9112, 3.2, 5 and 6.3); nil otherwise.
-  var refusal: Answer? {
+  package init(
+    method: String, target: String, version: String, fields: [(name: String, value: String)]
+  ) {
+    self.method = method
+    self.target = target
+    self.version = version
+    self.fields = fields
+  }
+
+  /// Why a request is refused: a status and a sentence.
+  package struct Refusal: Hashable, Sendable {
+    package let status: Int
+    package let reason: String
+
+    package init(_ status: Int, _ reason: String) {
+      self.status = status
+      self.reason = reason
+    }
+
+    package static let malformedLine = badRequest("A line of the request is malformed.")
+    package static let malformedTarget = badRequest("The request target is malformed.")
+
+    static func badRequest(_ reason: String) -> Refusal { Refusal(400, reason) }
+  }
+
+  /// Why the request is ambiguous or malformed (RFC 9112, 3.2, 5 and 6.3); nil otherwise.
+  package var refusal: Refusal? {
     guard method.utf8.allSatisfy(Self.isTokenByte) else {
       return .badRequest("The method is malformed.")
     }
     // 0x20 and below are control characters and the space.
-    guard target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else { return .malformed }
+    guard target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else { return .malformedTarget }
     for (name, value) in fields {
       guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else {
         return .badRequest("The name of a header field is malformed.")
@@ -28,7 +53,7 @@ struct RequestHead {
     return hostRefusal ?? lengthRefusal
   }
 
-  private var hostRefusal: Answer? {
+  private var hostRefusal: Refusal? {
     let hosts = values(of: "host")
     guard hosts.count == 1 || hosts.isEmpty && isOld else {
       return .badRequest("A request must have one Host field.")
@@ -42,8 +67,8 @@ struct RequestHead {
     return nil
   }
 
-  /// An error response if the length of the body is ambiguous.
-  private var lengthRefusal: Answer? {
+  /// Why the length of the body is ambiguous.
+  private var lengthRefusal: Refusal? {
     let lengths = values(of: "content-length")
     let codings = values(of: "transfer-encoding")
     guard lengths.count + codings.count <= 1 else {
@@ -55,19 +80,23 @@ struct RequestHead {
     }
     let last = coding.split(separator: ",").last?.drop { $0 == " " || $0 == "\t" }
     guard last == "chunked" else { return .badRequest("The end of the body is unknown.") }
-    return Answer(501, text: "Only the transfer coding “chunked” is supported.")
+    return Refusal(501, "Only the transfer coding “chunked” is supported.")
   }
+
+  /// Whether the body is sent in chunks.
+  package var isChunked: Bool { !values(of: "transfer-encoding").isEmpty }
 
   /// Whether a body follows.
   var hasBody: Bool {
-    !values(of: "transfer-encoding").isEmpty
+    isChunked
       || values(of: "content-length").contains { $0.utf8.contains { $0 != UInt8(ascii: "0") } }
   }
 
   /// Whether it is an HTTP/1.0 request.
   private var isOld: Bool { version == "HTTP/1.0" }
 
-  private func values(of name: String) -> [String] {
+  /// The values of the fields with this name, which must be in lower case.
+  package func values(of name: String) -> [String] {
     fields.filter { $0.name.lowercased() == name }.map(\.value)
   }
 

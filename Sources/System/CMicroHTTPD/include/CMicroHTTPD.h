@@ -1,6 +1,6 @@
 #pragma once
 
-// The part of libmicrohttpd that StoreServer needs, without variadic functions.
+// The part of libmicrohttpd that the servers need, without variadic functions.
 //
 // This is a compiled target whose header only has its own types. microhttpd.h includes the system's
 // socket headers. Then the order of compilation would determine whether the compiler finds their
@@ -19,9 +19,10 @@ typedef struct {
   // Gets the unparsed target of a new request. Returns the exchange that the other callbacks get.
   void *(*begin)(void *context, const char *target);
   // Called when the head has arrived, when there are *uploaded more bytes of the body (set to 0
-  // after they were taken), and at its end. Returns 0 to close the connection.
+  // after they were taken), and at its end. If the connection was suspended at the end, called
+  // again after it was resumed. Returns 0 to close the connection.
   int (*proceed)(void *context, void *exchange, hc_http_connection *connection, const char *method,
-                 const char *version, size_t *uploaded);
+                 const char *version, const char *upload, size_t *uploaded);
   // The exchange has ended for any reason. Called once per exchange.
   void (*complete)(void *context, void *exchange, hc_http_connection *connection);
   // A connection has ended. Its descriptor is closed after this call.
@@ -33,12 +34,25 @@ typedef struct {
 hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
                               size_t stack_bytes, const char *certificate, const char *key);
 
+// Starts a daemon with one thread for all connections, plain HTTP, and no listening socket. Each
+// connection has connection_bytes for its head and buffers; a longer head is refused with 431.
+hc_http_daemon *hc_http_start_single(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
+                                     size_t connection_bytes);
+
 // Takes ownership of a connected, non-blocking socket, and closes it in any case. Returns 0 if it
 // was closed at once, without a call of `closed`.
 int hc_http_add(hc_http_daemon *daemon, int descriptor);
 
-// Closes all connections and waits for their threads.
+// Closes all connections and waits for their threads. No connection may be suspended.
 void hc_http_stop(hc_http_daemon *daemon);
+
+// Suspends a connection of a daemon with one thread: no callback is called for it until it is
+// resumed, not even if the client disconnects. Only call it in `proceed` at the end of the request,
+// or in `read` of a response, which then returns 0.
+void hc_http_suspend(hc_http_connection *connection);
+
+// Resumes a suspended connection. Call it from any thread.
+void hc_http_resume(hc_http_connection *connection);
 
 // MARK: Connection, within `proceed`
 
@@ -62,11 +76,15 @@ void hc_http_restart_idle_time(hc_http_connection *connection, unsigned int seco
 
 hc_http_response *hc_http_response_empty(void);
 
+// A copy of the bytes.
+hc_http_response *hc_http_response_bytes(const void *bytes, size_t count);
+
 // A part of a file, sent with sendfile(2) if possible. Takes ownership of the descriptor.
 hc_http_response *hc_http_response_file(uint64_t length, int descriptor, uint64_t offset);
 
-// `read` fills the start of the buffer and returns the number of bytes, or a negative number to
-// close the connection. `done` is called when the response is freed, even if it cannot be created.
+// `read` fills the start of the buffer and returns the number of bytes, -1 to close the connection,
+// -2 at the end of a body of unknown length (UINT64_MAX), or 0 if it has suspended the connection.
+// `done` is called when the response is freed, even if it cannot be created.
 hc_http_response *hc_http_response_stream(uint64_t length, size_t buffer, void *context,
                                           ptrdiff_t (*read)(void *context, char *buffer,
                                                             size_t count),

@@ -1,0 +1,125 @@
+import ContentLibrary
+import ContentModel
+
+/// What happens to the installed content of a product that an account has lost.
+public enum RevokedContentPolicy: Hashable, Sendable {
+  /// It stays installed.
+  case keep
+  /// It is removed once no account of the library has a grant of the product.
+  ///
+  /// The accounts are the library's own and those of its transactions, unfinished or finished. The
+  /// service is asked for their grants. A version that is leased or that an unfinished transaction
+  /// needs is removed later, at the latest after the next start. Pins do not keep it.
+  case remove
+}
+
+/// Removes the contents of revoked products.
+///
+/// The journal has the products until then, so that a restart continues.
+extension Engine {
+  /// Handles the loss of products; calls `onEnd` after it is journaled and reported.
+  func handle(
+    _ revocation: Revocation, _ service: any StoreService, onEnd: @escaping @Sendable () -> Void
+  ) {
+    guard revokedContent == .remove else { return delivery.deliver(onEnd) }
+    let products = revocation.productIdentifiers
+    seller.run { [weak self] in
+      guard await self?.setRevoked(true, products) == true else { return }
+      self?.delivery.deliver(onEnd)
+      for product in products { self?.removeContents(of: product, service) }
+    }
+  }
+
+  /// Continues removals that an earlier queue has not completed.
+  func removeRevokedContents(_ service: any StoreService) {
+    guard revokedContent == .remove else { return }
+    seller.run { [weak self] in
+      guard let products = await self?.retrying({ try $0.journal.revokedProducts() }) else {
+        return
+      }
+      for product in products { self?.removeContents(of: product, service) }
+    }
+  }
+
+  private func removeContents(of product: ProductIdentifier, _ service: any StoreService) {
+    seller.run { [weak self] in
+      var failures = 0
+      while !Task.isCancelled {
+        guard let self else { return }
+        do {
+          if try await !hasGrant(of: product, service) {
+            try await onThread { try $0.removeVersions(of: product) }
+          }
+          if await setRevoked(false, [product]) {
+            diagnostics.log(.info, "revoked product handled") { ["product": product.rawValue] }
+          }
+          return
+        } catch {
+          // Such as a lease, or a service that does not respond.
+          failures += 1
+        }
+        await Self.pause(after: failures)
+      }
+    }
+  }
+
+  /// Returns whether an account of this library still has a grant of `product`.
+  private func hasGrant(of product: ProductIdentifier, _ service: any StoreService) async throws
+    -> Bool
+  {
+    let accounts = try await onThread { try $0.journal.accounts(of: product) }
+    for account in accounts.union([nil]) {
+      if try await service.latest(of: product, account: account) != nil { return true }
+    }
+    return false
+  }
+
+  /// Removes all versions that can be removed; throws the first error of the others.
+  private func removeVersions(of product: ProductIdentifier) throws {
+    var first: (any Error)?
+    for content in try library.journal.installed() where content.productIdentifier == product {
+      do {
+        try remove(content.contentIdentifier, content.version)
+      } catch let error as ContentError where error.code == .notInstalled {
+        // Its folder was removed manually.
+      } catch {
+        first = first ?? error
+      }
+    }
+    if let first { throw first }
+  }
+
+  /// Journals the change; returns false if the queue is closed before it succeeds.
+  private func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) async -> Bool {
+    await retrying { try $0.journal.setRevoked(isRevoked, products) } != nil
+  }
+
+  /// Repeats `body` until it succeeds; returns nil if the queue is closed.
+  private func retrying<Value: Sendable>(
+    _ body: @escaping @Sendable (Engine) throws -> Value
+  ) async -> Value? {
+    var failures = 0
+    while !Task.isCancelled {
+      if let value = try? await onThread({ engine in
+        // A closed queue must not change the journal.
+        try engine.betweenEvents { _ in try body(engine) }
+      }) {
+        return value
+      }
+      failures += 1
+      await Self.pause(after: failures)
+    }
+    return nil
+  }
+
+  private func onThread<Value: Sendable>(
+    _ body: @escaping @Sendable (Engine) throws -> Value
+  ) async throws -> Value {
+    try await BlockingCalls.onThread { Result { try body(self) } }.get()
+  }
+
+  /// Waits 1 second, doubling with each failure up to 64 seconds.
+  private static func pause(after failures: Int) async {
+    try? await Task.sleep(for: .seconds(1 << min(failures - 1, 6)))
+  }
+}

@@ -1,0 +1,187 @@
+import ContentModel
+import ContentTransfer
+import ContentTrust
+import FoundationEssentials
+import StoreLedger
+
+/// Lists of a store server, which are read page by page.
+extension StoreServerConnection {
+  // MARK: Products
+
+  /// The maximum length of a query with identifiers; servers limit the head of a request.
+  private static let queryLimit = 2_000
+  /// The maximum number of pages, in case a server always links to another one.
+  private static let pageLimit = 20_000
+
+  /// Returns these products, or all if `identifiers` is nil.
+  func products(_ identifiers: Set<ProductIdentifier>?) async throws -> ProductsResponse {
+    var found = FoundProducts()
+    for query in identifiers.map(Self.queries) ?? [""] { try await read(query, into: &found) }
+    return ProductsResponse(
+      products: found.products, invalidProductIdentifiers: found.invalid.sorted(),
+      failures: found.failures)
+  }
+
+  private struct FoundProducts {
+    var products: [Product] = []
+    var invalid: [String] = []
+    var failures: [ContentError] = []
+  }
+
+  private static func queries(for identifiers: Set<ProductIdentifier>) -> [String] {
+    var queries: [String] = []
+    for identifier in identifiers.sorted() {
+      let item = "id=\(PercentEncoding.component(identifier.rawValue))"
+      if let last = queries.last, last.utf8.count + item.utf8.count < queryLimit {
+        queries[queries.count - 1] += "&\(item)"
+      } else {
+        queries.append("?\(item)")
+      }
+    }
+    return queries
+  }
+
+  private func read(_ query: String, into found: inout FoundProducts) async throws {
+    var query = query
+    for _ in 0..<Self.pageLimit {
+      let response = try await send("GET", "/v1/products\(query)")
+      try check(response)
+      let page: ProductsPage
+      do {
+        page = try JSONDecoder().decode(ProductsPage.self, from: Data(response.body))
+      } catch {
+        throw ContentError.malformedAnswer("the products cannot be read")
+      }
+      found.products += page.products.compactMap(\.product)
+      found.invalid += page.invalid?.map(shown) ?? []
+      found.failures += page.failures?.map(error) ?? []
+      if page.products.contains(where: { $0.product == nil }) {
+        found.failures.append(.malformedAnswer("a product cannot be read"))
+      }
+      guard let next = Self.nextQuery(in: response.headers["link"]) else { return }
+      query = next
+    }
+    throw ContentError.malformedAnswer("it has too many pages")
+  }
+
+  private func error(_ failure: ProductsPage.Failure) -> ContentError {
+    ContentError(
+      Self.known(failure.code) ?? .serverFailed,
+      shown(failure.message ?? "The store server cannot describe a product"),
+      remedy: shown(failure.remedy ?? "Ask the store's owner to check the product"),
+      subject: failure.subject.map(shown))
+  }
+
+  /// Returns the query of the link to the next page (RFC 8288); nil for the last page.
+  ///
+  /// The rest of the link is ignored, because the token must not be sent elsewhere.
+  static func nextQuery(in header: String?) -> String? {
+    var rest = (header ?? "")[...]
+    while let start = rest.firstIndex(of: "<"), let end = rest[start...].firstIndex(of: ">") {
+      let target = rest[rest.index(after: start)..<end]
+      let parameters = rest[end...].prefix { $0 != "," }
+      rest = rest[parameters.endIndex...]
+      let names = parameters.lowercased().filter { !$0.isWhitespace && $0 != "\"" }
+      guard names.contains("rel=next"), let mark = target.firstIndex(of: "?") else { continue }
+      return String(target[mark...])
+    }
+    return nil
+  }
+
+  // MARK: Purchases of an account
+
+  /// The lists of an account's purchases.
+  enum PurchaseList: String {
+    /// The restorable purchases that the account owns.
+    case entitlements
+    /// All purchases, also those that were taken back.
+    case history
+  }
+
+  /// Calls `body` with each page of an account's purchases.
+  func readPurchases(
+    _ list: PurchaseList, of account: String?, _ body: ([PurchaseRecord]) async throws -> Void
+  ) async throws {
+    let path = "/v1/accounts/\(try Self.component(of: account))/\(list.rawValue)"
+    var revision: Int64 = 0
+    while true {
+      let response = try await send("GET", "\(path)?since=\(revision)&limit=1000")
+      let page = try json(response)
+      let fields = MessageFields(page, of: "a list of purchases")
+      let records = try fields.list("transactions", limit: 1_000).map {
+        try PurchaseRecord(json: $0)
+      }
+      try await body(records)
+      guard page["hasMore"] == .bool(true) else { return }
+      guard let last = records.map(\.revision).max(), last > revision else {
+        throw fields.invalid("revision")
+      }
+      revision = last
+    }
+  }
+
+  /// Returns the account in a URL; `-` is the own account of the service.
+  private static func component(of account: String?) throws -> String {
+    guard let account else { return "-" }
+    guard !["", "-", ".", ".."].contains(account) else {
+      throw ContentError(
+        .paymentInvalid, "The store server does not support the account name “\(account)”",
+        remedy: "Use a one-way hash of the account name")
+    }
+    return PercentEncoding.component(account)
+  }
+
+  // MARK: Events
+
+  /// The events after a cursor.
+  struct EventPage {
+    let events: [JSONValue]
+    /// The position after these events.
+    let cursor: String
+    /// The own account of the service; nil if the server does not name it.
+    let account: String?
+  }
+
+  /// The time in seconds that the server waits for an event.
+  private static let eventWait = 25
+
+  /// Returns the next events, or none after a while; nil if the server no longer has them.
+  ///
+  /// Without a cursor, returns the current position at once.
+  func events(after cursor: String?) async throws -> EventPage? {
+    let wait = cursor == nil ? 0 : Self.eventWait
+    let start = cursor.map { "&after=\(PercentEncoding.component($0))" } ?? ""
+    let response = try await send("GET", "/v1/events?wait=\(wait)&limit=200\(start)", wait: wait)
+    if response.status == 410, cursor != nil { return nil }
+    let page = try json(response)
+    let fields = MessageFields(page, of: "a list of events")
+    let result = EventPage(
+      events: try fields.list("events", limit: 1_000),
+      cursor: try fields.text("cursor", limit: 256),
+      account: try fields.optionalText("account", limit: 256))
+    // The same events would be returned forever.
+    guard result.events.isEmpty || result.cursor != cursor else { throw fields.invalid("cursor") }
+    return result
+  }
+}
+
+/// The JSON of a page of products.
+private struct ProductsPage: Decodable {
+  let products: [Item]
+  let invalid: [String]?
+  let failures: [Failure]?
+
+  /// A product that may be unreadable, so that the others can be used.
+  struct Item: Decodable {
+    let product: Product?
+
+    init(from decoder: any Decoder) throws { product = try? Product(from: decoder) }
+  }
+
+  struct Failure: Decodable {
+    let code: Int64?
+    let message: String?
+    let remedy: String?
+    let subject: String?
+  }
+}

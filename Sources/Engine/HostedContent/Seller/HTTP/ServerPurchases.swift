@@ -1,0 +1,181 @@
+import ContentModel
+import ContentTransfer
+import ContentTrust
+import FoundationEssentials
+import StoreLedger
+
+/// Purchases at a store server.
+///
+/// Every attempt has the same transaction identifier, so the server sells once. Only an answer of
+/// the server decides a purchase: after a failed attempt it may be sold, so it is asked again.
+extension StoreServerConnection {
+  /// Returns an outcome for each order, in the same order; throws only if the task is cancelled.
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    var outcomes: [Int: PurchaseOutcome] = [:]
+    var failures = 0
+    while true {
+      if outcomes.count == orders.count { return orders.indices.compactMap { outcomes[$0] } }
+      let waiting = orders.indices.filter { outcomes[$0] == nil }
+      var retryAfter: Double?
+      do {
+        let replies = try await replies(to: waiting.map { orders[$0] })
+        for (index, reply) in zip(waiting, replies) {
+          outcomes[index] = outcome(of: reply, orders[index], isFirst: failures == 0)
+        }
+        retryAfter = replies.lazy.compactMap(\.retryAfter).max()
+      } catch let error as ContentError where error.code == .usage && failures == 0 {
+        // Nothing was sent.
+        for index in waiting { outcomes[index] = PurchaseOutcome(failing: orders[index], error) }
+      } catch {
+        // The server may have received the orders.
+      }
+      guard outcomes.count < orders.count else { continue }
+      failures += 1
+      try await pause(afterFailure: failures, retryAfter: retryAfter)
+    }
+  }
+
+  /// The server's answer to one order.
+  fileprivate struct Reply {
+    let status: Int
+    /// The purchase or the problem; nil if it cannot be read.
+    let json: JSONValue?
+    let retryAfter: Double?
+    /// Whether the server may have received an earlier attempt.
+    let isRepeated: Bool
+  }
+
+  private func replies(to orders: [PurchaseOrder]) async throws -> [Reply] {
+    if orders.count == 1 { return [try await reply(to: orders[0])] }
+    let body = JSONValue.object(["purchases": .array(orders.map(\.batchMember))])
+    let response = try await send("POST", "/v1/purchases:batch", body: body)
+    let json = try? JSONValue(parsing: response.body)
+    guard response.status == 200 else { return orders.map { _ in Reply(response, json) } }
+    guard case .array(let results)? = json?["results"], results.count == orders.count else {
+      throw ContentError.malformedAnswer("it does not have one result for each purchase")
+    }
+    return results.map { result in
+      Reply(
+        status: Int(clamping: result["status"]?.integer ?? 0),
+        json: result["purchase"] ?? result["problem"], retryAfter: response.retryAfter,
+        isRepeated: response.isRepeated)
+    }
+  }
+
+  private func reply(to order: PurchaseOrder) async throws -> Reply {
+    let key = HTTPHeader("Idempotency-Key", order.transaction.rawValue)
+    let response = try await send(
+      "POST", "/v1/purchases", headers: [key], body: .object(order.members))
+    return Reply(response, try? JSONValue(parsing: response.body))
+  }
+
+  /// Returns nil if the server must be asked again.
+  private func outcome(of reply: Reply, _ order: PurchaseOrder, isFirst: Bool) -> PurchaseOutcome? {
+    switch reply.status {
+    case 200, 201:
+      // If it cannot be read, the product may still be sold.
+      return reply.json.flatMap { try? PurchaseRecord(json: $0) }.map { outcome(of: $0) }
+    case 408, 409, 425, 429: return nil
+    case 400..<500:
+      // After an uncertain attempt, the answer must be about the purchase, not about the access.
+      let isFirst = isFirst && !reply.isRepeated
+      let isAboutAccess = reply.status == 401 || reply.status == 403
+      guard isFirst || !isAboutAccess && reply.json?["title"] != nil else { return nil }
+      let product = order.payment.productIdentifier.rawValue
+      if reply.status == 404, Self.known(reply.json?["code"]?.integer) == nil {
+        return .failed(.notOffered(product))
+      }
+      return .failed(error(reply.status, reply.json, about: product))
+    default: return nil
+    }
+  }
+
+  /// Returns the outcome that a purchase at the server has for its order.
+  func outcome(of record: PurchaseRecord) -> PurchaseOutcome {
+    switch record.state {
+    case .purchased: return .purchased(record.grant, contents: record.offers)
+    case .deferred: return .deferred
+    case .failed(.declined(let reason)):
+      return .failed(refusal(record, "was declined", reason, remedy: "Ask the seller"))
+    case .failed(.interrupted):
+      return .failed(
+        refusal(
+          record, "was interrupted, because the account must first do something at the seller", "",
+          remedy: "Complete the purchase at the seller. It is delivered after that"))
+    case .refunded(_, let reason):
+      return .failed(refusal(record, "was refunded", reason, remedy: "Buy it again"))
+    case .revoked(_, let reason):
+      return .failed(refusal(record, "was revoked", reason, remedy: "Ask the seller"))
+    }
+  }
+
+  private func refusal(
+    _ record: PurchaseRecord, _ what: String, _ reason: String, remedy: String
+  ) -> ContentError {
+    let product = record.product.rawValue
+    let cause = reason.isEmpty ? "" : ": \(shown(reason))"
+    return ContentError(
+      .notEntitled, "The purchase of \(product) \(what)\(cause)", remedy: remedy, subject: product)
+  }
+
+  /// Records at the server that a purchase is finished; returns false if it is unknown there.
+  ///
+  /// A purchase that is not sold cannot be finished. Such an answer counts as success, because
+  /// asking again would not change it and would delay the notices of other purchases.
+  func finish(_ number: String) async throws -> Bool {
+    let path = "/v1/purchases/\(PercentEncoding.component(number))/finish"
+    let response = try await send("POST", path, body: .object([:]))
+    switch response.status {
+    case 409: return true
+    case 404 where (try? JSONValue(parsing: response.body))?["title"] != nil: return false
+    default:
+      try check(response)
+      return true
+    }
+  }
+}
+
+extension StoreServerConnection.Reply {
+  fileprivate init(_ response: HTTPResponse, _ json: JSONValue?) {
+    self.init(
+      status: response.status, json: json, retryAfter: response.retryAfter,
+      isRepeated: response.isRepeated)
+  }
+}
+
+extension PurchaseOrder {
+  /// The members of a request for one purchase.
+  fileprivate var members: [String: JSONValue] {
+    var members: [String: JSONValue] = [
+      "productIdentifier": .string(payment.productIdentifier.rawValue),
+      "quantity": .integer(Int64(payment.quantity)),
+      "askToBuy": .bool(payment.simulatesAskToBuy),
+    ]
+    members["account"] = payment.applicationUsername.map { .string($0) }
+    return members
+  }
+
+  fileprivate var batchMember: JSONValue {
+    var members = members
+    members["transactionIdentifier"] = .string(transaction.rawValue)
+    return .object(members)
+  }
+}
+
+extension PurchaseRecord {
+  /// The account as in payments: nil for the own account of the service, which has its key's name.
+  var payingAccount: String? { account.flatMap { $0.hasPrefix(APIKey.prefix) ? nil : $0 } }
+
+  var grant: Grant {
+    Grant(
+      transactionIdentifier: transaction, date: date,
+      payment: Payment(
+        productIdentifier: product, quantity: quantity, applicationUsername: payingAccount),
+      receipt: receipt)
+  }
+
+  /// The contents as they were sold; the catalog provides their details.
+  var offers: [ContentOffer] {
+    contents.map { ContentOffer($0.content, version: $0.version, of: product) }
+  }
+}

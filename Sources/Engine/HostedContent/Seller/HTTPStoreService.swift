@@ -1,0 +1,189 @@
+public import ContentModel
+import FileIO
+public import FoundationEssentials
+import StoreLedger
+
+/// A seller behind the HTTP API of a store server.
+///
+/// Use it as `PaymentQueue.Configuration.service`, with the store's `trustedRoot`. The server
+/// records purchases and decides about them; the store's signed catalog still determines what is
+/// installed. Each attempt of a purchase has the identifier of its transaction, so that it is sold
+/// once. While the server does not answer, purchases stay open and are repeated. One service may
+/// serve several queues. May be used from any thread.
+public final class HTTPStoreService: StoreService {
+  private let connection: StoreServerConnection
+  private let openOrders = OpenOrders()
+
+  static let batchSize = 64
+
+  /// Creates a service for the server at `url`, with the token of one of its keys.
+  ///
+  /// Does not connect. The bearer token of `network` is not used. Throws `usage` for an invalid URL
+  /// or token, and `insecureConnectionRefused` for plain HTTP to another machine, unless `network`
+  /// allows it.
+  public init(url: URL, token: String, network: NetworkSettings = NetworkSettings()) throws {
+    connection = try StoreServerConnection(url, token: token, network: network)
+  }
+
+  /// Creates a service with the token in a file, which has only the token.
+  ///
+  /// Throws file errors, and `limitExceeded` if the file is longer than 4 KiB.
+  public convenience init(
+    url: URL, tokenFile: URL, network: NetworkSettings = NetworkSettings()
+  ) throws {
+    // Files with secrets are often links, such as in containers.
+    let file = tokenFile.absoluteURL.resolvingSymlinksInPath()
+    let parent = try file.deletingLastPathComponent().filePath(of: "token file")
+    let bytes = try FileSystem.real.directory(at: parent).contents(
+      of: file.lastPathComponent, limit: 4 << 10)
+    let token = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    try self.init(url: url, token: token.joined(separator: " "), network: network)
+  }
+
+  /// Ends running requests; later ones throw `stopped`.
+  ///
+  /// Close the queues that use the service first.
+  public func close() { connection.close() }
+
+  // MARK: Products
+
+  /// Looks up products.
+  public func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await connection.products(identifiers)
+  }
+
+  /// Returns all offered products.
+  public func allProducts() async throws -> ProductsResponse {
+    try await connection.products(nil)
+  }
+
+  // MARK: Purchases
+
+  /// Buys a product; repeats the request until the server decides.
+  ///
+  /// Throws only if the task is cancelled. The purchase may then be sold.
+  public func purchase(_ payment: Payment, transaction: TransactionID) async throws
+    -> PurchaseOutcome
+  {
+    let order = PurchaseOrder(payment: payment, transaction: transaction)
+    guard let outcome = try await buy([order]).first else { throw CancellationError() }
+    return outcome
+  }
+
+  /// 64.
+  public var maximumBatchSize: Int { Self.batchSize }
+
+  /// Buys products with one request, which is repeated for those without an outcome.
+  ///
+  /// If the task is cancelled, the outcome of all is `stopped`, and they may be sold.
+  public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+    do {
+      return try await buy(orders)
+    } catch {
+      return orders.map { PurchaseOutcome(failing: $0, ContentError.purchaseStopped) }
+    }
+  }
+
+  private func buy(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    let outcomes = try await connection.purchase(orders)
+    openOrders.note(outcomes, of: orders)
+    return outcomes
+  }
+
+  /// True.
+  public var needsFinishes: Bool { true }
+
+  /// Records that a purchase was finished; does nothing if the server does not know it.
+  public func finished(_ transaction: TransactionID, number: String) async throws {
+    _ = try await connection.finish(number)
+    openOrders.forget(transaction)
+  }
+
+  /// Records that a purchase was finished.
+  ///
+  /// If the server does not know it, it has lost it, such as by a restore from a backup. Then the
+  /// product is bought again with the same identifier. If it is not sold now, nothing is recorded.
+  public func finished(_ order: PurchaseOrder, number: String) async throws {
+    if try await !connection.finish(number) {
+      let lost = PurchaseOrder(
+        payment: order.payment, transaction: TransactionID(rawValue: number))
+      if case .purchased? = try await connection.purchase([lost]).first {
+        _ = try await connection.finish(number)
+      }
+    }
+    openOrders.forget(order.transaction)
+  }
+
+  /// Returns the grants of the restorable purchases that `account` owns, oldest first.
+  public func grants(account: String?) async throws -> [Grant] {
+    openOrders.note(account)
+    var grants: [Grant] = []
+    try await connection.readPurchases(.entitlements, of: account) { records in
+      grants += records.filter { $0.state == .purchased }.map(\.grant)
+    }
+    return grants.sorted { $0.date < $1.date }
+  }
+
+  /// Returns one purchase of each product that `account` owns, as the server's pages arrive.
+  ///
+  /// Contents are the current ones of the product. If it is no longer offered, they are those that
+  /// were sold.
+  public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    openOrders.note(account)
+    return AsyncThrowingStream { continuation in
+      let task = Task { [connection] in
+        do {
+          try await Self.restore(account, from: connection) { continuation.yield($0) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private static func restore(
+    _ account: String?, from connection: StoreServerConnection,
+    _ found: (RestoredPurchase) -> Void
+  ) async throws {
+    var seen: Set<ProductIdentifier> = []
+    try await connection.readPurchases(.entitlements, of: account) { records in
+      let originals = records.filter { $0.state == .purchased && $0.isRestorable }
+        .sorted { $0.date < $1.date }.filter { seen.insert($0.product).inserted }
+      guard !originals.isEmpty else { return }
+      let products = try await connection.products(Set(originals.map(\.product))).products
+      let contents = Dictionary(products.map { ($0.productIdentifier, $0.contents) }) { $1 }
+      for original in originals {
+        found(
+          RestoredPurchase(
+            original: original.grant, contents: contents[original.product] ?? original.offers))
+      }
+    }
+  }
+
+  // MARK: Events
+
+  /// Returns approvals, refunds, revocations and publications, requested with long polls.
+  ///
+  /// The stream continues after failures, with a back-off of up to a minute, until it is cancelled.
+  /// If the server does not have the events after `cursor` anymore, because they are too old or its
+  /// ledger was restored, the stream continues with new events. Before that, it repeats the open
+  /// orders of this service and reports the revocations in the history of the accounts that this
+  /// service has used, up to 1,000.
+  public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
+    let (stream, sender) = AsyncStream.makeStream(of: StoreEventRecord.self)
+    let task = Task { [connection, openOrders] in
+      var feed = EventFeed(connection, openOrders, after: cursor, to: sender)
+      await feed.run()
+    }
+    sender.onTermination = { _ in task.cancel() }
+    return stream
+  }
+}
+
+extension ContentError {
+  fileprivate static let purchaseStopped = ContentError(
+    .stopped, "The purchase was stopped before the store server answered",
+    remedy: "Buy it again with the same transaction identifier")
+}

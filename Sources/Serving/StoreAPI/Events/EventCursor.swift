@@ -1,0 +1,47 @@
+import ContentModel
+import StoreLedger
+
+extension LedgerPosition {
+  /// The opaque text of the position: `<incarnation>.<sequence>`.
+  var cursor: String { "\(incarnation).\(sequence)" }
+
+  /// Parses a cursor; nil for other text.
+  init?(cursor text: String) {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard text.utf8.count <= 84, parts.count == 2, parts[0].count <= 64,
+      parts[0].allSatisfy({ $0 > 0x20 && $0 < 0x7f }), !parts[0].isEmpty,
+      let sequence = Int64(String(decoding: parts[1], as: UTF8.self)),
+      String(sequence).utf8.elementsEqual(parts[1]), sequence >= 0
+    else { return nil }
+    self.init(incarnation: String(decoding: parts[0], as: UTF8.self), sequence: sequence)
+  }
+}
+
+extension Problem {
+  /// The ledger does not have all events after a cursor.
+  static var cursorGone: Problem {
+    Problem(
+      410,
+      ContentError(
+        .requestRefused, "The events after this cursor are not available any more",
+        remedy: "Read the entitlements of the accounts, then request events without a cursor"))
+  }
+
+  /// The ledger cannot be read now.
+  static var ledgerUnavailable: Problem {
+    Problem(
+      503,
+      ContentError(
+        .serverBusy, "The server cannot read its ledger now", remedy: "Repeat the request later"),
+      headers: retrySoon)
+  }
+
+  static var tooManyWaitingRequests: Problem {
+    Problem(
+      503,
+      ContentError(
+        .serverBusy, "Too many requests and streams wait for events",
+        remedy: "Repeat the request later, or request events without waiting"),
+      headers: [(name: "Retry-After", value: "5")])
+  }
+}

@@ -1,0 +1,184 @@
+import Concurrency
+import ContentModel
+import Dispatch
+package import FoundationEssentials
+package import StoreLedger
+
+/// Delivers the events of a ledger to waiting requests and event streams, with one thread for all.
+///
+/// Thread-safe. The thread starts with the first receiver, and ends with `close`, which must be
+/// called.
+package final class EventFeed: Sendable {
+  /// A client that waits for events.
+  enum Receiver: Sendable {
+    case poll(EventPoll)
+    case stream(EventStream)
+  }
+
+  private struct State {
+    /// The receivers that the thread has not taken over.
+    var added: [Receiver] = []
+    /// The number of all receivers.
+    var count = 0
+    var isWoken = false
+    var isClosed = false
+  }
+
+  private let ledger: Ledger
+  private let now: @Sendable () -> Date
+  private let clock: @Sendable () -> ContinuousClock.Instant
+  private let created: ContinuousClock.Instant
+  private let maximumReceivers: Int
+  private let state = Mutex(State())
+  private let thread = Mutex<WorkThread?>(nil)
+  private let signal = DispatchSemaphore(value: 0)
+
+  /// The time after which new events of another server are found.
+  private static let pollInterval: Duration = .seconds(1)
+  /// The documented time for which a cursor can be used, in seconds.
+  private static let retention: TimeInterval = 30 * 86_400
+  private static let pruningInterval: Duration = .seconds(3600)
+  /// The maximum number of events in a response.
+  package static let maximumLimit = 200
+
+  /// Creates a feed; `now` is the date for the age of events, and `clock` is for waits.
+  package init(
+    _ ledger: Ledger, now: @escaping @Sendable () -> Date, maximumReceivers: Int = 4_096,
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+  ) {
+    self.ledger = ledger
+    self.now = now
+    self.clock = clock
+    created = clock()
+    self.maximumReceivers = maximumReceivers
+  }
+
+  // MARK: Receivers
+
+  /// Responds with up to `limit` events after a cursor, or after the head for nil.
+  ///
+  /// Waits at most `wait` for the first one, and then responds without events. `account` restricts
+  /// the events to those of an account and of the store. `respond` is called once, on any thread.
+  /// Blocks while it reads the ledger.
+  package func poll(
+    after cursor: String?, account: String?, wait: Duration, limit: Int,
+    respond: @escaping @Sendable (APIResponse) -> Void
+  ) {
+    do {
+      let (head, position) = try position(of: cursor)
+      var poll = EventPoll(
+        account: account, limit: min(max(limit, 1), Self.maximumLimit), deadline: clock() + wait,
+        respond: respond, position: position)
+      let batch = try EventBatch(after: position.sequence, from: ledger, head)
+      if let response = poll.response(to: batch, isOver: wait <= .zero) { return respond(response) }
+      try add(.poll(poll))
+    } catch {
+      respond((error as? Problem ?? .ledgerUnavailable).response)
+    }
+  }
+
+  /// Returns a stream of the events after a cursor, or after the head for nil.
+  package func stream(after cursor: String?, account: String?) -> APIResponse {
+    do {
+      let (_, position) = try position(of: cursor)
+      let stream = EventStream(self, account: account, after: position, from: clock())
+      try add(.stream(stream))
+      var response = APIResponse(
+        200,
+        headers: [
+          ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"),
+          // nginx sends each event at once.
+          ("X-Accel-Buffering", "no"),
+        ])
+      response.body = .stream(stream)
+      return response
+    } catch {
+      return (error as? Problem ?? .ledgerUnavailable).response
+    }
+  }
+
+  private func position(of cursor: String?) throws -> (LedgerHead, LedgerPosition) {
+    guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
+    guard let cursor, !cursor.isEmpty else { return (head, head.position) }
+    guard let position = LedgerPosition(cursor: cursor) else {
+      throw Problem.malformed("the cursor of the events is not from this API")
+    }
+    guard head.has(position) else { throw Problem.cursorGone }
+    return (head, position)
+  }
+
+  private func add(_ receiver: Receiver) throws {
+    try start()
+    let refusal = state.withLock { state -> Problem? in
+      guard !state.isClosed else { return .ledgerUnavailable }
+      guard state.count < maximumReceivers else { return .tooManyWaitingRequests }
+      state.added.append(receiver)
+      state.count += 1
+      return nil
+    }
+    if let refusal { throw refusal }
+    wake()
+  }
+
+  // MARK: The thread
+
+  /// Delivers new events soon; for calls after each commit of this process.
+  package func wake() {
+    let isAsleep = state.withLock { state in
+      guard !state.isWoken, state.count > 0 || state.isClosed else { return false }
+      state.isWoken = true
+      return true
+    }
+    if isAsleep { signal.signal() }
+  }
+
+  /// Responds to all waiting requests, ends all streams, and waits for the end of the thread.
+  package func close() {
+    state.withLock { $0.isClosed = true }
+    wake()
+    thread.withLock { $0.take() }?.end()
+  }
+
+  private func start() throws {
+    guard !state.withLock({ $0.isClosed }) else { return }
+    try thread.withLock { thread in
+      if thread == nil { thread = try WorkThread { self.run() } }
+    }
+  }
+
+  private func run() {
+    var pump = EventPump(ledger)
+    var nextPruning = created + Self.pruningInterval
+    while true {
+      let (added, isClosed) = state.withLock { state in
+        let added = state.added
+        (state.added, state.isWoken) = ([], false)
+        return (added, state.isClosed)
+      }
+      pump.add(added)
+      let known = pump.count
+      let hasMore = pump.round(at: clock(), isLast: isClosed)
+      let finished = known - pump.count
+      state.withLock { $0.count -= finished }
+      if isClosed { return }
+      if clock() >= nextPruning, pump.count > 0 {
+        prune()
+        nextPruning = clock() + Self.pruningInterval
+      }
+      if !hasMore { waitForWork(pump) }
+    }
+  }
+
+  /// Sleeps until `wake`, and while receivers wait, at most until something may be due.
+  private func waitForWork(_ pump: EventPump) {
+    guard pump.count > 0 else { return signal.wait() }
+    let remaining = pump.deadline.map { $0 - clock() } ?? Self.pollInterval
+    let time = max(.zero, min(remaining, Self.pollInterval))
+    _ = signal.wait(timeout: .now() + time.inSeconds)
+  }
+
+  private func prune() {
+    // After a failure, the next attempt deletes them.
+    try? ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention))
+  }
+}

@@ -1,0 +1,156 @@
+import StoreLedger
+
+/// A request that waits for events.
+struct EventPoll: Sendable {
+  let account: String?
+  let limit: Int
+  let deadline: ContinuousClock.Instant
+  let respond: @Sendable (APIResponse) -> Void
+  /// After the events that were examined.
+  var position: LedgerPosition
+
+  /// The length of a response with several events, about, in bytes.
+  private static let maximumBody = 256 << 10
+
+  /// Examines the next events; returns the response if one is visible or the time `isOver`.
+  mutating func response(to batch: EventBatch, isOver: Bool) -> APIResponse? {
+    let page = batch.page(for: account, limit: limit, bytes: Self.maximumBody)
+    position = LedgerPosition(incarnation: position.incarnation, sequence: page.end)
+    guard isOver || !page.events.isEmpty else { return nil }
+    var body = Array("{\"cursor\":\"\(position.cursor)\",\"events\":[".utf8)
+    for (number, event) in page.events.enumerated() {
+      if number > 0 { body.append(UInt8(ascii: ",")) }
+      body += event.json
+    }
+    body += "]}".utf8
+    return APIResponse(
+      200, headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")], body)
+  }
+}
+
+/// Delivers events to all receivers, in rounds, on the thread of a feed.
+struct EventPump {
+  private let ledger: Ledger
+  private var window = EventWindow()
+  private var polls: [EventPoll] = []
+  private var streams: [EventStream] = []
+
+  init(_ ledger: Ledger) { self.ledger = ledger }
+
+  var count: Int { polls.count + streams.count }
+
+  /// When the next poll must be answered; nil without polls.
+  var deadline: ContinuousClock.Instant? { polls.lazy.map(\.deadline).min() }
+
+  mutating func add(_ receivers: [EventFeed.Receiver]) {
+    for receiver in receivers {
+      switch receiver {
+      case .poll(let poll): polls.append(poll)
+      case .stream(let stream): streams.append(stream)
+      }
+    }
+  }
+
+  /// Delivers what is available, and removes receivers that are finished.
+  ///
+  /// Returns whether there may be more. With `isLast`, all receivers are finished.
+  mutating func round(at now: ContinuousClock.Instant, isLast: Bool) -> Bool {
+    guard count > 0 else { return false }
+    var hasMore = false
+    if let head = try? window.update(from: ledger) {
+      answerPolls(head, now, isLast, &hasMore)
+      feedStreams(head, now, isLast, &hasMore)
+    } else {
+      failPolls(now, isLast)
+      for stream in streams where !isLast { stream.keepAlive(at: now) }
+    }
+    if isLast {
+      streams.forEach { $0.finish() }
+      streams = []
+    }
+    // Without receivers, the window is not updated. It would have to catch up later.
+    if count == 0 { window = EventWindow() }
+    return hasMore
+  }
+
+  private mutating func answerPolls(
+    _ head: LedgerHead, _ now: ContinuousClock.Instant, _ isLast: Bool, _ hasMore: inout Bool
+  ) {
+    var waiting: [EventPoll] = []
+    for var poll in polls {
+      guard head.has(poll.position) else {
+        poll.respond(Problem.cursorGone.response)
+        continue
+      }
+      guard let batch = try? window.batch(after: poll.position.sequence, from: ledger, head) else {
+        waiting.append(poll)
+        continue
+      }
+      if let response = poll.response(to: batch, isOver: isLast || poll.deadline <= now) {
+        poll.respond(response)
+      } else {
+        if poll.position.sequence < head.last { hasMore = true }
+        waiting.append(poll)
+      }
+    }
+    polls = waiting
+    // Others whose time is over were answered.
+    failPolls(now, isLast)
+  }
+
+  /// Answers the polls whose time is over while the ledger cannot be read.
+  private mutating func failPolls(_ now: ContinuousClock.Instant, _ isLast: Bool) {
+    let isOver = { (poll: EventPoll) in isLast || poll.deadline <= now }
+    for poll in polls where isOver(poll) { poll.respond(Problem.ledgerUnavailable.response) }
+    polls.removeAll(where: isOver)
+  }
+
+  private mutating func feedStreams(
+    _ head: LedgerHead, _ now: ContinuousClock.Instant, _ isLast: Bool, _ hasMore: inout Bool
+  ) {
+    var open: [EventStream] = []
+    var shared: [Int64: Chunk] = [:]
+    for stream in streams {
+      switch stream.demand(at: now) {
+      case .finished:
+        stream.finish()
+        continue
+      case .nothing: break
+      case .events(let position):
+        guard head.has(position) else {
+          stream.finish()
+          continue
+        }
+        let start = position.sequence
+        let known = stream.account == nil ? shared[start] : nil
+        guard let chunk = try? known ?? makeChunk(after: start, for: stream.account, head) else {
+          stream.keepAlive(at: now)
+          break
+        }
+        if stream.account == nil { shared[start] = chunk }
+        let isBehind = chunk.end < head.last
+        if isBehind, chunk.bytes.isEmpty { hasMore = true }
+        stream.send(
+          chunk.bytes,
+          after: LedgerPosition(incarnation: head.incarnation, sequence: chunk.end),
+          isBehind: isBehind, at: now)
+      }
+      open.append(stream)
+    }
+    streams = open
+  }
+
+  /// The bytes of several events; all unrestricted streams at one position share them.
+  private struct Chunk {
+    let bytes: [UInt8]
+    let end: Int64
+  }
+
+  private func makeChunk(
+    after sequence: Int64, for account: String?, _ head: LedgerHead
+  ) throws -> Chunk {
+    let page = try window.batch(after: sequence, from: ledger, head)
+      .page(for: account, bytes: EventStream.maximumChunk)
+    return Chunk(bytes: page.events.flatMap(\.message), end: page.end)
+  }
+}

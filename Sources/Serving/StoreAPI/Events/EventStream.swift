@@ -1,0 +1,139 @@
+import Concurrency
+import StoreLedger
+
+/// A stream of events to one client.
+///
+/// At most one chunk waits for the client. The client's position is kept, and not the events, so
+/// that a slow client needs no memory.
+final class EventStream: ResponseStream {
+  typealias Instant = ContinuousClock.Instant
+
+  let account: String?
+  /// The stream ends then, so that the client is authenticated again: its key may be revoked.
+  private let end: Instant
+  private let feed: EventFeed
+  private let state: Mutex<State>
+
+  private struct State {
+    /// After the events that were put into `pending`.
+    var position: LedgerPosition
+    var pending: [UInt8]
+    /// The number of pending bytes that were taken.
+    var taken = 0
+    /// Whether there may be more events.
+    var isBehind = false
+    var lastChunk: Instant
+    var isEnded = false
+    var isCanceled = false
+    var onReady: (@Sendable () -> Void)?
+
+    mutating func set(_ chunk: [UInt8], at now: Instant) {
+      (pending, taken, lastChunk) = (chunk, 0, now)
+    }
+  }
+
+  private static let lifetime: Duration = .seconds(15 * 60)
+  private static let heartbeatInterval: Duration = .seconds(15)
+  private static let heartbeat = Array(":\n\n".utf8)
+  /// The maximum length of a chunk of several events, in bytes.
+  static let maximumChunk = 64 << 10
+
+  init(_ feed: EventFeed, account: String?, after position: LedgerPosition, from now: Instant) {
+    self.feed = feed
+    self.account = account
+    end = now + Self.lifetime
+    // An event without data only sets the identifier from which the client resumes.
+    let first = Array("id: \(position.cursor)\n\n".utf8)
+    state = Mutex(State(position: position, pending: first, lastChunk: now))
+  }
+
+  // MARK: The client
+
+  func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart {
+    let (part, isBehind) = state.withLock { state -> (ResponsePart, Bool) in
+      let count = min(max(limit, 1), state.pending.count - state.taken)
+      if count > 0 {
+        let bytes = state.pending[state.taken..<state.taken + count]
+        state.taken += count
+        let isWhole = count == state.pending.count
+        let part = ResponsePart.bytes(isWhole ? state.pending : Array(bytes))
+        if state.taken == state.pending.count { (state.pending, state.taken) = ([], 0) }
+        return (part, false)
+      }
+      guard !state.isEnded, !state.isCanceled else { return (.end, false) }
+      state.onReady = onReady
+      return (.wait, state.isBehind)
+    }
+    if isBehind { feed.wake() }
+    return part
+  }
+
+  func cancel() {
+    state.withLock { state in
+      (state.isCanceled, state.pending, state.taken, state.onReady) = (true, [], 0, nil)
+    }
+  }
+
+  // MARK: The feed
+
+  enum Demand {
+    case events(after: LedgerPosition)
+    /// The client has not taken the last chunk.
+    case nothing
+    /// The client has left, or the time of the stream is over.
+    case finished
+  }
+
+  func demand(at now: Instant) -> Demand {
+    state.withLock { state in
+      if state.isCanceled { return .finished }
+      guard state.pending.isEmpty else {
+        state.isBehind = true
+        return .nothing
+      }
+      return now < end ? .events(after: state.position) : .finished
+    }
+  }
+
+  /// Sends `chunk`, or a heartbeat if it is empty and one is due.
+  func send(_ chunk: [UInt8], after position: LedgerPosition, isBehind: Bool, at now: Instant) {
+    advance { state in
+      (state.position, state.isBehind) = (position, isBehind)
+      if !chunk.isEmpty {
+        state.set(chunk, at: now)
+      } else if now - state.lastChunk >= Self.heartbeatInterval {
+        state.set(Self.heartbeat, at: now)
+      }
+      return !state.pending.isEmpty
+    }
+  }
+
+  /// Sends a heartbeat if one is due.
+  func keepAlive(at now: Instant) {
+    advance { state in
+      guard state.pending.isEmpty, now - state.lastChunk >= Self.heartbeatInterval else {
+        return false
+      }
+      state.set(Self.heartbeat, at: now)
+      return true
+    }
+  }
+
+  /// Ends the stream after the pending bytes.
+  func finish() {
+    advance { state in
+      state.isEnded = true
+      return true
+    }
+  }
+
+  /// Changes the state, and tells a waiting client if `change` returns true.
+  private func advance(_ change: (inout State) -> Bool) {
+    let onReady = state.withLock { state -> (@Sendable () -> Void)? in
+      guard !state.isCanceled, change(&state) else { return nil }
+      defer { state.onReady = nil }
+      return state.onReady
+    }
+    onReady?()
+  }
+}

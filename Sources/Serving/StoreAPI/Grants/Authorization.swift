@@ -1,0 +1,72 @@
+import ContentModel
+import ContentTrust
+import FoundationEssentials
+
+extension ContentGrants {
+  /// Decides for nginx's module auth_request whether a request of the content host is allowed.
+  ///
+  /// `originalURI` is the request target as the client sent it. Packages and indexes need a grant;
+  /// metadata and records are public. 401 without a grant, 403 with an invalid one or for a path
+  /// that nginx could normalize.
+  package func authorize(originalURI: String?) -> APIResponse {
+    switch verdict(on: originalURI ?? "") {
+    case .allowed(let seconds):
+      APIResponse(204, headers: [("Cache-Control", "max-age=\(seconds)")])
+    case .missingGrant:
+      APIResponse(401, headers: [("Cache-Control", "no-store"), ("WWW-Authenticate", "Grant")])
+    case .refused: APIResponse(403, headers: [("Cache-Control", "no-store")])
+    }
+  }
+
+  private enum Verdict {
+    /// For a number of seconds, during which nginx need not ask again.
+    case allowed(Int)
+    case missingGrant
+    case refused
+  }
+
+  private static let cacheSeconds = 30
+  private static let maximumURI = 8_192
+
+  private func verdict(on uri: String) -> Verdict {
+    let parts = uri.utf8.split(
+      separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false
+    ).map { String(decoding: $0, as: UTF8.self) }
+    guard uri.utf8.count <= Self.maximumURI, let path = parts.first, Self.isPlain(path) else {
+      return .refused
+    }
+    let file = self.file(at: path)
+    if case .none = gate { return .allowed(Self.cacheSeconds) }
+    // Only packages and indexes need a grant: clients read the records before they buy.
+    guard file.pathComponents().contains(StorePath.folder), !file.hasSuffix(".json") else {
+      return .allowed(Self.cacheSeconds)
+    }
+    guard case .authRequest(let secret, _, _) = gate else { return .refused }
+    // The grant must be the whole query, since nginx and this server could choose another one.
+    guard parts.count == 2, parts[1].hasPrefix("grant=") else { return .missingGrant }
+    let grant = String(parts[1].dropFirst("grant=".count))
+    guard let expires = try? GrantSignature.expiry(of: grant, path: file, secret: secret) else {
+      return .refused
+    }
+    let remaining = Double(expires) - now().timeIntervalSince1970
+    return remaining > 0
+      ? .allowed(Int(min(remaining, Double(Self.cacheSeconds)))) : .refused
+  }
+
+  /// Whether nginx uses the path as it is.
+  ///
+  /// nginx decodes escapes, merges slashes, resolves dot segments, and ends a path at `#`.
+  private static func isPlain(_ path: String) -> Bool {
+    let components = path.pathComponents(omittingEmpty: false)
+    return components.count > 1 && components[0].isEmpty
+      && !components.dropFirst().dropLast().contains("")
+      && !components.contains { $0 == "." || $0 == ".." }
+      && PercentEncoding.path(path).hasSameBytes(as: path)
+  }
+
+  /// Returns the path below the store, if it is in the folder of one of the content URLs.
+  private func file(at path: String) -> String {
+    let folders = addresses.map(\.folder).filter { path.hasPrefix($0) }
+    return String(path.dropFirst(folders.map(\.count).max() ?? 0))
+  }
+}

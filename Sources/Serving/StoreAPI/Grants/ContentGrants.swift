@@ -1,0 +1,137 @@
+import ContentModel
+package import ContentTrust
+package import FoundationEssentials
+package import StoreLedger
+
+/// Gives buyers the URLs of packages, and decides for the content host whether a URL is valid.
+///
+/// Thread-safe. `grant` blocks on the ledger and on the catalog; `authorize` does not block.
+package struct ContentGrants: Sendable {
+  let gate: ContentGate
+  let addresses: [ContentAddress]
+  private let ledger: Ledger
+  private let catalog: any SaleCatalog
+  let now: @Sendable () -> Date
+
+  /// The time until clients ask again for URLs that do not expire.
+  private static let publicLifetime: Duration = .seconds(86_400)
+  /// The maximum number of contents in a request.
+  private static let maximumContents = 64
+
+  /// Creates the grants of a store whose packages are behind `gate`.
+  package init(
+    _ gate: ContentGate, ledger: Ledger, catalog: any SaleCatalog,
+    now: @escaping @Sendable () -> Date
+  ) {
+    self.gate = gate
+    self.ledger = ledger
+    self.catalog = catalog
+    self.now = now
+    addresses =
+      switch gate {
+      case .none: []
+      case .authRequest(_, let urls, _), .secureLink(_, let urls, _): urls.map(ContentAddress.init)
+      }
+  }
+
+  // MARK: Grants
+
+  /// Returns the URLs of the package and index of each content in a request.
+  ///
+  /// A caller with a `restriction` may only use that account. Others may use each account that does
+  /// not belong to another key; `defaultAccount` is their own. Throws a problem with status 400,
+  /// 403 or 404, and the errors of ledger and catalog. Without a gate, `urls` is empty: the files
+  /// are at the addresses of the store.
+  package func grant(
+    _ body: JSONValue, account restriction: String?, defaultAccount: String
+  ) throws -> APIResponse {
+    let fields = try RequestFields(body, of: "the body")
+    let contents = try fields.list("contents", 1...Self.maximumContents).map { element in
+      guard let content = try? SoldContent(json: element) else {
+        throw Problem.malformed("contents has an invalid contentIdentifier or version")
+      }
+      return content
+    }
+    let scope = try scope(of: fields, restriction, defaultAccount)
+    var owned = OwnedProducts(scope, ledger, catalog)
+    let offers = try contents.map { try owned.offer(of: $0) }
+    let expires = Int64((now().timeIntervalSince1970 + lifetime.inSeconds).rounded(.down))
+    let files = try offers.flatMap { [$0.package.path, $0.index.path] }.map { path in
+      JSONValue.object([
+        "target": .string(path),
+        "urls": .array(
+          try urls(of: path, for: scope.account ?? "", until: expires).map { .string($0) }),
+      ])
+    }
+    let date = Date(timeIntervalSince1970: Double(expires))
+    return .json(
+      200, .object(["expires": .string(MessageDate.text(date)), "files": .array(files)]))
+  }
+
+  private func scope(
+    of fields: RequestFields, _ restriction: String?, _ defaultAccount: String
+  ) throws -> OwnedProducts.Scope {
+    let name = try fields.text("account", limit: 256)
+    guard let transaction = try fields.text("transaction", limit: 128) else {
+      let account = name.flatMap { $0 == "-" ? nil : $0 } ?? restriction ?? defaultAccount
+      guard !account.isEmpty else { throw Problem.malformed("the account is empty") }
+      guard Self.mayUse(account, restriction, defaultAccount) else {
+        throw Problem.forbidden(
+          "The caller may not use this account",
+          remedy: "Use the caller's own account, or a token for the other account")
+      }
+      return .account(account)
+    }
+    guard name == nil else {
+      throw Problem.malformed("it names both an account and a transaction")
+    }
+    // A purchase of another account is refused like an unknown one.
+    guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
+      Self.mayUse(purchase.account, restriction, defaultAccount)
+    else { throw Problem.notPurchased("The transaction is not a purchase of the caller") }
+    return .purchase(purchase)
+  }
+
+  /// Compares bytes, as databases do: `==` also accepts different Unicode forms of é.
+  private static func mayUse(_ account: String?, _ restriction: String?, _ own: String) -> Bool {
+    guard let account else { return restriction == nil }
+    if let restriction { return account.hasSameBytes(as: restriction) }
+    return !account.beginsWithBytes(of: APIKey.prefix[...]) || account.hasSameBytes(as: own)
+  }
+
+  private var lifetime: Duration {
+    switch gate {
+    case .none: Self.publicLifetime
+    case .authRequest(_, _, let lifetime), .secureLink(_, _, let lifetime): lifetime
+    }
+  }
+
+  /// Returns the URLs of the file at `path` below the store, one for each address.
+  private func urls(of path: String, for account: String, until expires: Int64) throws -> [String] {
+    try addresses.map { address in
+      let query =
+        switch gate {
+        case .none: ""
+        case .authRequest(let secret, _, _):
+          "?grant="
+            + (try GrantSignature.grant(path, account: account, expires: expires, secret: secret))
+        case .secureLink(let secret, _, _):
+          "?md5="
+            + (try GrantSignature.secureLink(
+              address.folder + path, expires: expires, secret: secret))
+            + "&expires=\(expires)"
+        }
+      return "\(address.url)/\(PercentEncoding.path(path))\(query)"
+    }
+  }
+}
+
+extension OwnedProducts.Scope {
+  /// The account; nil for a library's own account.
+  fileprivate var account: String? {
+    switch self {
+    case .account(let account): account
+    case .purchase(let purchase): purchase.account
+    }
+  }
+}

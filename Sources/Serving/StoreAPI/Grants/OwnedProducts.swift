@@ -1,0 +1,89 @@
+import ContentModel
+import StoreLedger
+
+/// Finds the offers of contents whose products are purchased.
+///
+/// Contents of a product that were added after the purchase belong to the buyer, too.
+struct OwnedProducts {
+  /// The purchases that count, if they are in the state purchased.
+  enum Scope {
+    case account(String)
+    case purchase(PurchaseRecord)
+  }
+
+  private let scope: Scope
+  private let ledger: Ledger
+  private let catalog: any SaleCatalog
+  private var offers: [ProductIdentifier: [ContentOffer]] = [:]
+  private var products: [ProductIdentifier: ProductIdentifier]?
+
+  init(_ scope: Scope, _ ledger: Ledger, _ catalog: any SaleCatalog) {
+    self.scope = scope
+    self.ledger = ledger
+    self.catalog = catalog
+  }
+
+  /// Returns the offer of a content; throws a problem if it is not purchased or not offered.
+  mutating func offer(of wanted: SoldContent) throws -> ContentOffer {
+    guard let product = try product(with: wanted.content) else {
+      throw Problem.notPurchased("No purchase includes the content \(wanted.content)")
+    }
+    let offers = try offers[product] ?? catalog.offers(of: product)
+    self.offers[product] = offers
+    let offer = offers.first {
+      $0.contentIdentifier == wanted.content && $0.version == wanted.version
+    }
+    guard let offer else {
+      throw Problem(
+        404,
+        ContentError(
+          .productUnknown,
+          "The store does not offer version \(wanted.version) of the content \(wanted.content)",
+          remedy: "Look up the product again, and request an offered version",
+          subject: wanted.content.rawValue))
+    }
+    return offer
+  }
+
+  /// Returns the purchased product that includes `content`; nil if there is none.
+  private mutating func product(with content: ProductIdentifier) throws -> ProductIdentifier? {
+    // Most contents have the name of their product.
+    if try isPurchased(content) { return content }
+    let products = try products ?? productsByContent()
+    self.products = products
+    return products[content]
+  }
+
+  private func isPurchased(_ product: ProductIdentifier) throws -> Bool {
+    switch scope {
+    case .account(let account): try ledger.original(of: product, account: account) != nil
+    case .purchase(let purchase): purchase.product == product
+    }
+  }
+
+  /// The products of all contents, as they were sold and as they are offered now.
+  private func productsByContent() throws -> [ProductIdentifier: ProductIdentifier] {
+    let purchases =
+      switch scope {
+      case .account(let account): try ledger.originals(account: account)
+      case .purchase(let purchase): [purchase]
+      }
+    let current = try catalog.products(Set(purchases.map(\.product)))
+    // Without an unreadable product, its contents would be refused as not purchased.
+    if let failure = current.failures.first { throw failure }
+    var products: [ProductIdentifier: ProductIdentifier] = [:]
+    for purchase in purchases {
+      for sold in purchase.contents { products[sold.content] = purchase.product }
+    }
+    for offer in current.products.flatMap(\.contents) {
+      products[offer.contentIdentifier] = offer.productIdentifier
+    }
+    return products
+  }
+}
+
+extension Problem {
+  static func notPurchased(_ message: String) -> Problem {
+    .forbidden(message, remedy: "Buy the product, or use the account or transaction that bought it")
+  }
+}

@@ -1,0 +1,193 @@
+import Concurrency
+import ContentModel
+import FileIO
+import Glibc
+package import StoreAPI
+import StoreServer
+
+/// Serves an API over HTTP/1.1: one thread for all connections, and a few that call the handler.
+///
+/// Thread-safe. It has no TLS; a proxy such as nginx adds it.
+package final class APIServer: Sendable {
+  private let configuration: Configuration
+  private let handle: Handler
+  private let state = Mutex(State())
+
+  private struct State {
+    var running: RunningServer?
+    /// Held since the first start, so that a restarted server has the same port.
+    var held: HeldPort?
+    var port: UInt16 = 0
+  }
+
+  /// Handles a request, and passes one response to `respond`, on any thread.
+  ///
+  /// It runs on one of a few threads, so a request that waits for long must respond later. A HEAD
+  /// request arrives as GET; the body of its response is not sent.
+  package typealias Handler =
+    @Sendable (APIRequest, _ respond: @escaping @Sendable (APIResponse) -> Void) -> Void
+
+  /// The address and the limits of a server.
+  package struct Configuration: Sendable {
+    /// A name or an IP address of this machine.
+    package var address = "127.0.0.1"
+    /// Port 0 selects a free port.
+    package var port: UInt16 = 0
+    /// A bound TCP socket to use instead, such as one from systemd; the server uses a copy.
+    package var listeningSocket: Int32?
+    /// The number of threads that call the handler.
+    package var workers = 4
+    /// The maximum number of connections.
+    ///
+    /// Further connections are closed at once.
+    package var connectionLimit = 4_096
+    /// The maximum number of connections from one address, except loopback; 0 is unlimited.
+    package var connectionsPerAddress = 256
+    /// The maximum bytes of a request's body; a longer one is refused with 413.
+    package var bodyLimit = 64 << 10
+    /// The time in which a new connection must send a complete request, head and body.
+    package var requestTimeout: Duration = .seconds(10)
+    /// The maximum time in seconds without a byte, or without a complete request after a response.
+    package var idleSeconds = 60
+    /// How long `stop` waits for requests in progress.
+    package var stopTimeout: Duration = .seconds(30)
+    /// Called when `stop` begins, so that the handler responds to requests that wait for events.
+    package var onStop: (@Sendable () -> Void)?
+    /// Called for each request after its response has ended, on a thread of the handler.
+    package var onRequest: (@Sendable (HandledRequest) -> Void)?
+
+    package init() {}
+  }
+
+  package init(_ configuration: Configuration, handle: @escaping Handler) {
+    self.configuration = configuration
+    self.handle = handle
+  }
+
+  deinit { stop() }
+
+  /// Listens and responds until `stop`.
+  ///
+  /// Does nothing if the server already listens. Throws `cannotListen` if the address or port
+  /// cannot be used, and `tooFewThreads` if the system does not allow as many as the server needs.
+  package func start() throws {
+    // One for all connections, and one that accepts them.
+    try ThreadLimits.require(configuration.workers + 2, for: "A store server")
+    MemoryArenas.limit()
+    Self.allowDescriptors(configuration.connectionLimit)
+    try state.withLock { state in
+      guard state.running == nil else { return }
+      if let socket = configuration.listeningSocket {
+        state.port = try Self.port(of: socket)
+        state.running = try RunningServer(configuration, handle, port: state.port) {
+          try Self.copy(of: socket)
+        }
+      } else {
+        let address = configuration.address
+        let held = try state.held ?? HeldPort(address, configuration.port)
+        state.running = try held.lend { port in
+          try RunningServer(configuration, handle, port: port) {
+            try Listener.bind(address, port).socket
+          }
+        }
+        state.held = held
+        state.port = held.number
+      }
+    }
+  }
+
+  /// Stops gracefully: accepts nothing more, ends streams, completes requests, and closes.
+  ///
+  /// Requests that are not complete after `stopTimeout` get no response. It waits for running calls
+  /// of the handler; do not call it from one. The server can be started again.
+  package func stop() {
+    let running = state.withLock { state in
+      defer { state.running = nil }
+      return state.running
+    }
+    running?.stop()
+  }
+
+  /// The current or last port; 0 before the first start.
+  package var port: UInt16 { state.withLock { $0.port } }
+
+  /// The URL of the server, with a trailing slash.
+  package var url: String {
+    let host = configuration.address
+    return "http://\(host.contains(":") ? "[\(host)]" : host):\(port)/"
+  }
+
+  // MARK: The system
+
+  /// The descriptors that the process needs for other things than connections.
+  private static let otherDescriptors = 256
+
+  /// Raises the soft limit of descriptors, usually 1,024, as far as the system allows it.
+  private static func allowDescriptors(_ connections: Int) {
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    var limit = rlimit()
+    let needed = rlim_t(connections + otherDescriptors)
+    guard getrlimit(resource, &limit) == 0, limit.rlim_cur < needed else { return }
+    limit.rlim_cur = min(needed, limit.rlim_max)
+    setrlimit(resource, &limit)
+  }
+
+  private static func port(of socket: Int32) throws -> UInt16 {
+    guard let port = Listener.boundPort(socket) else {
+      throw ContentError(
+        .cannotListen, "Descriptor \(socket) is not a bound TCP socket",
+        remedy: "Pass a TCP socket, such as with ListenStream= of a systemd socket unit")
+    }
+    return port
+  }
+
+  private static func copy(of socket: Int32) throws -> Int32 {
+    let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+    guard copy >= 0 else { throw ContentError(errno: errno, .open, "the listening socket") }
+    // Otherwise, accept(2) blocks if the client has left since poll(2).
+    _ = fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK)
+    return copy
+  }
+}
+
+/// A request for an access log, without secrets: without its query, headers and body.
+package struct HandledRequest: Hashable, Sendable {
+  /// The method as it was sent, such as `HEAD`.
+  package let method: String
+  /// The decoded path in one line that is safe to print; `-` if it is malformed.
+  package let path: String
+  /// The status that was sent; nil if the connection was closed before.
+  package let status: Int?
+  /// The time from the request line to the end of the response.
+  package let duration: Duration
+}
+
+/// A running server, from start to stop.
+private final class RunningServer: Sendable {
+  private let listener: Listener
+  private let daemon: APIDaemon
+  private let latch: StopLatch
+
+  /// Starts it with the socket that `open` returns, which it closes at the end.
+  init(
+    _ configuration: APIServer.Configuration, _ handle: @escaping APIServer.Handler, port: UInt16,
+    open: () throws -> Int32
+  ) throws {
+    let latch = try StopLatch()
+    let daemon = try APIDaemon(configuration, handle)
+    self.latch = latch
+    self.daemon = daemon
+    let address = configuration.address
+    listener = try Listener(try open(), at: address, port: port, daemon.connections, latch) {
+      connection in
+      daemon.add(connection)
+      return .taken
+    }
+  }
+
+  func stop() {
+    latch.set()
+    listener.join()
+    daemon.stop()
+  }
+}

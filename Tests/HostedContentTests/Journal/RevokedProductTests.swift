@@ -1,0 +1,58 @@
+import ContentJournal
+import ContentModel
+import TestSupport
+import Testing
+
+/// Rows about the seller, which a restart reads again.
+@Suite("Notices and revoked products in the journal", .timeLimit(.minutes(10)))
+struct RevokedProductTests {
+  private let folder: TemporaryFolder
+  private let a: ProductIdentifier
+
+  init() throws {
+    folder = try TemporaryFolder()
+    a = ProductIdentifier("a")
+  }
+
+  private func journal() throws -> SQLiteJournal { try SQLiteJournal(in: folder.opened()) }
+
+  @Test("A notice has the payment of its purchase")
+  func notices() throws {
+    let accounts: [String?] = [nil, "ada"]
+    let notices = accounts.enumerated().map { number, account in
+      FinishNotice(
+        transaction: "t\(number)", number: "n\(number)",
+        payment: Payment(productIdentifier: a, quantity: 3, applicationUsername: account))
+    }
+    try journal().commit(notices.map { .addNotice($0) })
+    #expect(Set(try journal().readQueue().notices) == Set(notices))
+    try journal().commit([.removeNotice(transaction: "t0")])
+    #expect(try journal().readQueue().notices == [notices[1]])
+  }
+
+  @Test("The accounts of a product are those of unfinished and of finished transactions")
+  func accounts() throws {
+    #expect(try journal().accounts(of: a).isEmpty)
+    let accounts: [String?] = [nil, "ada", "bob"]
+    let records = accounts.enumerated().map { index, account in
+      TransactionRecord(
+        id: "t\(index)", sequence: index + 1,
+        payment: Payment(
+          productIdentifier: account == "bob" ? "b" : a, applicationUsername: account),
+        status: .purchasing)
+    }
+    try journal().commit(records.map { .add($0) })
+    try journal().commit([.finish(records[1])])
+    #expect(try journal().accounts(of: a) == [nil, "ada"])
+    #expect(try journal().accounts(of: "b") == ["bob"])
+  }
+
+  @Test("Revoked products stay until they are handled")
+  func revoked() throws {
+    try journal().setRevoked(true, ["b", a])
+    try journal().setRevoked(true, [a])
+    #expect(try journal().revokedProducts() == [a, "b"])
+    try journal().setRevoked(false, [a])
+    #expect(try journal().revokedProducts() == ["b"])
+  }
+}

@@ -1,0 +1,122 @@
+import ContentModel
+import Foundation
+@testable import HostedContent
+import TestSupport
+import Testing
+
+@Suite("Installed content of revoked products", .timeLimit(.minutes(10)))
+struct RevokedContentTests {
+  private let fixture: StoreFixture
+  private let service: ScriptedService
+  private let a: ProductIdentifier
+
+  init() async throws {
+    fixture = try StoreFixture()
+    a = ProductIdentifier("a")
+    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
+    service = ScriptedService(
+      try await StoreLocation(fixture.storePath).products(nil, trustedRoot: nil).products)
+  }
+
+  private func queue(_ policy: RevokedContentPolicy = .remove) throws -> PaymentQueue {
+    try fixture.queue {
+      $0.service = service
+      $0.revokedContent = policy
+    }
+  }
+
+  private func install(_ product: String, account: String? = nil, _ queue: PaymentQueue)
+    async throws
+  {
+    let product = try ProductIdentifier(validating: product)
+    _ = try await queue.deliver(Payment(productIdentifier: product, applicationUsername: account))
+  }
+
+  private func installed() throws -> [String] {
+    try fixture.reader().contents().map(\.content.contentIdentifier.rawValue)
+  }
+
+  /// Revokes product `a` at the seller, and returns when the queue has journaled it.
+  private func revoke(from account: String? = nil, _ queue: PaymentQueue) async throws {
+    service.revoke(a, from: account)
+    service.send(.revoked(Revocation([a], account: account)), cursor: "revoked")
+    try await waitUntil { try queue.engine.journal.readQueue().storeCursor == "revoked" }
+  }
+
+  /// Returns when the queue has decided about all revoked products.
+  private func waitForDecision(_ queue: PaymentQueue) async throws {
+    try await waitUntil { try queue.engine.journal.revokedProducts().isEmpty }
+  }
+
+  @Test("It is removed with the policy, and observers learn about the revocation")
+  func removed() async throws {
+    let queue = try queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    for name in ["a", "b"] { try await install(name, queue) }
+    try await revoke(queue)
+    await observer.wait { $0.revoked == [ProductIdentifier("a")] }
+    try await waitForDecision(queue)
+    #expect(try installed() == ["b"])
+    queue.close()
+  }
+
+  @Test("It stays without the policy, and nothing is removed later")
+  func kept() async throws {
+    let first = try queue(.keep)
+    try await install("a", first)
+    try await revoke(first)
+    first.close()
+    let second = try queue()
+    try await install("b", second)
+    try await waitForDecision(second)
+    #expect(try installed() == ["a", "b"])
+    second.close()
+  }
+
+  @Test("It stays while another account of the library has a grant, and is removed with the last")
+  func otherAccount() async throws {
+    let queue = try queue()
+    try await install("a", queue)
+    try await install("a", account: "ada", queue)
+    try await revoke(queue)
+    try await waitForDecision(queue)
+    #expect(try installed() == ["a"])
+    service.revoke(a, from: "ada")
+    service.send(.revoked(Revocation([a], account: "ada")))
+    try await waitUntil { try installed().isEmpty }
+    queue.close()
+  }
+
+  @Test("A leased version stays, and is removed after the lease ends")
+  func leased() async throws {
+    let queue = try queue()
+    try await install("a", queue)
+    do {
+      let lease = try fixture.reader().lease(a)
+      try await revoke(queue)
+      #expect(FileManager.default.fileExists(atPath: lease.url.path()))
+      #expect(try queue.engine.journal.revokedProducts() == [a])
+      withExtendedLifetime(lease) {}
+    }
+    try await waitUntil { try installed().isEmpty }
+    queue.close()
+  }
+
+  @Test("A removal that was not possible is completed after a restart")
+  func restarted() async throws {
+    let first = try queue()
+    try await install("a", first)
+    do {
+      let lease = try fixture.reader().lease(a)
+      try await revoke(first)
+      first.close()
+      #expect(FileManager.default.fileExists(atPath: lease.url.path()))
+      withExtendedLifetime(lease) {}
+    }
+    let second = try queue()
+    try await waitForDecision(second)
+    #expect(try installed().isEmpty)
+    second.close()
+  }
+}
