@@ -115,10 +115,16 @@ let package = Package(
       ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
     module(
       "StoreAPI", in: .serving,
-      ["Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer"]),
+      [
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "StoreLedger",
+        "StoreServer",
+      ]),
     module(
       "StoreAPIServer", in: .serving,
-      ["Concurrency", "ContentModel", "FileIO", "StoreAPI", "StoreServer", "CMicroHTTPD"]),
+      [
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentTransfer",
+        "HostedContent", "StoreLedger", "StoreServer", "StoreAPI", "CMicroHTTPD",
+      ]),
     module(
       "HostedContentTesting", in: .testing,
       [
@@ -128,8 +134,9 @@ let package = Package(
     tool(
       "HostedContentTool",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent", "AppUpdate", "StoreServer",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
+        "ContentPackage", "ContentLibrary", "ContentStore", "HostedContent", "AppUpdate",
+        "StoreLedger", "StoreServer", "StoreAPI", "StoreAPIServer", "PostgresLedger",
       ]),
     tool(
       "TUFClient", ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"]),
@@ -308,9 +315,9 @@ let package = Package(
     tests(
       "HostedContentToolTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentTrust", "Database", "ContentStore",
-        "HostedContent", "StoreLedger", "HostedContentTool", "TUFClient", "StoreServer",
-        "Bookshelf",
+        "Concurrency", "ContentModel", "FileIO", "Database", "ContentTrust", "ContentJournal",
+        "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "StoreLedger",
+        "StoreServer", "StoreAPIServer", "Bookshelf",
         "AsyncBookshelf", "Keeper",
         "Chooser", "Course", "fault-matrix", "soak", "TestSupport", "TestTraits",
       ]),

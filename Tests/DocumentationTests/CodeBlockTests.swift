@@ -14,6 +14,10 @@ struct CodeBlockTests {
     "Documentation/Refresh.md: ini service",  // RefreshGuideTests
     "Documentation/Refresh.md: ini timer",  // RefreshGuideTests
     "Documentation/Server.md: faults",  // ServerGuideTests
+    "Documentation/StoreServer.md: nginx auth_request",  // StoreServerGuideTests
+    "Documentation/StoreServer.md: nginx secure_link",  // StoreServerGuideTests
+    "Documentation/StoreServerData.md: ini service",  // StoreServerGuideTests
+    "Documentation/StoreServerData.md: ini socket",  // StoreServerGuideTests
     "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md: nginx",  // HostingTests
   ]
 

@@ -1,4 +1,4 @@
-import ContentModel
+package import ContentModel
 import Database
 
 /// The revoked products, and the accounts that may still own them.

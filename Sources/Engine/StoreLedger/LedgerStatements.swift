@@ -30,6 +30,9 @@ package struct LedgerStatements: Sendable {
 
   // MARK: Look-ups
 
+  /// The purchases of all accounts, in the order of their numbers.
+  package static let all = selection + "WHERE sequence > ?1 ORDER BY sequence LIMIT ?2"
+
   /// The purchases of an account after a revision, in the order of their last changes.
   package var history: String {
     Self.selection + "WHERE account \(equality) ?1 AND revision > ?2 ORDER BY revision LIMIT ?3"
@@ -73,8 +76,8 @@ package struct LedgerStatements: Sendable {
   /// All look-ups of purchases, with their number of values.
   package var lookUps: [(sql: String, valueCount: Int)] {
     [
-      (Self.transaction, 1), (history, 3), (entitlements, 3), (owned, 1), (original, 2),
-      (latest, 2), (originals, 1),
+      (Self.transaction, 1), (Self.all, 2), (history, 3), (entitlements, 3), (owned, 1),
+      (original, 2), (latest, 2), (originals, 1),
     ]
   }
 

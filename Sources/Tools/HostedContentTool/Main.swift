@@ -98,7 +98,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .failed: "something failed, and each failure is named"
     case .wrongUsage: "invalid usage"
     case .nothingToDo: "nothing to update, with --require-update"
-    case .interrupted: "interrupted (SIGINT or SIGTERM); serve then ends with 0"
+    case .interrupted: "interrupted (SIGINT or SIGTERM); servers then end with 0"
     }
   }
 }

@@ -10,6 +10,10 @@ import Testing
 /// `UsageTests` tests the status of wrong usage.
 @Suite("Exit status", .timeLimit(.minutes(10)))
 struct ExitStatusTests {
+  private static let service = [
+    "--service", "http://127.0.0.1:1/", "--service-token-file", "nothing",
+  ]
+
   /// For each command, arguments with which it fails in a folder with the store `store`, an empty
   /// folder `folder` and the library `lib`.
   static let failures: [String: [String]] = [
@@ -45,6 +49,15 @@ struct ExitStatusTests {
     "remove": ["com.example.unknown", "--library", "lib"],
     "pin": ["com.example.unknown", "1.0", "--library", "lib"],
     "collect": ["--library", "nothing"],
+    "store-server run": ["folder", "--data", "data"],
+    "store-server key": ["list", "--data", "nothing"],
+    "store-server voucher": ["add", "--data", "store/metadata/1.root.json"],
+    "store-server import": ["--grants", "nothing.sqlite", "--data", "data"],
+    "store-server backup": ["--data", "nothing", "--output", "copy.sqlite"],
+    "purchase": ["com.example.x"] + service, "entitlements": service, "history": service,
+    "approve": ["order"] + service, "decline": ["order"] + service, "refund": ["order"] + service,
+    "revoke": ["order"] + service, "reverse": ["order"] + service,
+    "account erase": ["alice"] + service,
     "app-update": ["--id", "1", "--installed", "1.0", "--feed", "nothing"],
   ]
 

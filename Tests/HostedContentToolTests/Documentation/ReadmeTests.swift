@@ -26,6 +26,8 @@ struct ReadmeTests {
     "Documentation/Keys.md",  // KeyRecipeTests
     "Documentation/Network.md",  // NetworkGuideTests
     "Documentation/Server.md",  // ServerGuideTests
+    "Documentation/StoreServer.md",  // StoreServerGuideTests
+    "Documentation/StoreServerData.md",  // StoreServerGuideTests
   ]
 
   /// The address of a store in the pages; the tests serve `store` instead.

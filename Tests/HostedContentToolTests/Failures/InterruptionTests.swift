@@ -1,9 +1,8 @@
+import Database
 import Foundation
 import StoreServer
 import TestSupport
 import Testing
-
-import Database
 
 /// A download of a larger package is stopped, and the next run continues it.
 @Suite("Interrupted downloads")

@@ -1,7 +1,7 @@
-import StoreLedger
 import ContentModel
 import FileIO
 import Foundation
+import StoreLedger
 import TestSupport
 import Testing
 
@@ -58,6 +58,11 @@ extension Tool {
     location: SourceLocation = #_sourceLocation
   ) throws -> Result {
     try fail(words, status: status, saying: texts, location: location)
+  }
+
+  @discardableResult
+  func succeed(_ words: [String], location: SourceLocation = #_sourceLocation) throws -> Result {
+    try end(words, status: 0, location)
   }
 
   @discardableResult

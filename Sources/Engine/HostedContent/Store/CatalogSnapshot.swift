@@ -14,6 +14,9 @@ package struct CatalogSnapshot: Sendable {
     (self.targets, self.records) = (targets, records)
   }
 
+  /// Changes with each publication.
+  package var version: String { targets.catalogVersion }
+
   /// The number of lists or records fetched concurrently; each is a round trip.
   private static let requestsAtOnce = 8
 

@@ -48,6 +48,10 @@ struct Command: Sendable {
       "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL",
       isRequired: true)
     static let library = Option("--library", "FOLDER", "the library's folder", isRequired: true)
+    static let account = Option(
+      "--account", "NAME", "the buyer's account; default: the library's own")
+    static let grants = Option(
+      "--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library")
     static let limitRate = Option(
       "--limit-rate", "BYTES", "the maximum number of bytes per second, such as 500k or 20M")
     static let root = Option(

@@ -16,7 +16,11 @@ enum CommandTable {
     ListCommand.command, RestoreCommand.command, QueueCommand.command, VerifyCommand.command,
     RepairCommand.command, RemoveCommand.command,
     PinCommand.command, CollectCommand.command, AppUpdateCommand.command,
-    CompletionCommand.command,
+    StoreServerRunCommand.command, StoreServerKeyCommand.command, StoreServerVoucherCommand.command,
+    StoreServerImportCommand.command, StoreServerBackupCommand.command, BuyCommand.command,
+    PurchaseListCommand.entitlements, PurchaseListCommand.history, DecisionCommand.approve,
+    DecisionCommand.decline, DecisionCommand.refund, DecisionCommand.revoke,
+    DecisionCommand.reverse, AccountEraseCommand.command, CompletionCommand.command,
   ]
 
   /// Commands for scripts, which the help does not list.

@@ -61,7 +61,7 @@ extension Arguments {
   /// The settings of the options of `NetworkArguments`.
   func network() throws -> NetworkSettings {
     var network = NetworkSettings()
-    network.bearerToken = try token()
+    network.bearerToken = try secret("--token-file")
     for header in values("--header") {
       guard let colon = header.firstIndex(of: ":"), colon != header.startIndex else {
         throw wrongValue("--header", "takes NAME:VALUE")
@@ -94,18 +94,6 @@ extension Arguments {
     }
     network.limits.bytesPerSecond = try bytesPerSecond()
     return network
-  }
-
-  /// The token is in a file, because all users can see the arguments of processes.
-  private func token() throws -> String? {
-    try text("--token-file").map { path in
-      let place = FilePlace(path)
-      let bytes = try place.folder().contents(of: place.name, limit: 16 << 10)
-      let token = String(decoding: bytes, as: UTF8.self)
-        .split(whereSeparator: \.isWhitespace).joined()
-      guard !token.isEmpty else { throw wrongValue("--token-file", "names an empty file") }
-      return token
-    }
   }
 
   /// The value of `--limit-rate`; nil without the option.

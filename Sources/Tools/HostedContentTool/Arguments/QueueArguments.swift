@@ -2,7 +2,7 @@ import FoundationEssentials
 import HostedContent
 
 extension Arguments {
-  /// The queue for `--library`, `--store`, `--grants` and the network options.
+  /// The queue for `--library`, `--store`, `--grants`, `--service` and the network options.
   func queueConfiguration(_ console: Console) throws -> PaymentQueue.Configuration {
     var configuration = PaymentQueue.Configuration(
       library: try library(), store: try storeLocation())
@@ -11,6 +11,27 @@ extension Arguments {
     configuration.mirrors = try mirrors()
     configuration.network = try network()
     configuration.grantsFile = try text("--grants").map { URL(filePath: $0) }
+    configuration.service = try storeService(configuration.network)
     return configuration
+  }
+
+  /// The store server of `--service`; nil for the built-in seller.
+  private func storeService(_ network: NetworkSettings) throws -> HTTPStoreService? {
+    guard let address = try text("--service") else {
+      guard !has("--service-token-file") else {
+        throw wrongValue("--service-token-file", "needs --service")
+      }
+      return nil
+    }
+    guard !has("--grants") else {
+      throw wrongValue("--grants", "is for the built-in seller: --service has its own ledger")
+    }
+    guard let url = URL(string: address), let token = try secret("--service-token-file") else {
+      throw wrongValue("--service", "takes a URL and needs --service-token-file")
+    }
+    var network = network
+    // These are for the store.
+    (network.bearerToken, network.headers) = (nil, [:])
+    return try HTTPStoreService(url: url, token: token, network: network)
   }
 }

@@ -11,11 +11,10 @@ final class InstallSession: Sendable {
   static let options: [Command.Option] =
     [
       .store, .library,
-      .init("--account", "NAME", "the buyer's account; default: the library's own"),
-      .init("--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library"),
+      .account, .grants,
       .init(
         "--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
-    ] + NetworkArguments.options + NetworkArguments.transferOptions
+    ] + ServiceArguments.optional + NetworkArguments.options + NetworkArguments.transferOptions
 
   private let queue: PaymentQueue
   private let console: Console

@@ -9,10 +9,9 @@ enum RestoreCommand {
     operands: "", operandCount: 0...0,
     options: [
       .store, .library,
-      .init("--account", "NAME", "the buyer's account; default: the library's own"),
-      .init("--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library"),
+      .account, .grants,
       .init("--download", nil, "download and install the restored products"), .json,
-    ] + NetworkArguments.options + NetworkArguments.transferOptions,
+    ] + ServiceArguments.optional + NetworkArguments.options + NetworkArguments.transferOptions,
     example: "hostedcontent restore --store store --library lib2 --grants ledger.sqlite --download",
     run: run)
 

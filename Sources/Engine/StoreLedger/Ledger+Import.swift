@@ -1,0 +1,93 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// The result of an import of purchases.
+package struct ImportSummary: Hashable, Sendable {
+  /// The number of new purchases.
+  package var imported = 0
+  /// The number of purchases that the ledger already had.
+  package var known = 0
+  /// The transactions that the ledger has for another purchase.
+  package var conflicts: [String] = []
+
+  package init() {}
+}
+
+extension Ledger {
+  private static let importBatch = 500
+
+  /// Adds all purchases of another ledger; safe to repeat.
+  ///
+  /// `ownAccount` replaces the account of purchases by the source library's own account. `digest`
+  /// returns the digest that a repeated request for the purchase has here.
+  package func addPurchases(
+    of source: Ledger, ownAccount: String?, at date: Date,
+    digest: (PurchaseRecord) throws -> Digest
+  ) throws -> ImportSummary {
+    var summary = ImportSummary()
+    var last: Int64 = 0
+    while true {
+      let records = try source.purchases(after: last, limit: Self.importBatch)
+      guard let end = records.last?.sequence else { return summary }
+      last = end
+      let imported = records.map { record in
+        var record = record
+        record.account = record.account ?? ownAccount
+        return record
+      }
+      let changes = try imported.map {
+        LedgerChange.purchase(PurchaseDraft($0, requestDigest: try digest($0)))
+      }
+      for (record, result) in zip(imported, try commit(changes, at: date)) {
+        try summary.add(record, result)
+      }
+    }
+  }
+
+  /// Whether the ledger has purchases by the library's own account.
+  package func hasOwnPurchases() throws -> Bool {
+    try !purchases(account: nil, limit: 1, all: true).isEmpty
+  }
+
+  /// Returns up to `limit` purchases of all accounts with larger numbers, in order.
+  private func purchases(after sequence: Int64, limit: Int) throws -> [PurchaseRecord] {
+    try database.read { connection in
+      var records: [PurchaseRecord] = []
+      try connection.query(
+        LedgerStatements.all, [.integer(sequence), .integer(Int64(limit))]
+      ) { records.append(try PurchaseRow($0).record) }
+      return records
+    } ?? []
+  }
+}
+
+extension ImportSummary {
+  fileprivate mutating func add(
+    _ record: PurchaseRecord, _ result: Result<LedgerOutcome, LedgerRefusal>
+  ) throws {
+    switch result {
+    case .success(let outcome): if outcome.isRepeated { known += 1 } else { imported += 1 }
+    case .failure(.otherRequest(let other)):
+      if other.isSameSale(as: record) { known += 1 } else { conflicts.append(record.transaction) }
+    case .failure(.unsigned(let error)): throw error
+    case .failure(.unknownTransaction), .failure(.impossible):
+      conflicts.append(record.transaction)
+    }
+  }
+}
+
+extension PurchaseRecord {
+  fileprivate func isSameSale(as other: PurchaseRecord) -> Bool {
+    account == other.account && product == other.product && quantity == other.quantity
+  }
+}
+
+extension PurchaseDraft {
+  fileprivate init(_ record: PurchaseRecord, requestDigest: Digest) {
+    self.init(
+      transaction: record.transaction, account: record.account, product: record.product,
+      quantity: record.quantity, requestDigest: requestDigest, state: record.state,
+      contents: record.contents, isRestorable: record.isRestorable, price: record.price,
+      importedDate: record.date)
+  }
+}

@@ -1,0 +1,224 @@
+import Concurrency
+package import ContentModel
+import Dispatch
+package import FoundationEssentials
+package import HostedContent
+package import StoreAPI
+package import StoreLedger
+
+/// A store server: the ledger, the catalog, the API and its HTTP server.
+///
+/// Thread-safe; calls block.
+package final class SellingServer: Sendable {
+  package let ledger: Ledger
+  private let folder: StoreServerFolder
+  private let catalog: StoreCatalog
+  private let configuration: Configuration
+  private let report: @Sendable (ContentError) -> Void
+  /// Identifies the SQLite ledger; nil for another database.
+  private let ledgerFile: SQLiteLedger?
+  private let state: Mutex<State>
+
+  private struct State {
+    /// Held until the server stops.
+    var lock: ServerLock?
+    var api: StoreAPI?
+    var server: APIServer?
+    var ticker: Ticker?
+    /// The version of the catalog that clients know.
+    var reportedCatalog: String?
+    /// Whether the last attempt to report a catalog failed.
+    var hasFailed = false
+  }
+
+  /// The settings of a store server.
+  package struct Configuration: Sendable {
+    package var address = "127.0.0.1"
+    /// Port 0 selects a free port.
+    package var port: UInt16 = 8090
+    /// A socket that already listens, instead of address and port.
+    package var listeningSocket: Int32?
+    /// The URL under which clients reach the server; nil is the URL at which it listens.
+    package var origin: String?
+    package var decider: any PurchaseDecider = ApprovingDecider()
+    package var gate = ContentGate.none
+    /// The database of the ledger; nil is SQLite in the data folder.
+    package var database: (any LedgerDatabase)?
+    package var now: @Sendable () -> Date = { Date() }
+
+    package init() {}
+  }
+
+  /// Events are kept for 30 days.
+  private static let eventLifetime: TimeInterval = 30 * 86_400
+
+  /// Opens the data folder and locks it; throws `storeLocked` if another server uses it.
+  ///
+  /// `report` gets errors that no caller sees, on any thread.
+  package init(
+    _ folder: StoreServerFolder, selling catalog: ServedCatalog, _ configuration: Configuration,
+    report: @escaping @Sendable (ContentError) -> Void = { _ in }
+  ) throws {
+    let lock = try folder.lock()
+    let key = try folder.receiptKey()
+    let database: any LedgerDatabase
+    if let given = configuration.database {
+      (database, ledgerFile) = (given, nil)
+    } else {
+      let file = try folder.ledgerDatabase()
+      (database, ledgerFile) = (file, file)
+    }
+    self.folder = folder
+    self.catalog = StoreCatalog(catalog, report: report)
+    self.configuration = configuration
+    self.report = report
+    ledger = Ledger(database, sign: ReceiptSigner(key: key, now: configuration.now).signer)
+    state = Mutex(State(lock: lock))
+  }
+
+  /// Loads the catalog, prepares the ledger, and listens.
+  package func start() throws {
+    try catalog.load()
+    // The first write creates the ledger.
+    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-Self.eventLifetime))
+    if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
+    try noteCatalog()
+    let late = LateAPI()
+    var settings = APIServer.Configuration()
+    settings.address = configuration.address
+    settings.port = configuration.port
+    settings.listeningSocket = configuration.listeningSocket
+    // Otherwise it would wait for event streams and long polls.
+    settings.onStop = { late.endWaiting() }
+    let server = APIServer(settings) { late.handle($0, respond: $1) }
+    try server.start()
+    do {
+      let api = try makeAPI(origin: configuration.origin ?? String(server.url.dropLast()))
+      late.set(api)
+      state.withLock { ($0.api, $0.server) = (api, server) }
+    } catch {
+      late.set(nil)
+      server.stop()
+      throw error
+    }
+    try startTicker()
+  }
+
+  /// Reads which catalog clients know; it is the current one at the first start.
+  private func noteCatalog() throws {
+    let version = try folder.catalogVersion()
+    let current = try catalog.version
+    if version == nil { try folder.setCatalogVersion(current) }
+    state.withLock { $0.reportedCatalog = version ?? current }
+  }
+
+  private func makeAPI(origin: String) throws -> StoreAPI {
+    var settings = StoreAPI.Configuration(origin: origin)
+    settings.decider = configuration.decider
+    settings.gate = configuration.gate
+    settings.report = report
+    return try StoreAPI(
+      ledger, catalog: catalog, configuration: settings, now: configuration.now)
+  }
+
+  private func startTicker() throws {
+    do {
+      let ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
+      state.withLock { $0.ticker = ticker }
+    } catch {
+      stop()
+      throw ContentError(
+        .tooFewThreads, "Cannot start a thread of the store server",
+        remedy: "Raise the limit of processes, or end other processes")
+    }
+  }
+
+  /// Completes running requests, ends waiting ones, and closes everything.
+  package func stop() {
+    let (api, server, ticker, lock) = state.withLock { state in
+      defer { (state.api, state.server, state.ticker, state.lock) = (nil, nil, nil, nil) }
+      return (state.api, state.server, state.ticker, state.lock)
+    }
+    server?.stop()
+    api?.close()
+    catalog.close()
+    ticker?.stop()
+    (configuration.decider as? WebhookDecider)?.close()
+    ledger.close()
+    withExtendedLifetime(lock) {}
+  }
+
+  deinit { stop() }
+
+  /// The URL at which it listens, with a trailing slash; empty before the start.
+  package var url: String { state.withLock { $0.server }?.url ?? "" }
+
+  // MARK: The catalog
+
+  private func tick() {
+    catalog.refreshPeriodically()
+    do {
+      try reportCatalog()
+      state.withLock { $0.hasFailed = false }
+    } catch {
+      let isRepeated = state.withLock { state in
+        defer { state.hasFailed = true }
+        return state.hasFailed
+      }
+      if !isRepeated { report(ContentError(error, while: "recording a publication")) }
+    }
+  }
+
+  /// Records an event if the catalog has changed, also since the last run.
+  private func reportCatalog() throws {
+    guard let version = try? catalog.version, state.withLock({ $0.reportedCatalog }) != version
+    else { return }
+    for result in try ledger.commit([.publish], at: configuration.now()) { _ = try result.get() }
+    try folder.setCatalogVersion(version)
+    state.withLock { $0.reportedCatalog = version }
+  }
+}
+
+/// Forwards requests to an API that needs the server's port, and is created after it.
+private final class LateAPI: Sendable {
+  private let isSet = DispatchGroup()
+  private let api = Mutex<StoreAPI?>(nil)
+
+  init() { isSet.enter() }
+
+  /// Call it once; nil if the API cannot be created.
+  func set(_ api: StoreAPI?) {
+    self.api.withLock { $0 = api }
+    isSet.leave()
+  }
+
+  func endWaiting() { api.withLock { $0 }?.endWaiting() }
+
+  func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
+    isSet.wait()
+    guard let api = api.withLock({ $0 }) else {
+      return respond(APIResponse(503, headers: [(name: "Retry-After", value: "1")]))
+    }
+    api.handle(request, respond: respond)
+  }
+}
+
+/// Calls a body again and again on its own thread, until it is stopped.
+private final class Ticker: Sendable {
+  private let isStopped: DispatchSemaphore
+  private let thread: WorkThread
+
+  init(every interval: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) throws {
+    let isStopped = DispatchSemaphore(value: 0)
+    self.isStopped = isStopped
+    thread = try WorkThread {
+      while isStopped.wait(timeout: .now() + interval) == .timedOut { body() }
+    }
+  }
+
+  /// Call it once; waits for a running call.
+  func stop() {
+    isStopped.signal()
+    thread.end()
+  }
+}

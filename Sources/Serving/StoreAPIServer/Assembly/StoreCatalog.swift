@@ -1,0 +1,156 @@
+import Concurrency
+package import ContentModel
+package import HostedContent
+package import StoreAPI
+
+/// The catalog of a store, as a server sells it.
+///
+/// It serves the last catalog while the store cannot be reached. Thread-safe; calls block.
+package final class StoreCatalog: SaleCatalog {
+  private let source: ServedCatalog
+  private let report: @Sendable (ContentError) -> Void
+  private let state = Mutex(State())
+
+  private struct State {
+    var loaded: Loaded?
+    /// Products that were looked up in it.
+    var products: [ProductIdentifier: Product] = [:]
+    var isRefreshing = false
+    var refreshed: ContinuousClock.Instant?
+    /// The error of the last refresh.
+    var failure: ContentError?
+  }
+
+  private struct Loaded {
+    let snapshot: CatalogSnapshot
+    let version: String
+
+    init(_ snapshot: CatalogSnapshot) {
+      self.snapshot = snapshot
+      version = snapshot.version
+    }
+  }
+
+  private static let maximumProducts = 4_096
+  /// The minimum time between two refreshes.
+  private static let minimumAge = Duration.seconds(1)
+
+  /// `report` gets the first error of refreshes that fail in a row.
+  package init(_ source: ServedCatalog, report: @escaping @Sendable (ContentError) -> Void) {
+    self.source = source
+    self.report = report
+  }
+
+  /// Loads the catalog; an earlier one if the store cannot be reached.
+  package func load() throws {
+    do {
+      try refreshNow()
+    } catch {
+      guard let snapshot = try source.cached() else { throw error }
+      report(ContentError(error, while: "reading the catalog"))
+      let loaded = Loaded(snapshot)
+      state.withLock { $0.loaded = loaded }
+    }
+  }
+
+  /// Refreshes the catalog if it is older than the usual interval.
+  package func refreshPeriodically() {
+    refresh(olderThan: source.isLocal ? Self.minimumAge : .seconds(10))
+  }
+
+  /// Ends running requests to the store.
+  package func close() { source.close() }
+
+  // MARK: SaleCatalog
+
+  package var version: String { get throws { try current().version } }
+
+  package func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
+    let loaded = try current()
+    guard let identifiers else { return SaleProducts(loaded.snapshot.products(nil)) }
+    let known = state.withLock { state in
+      state.loaded?.version == loaded.version
+        ? identifiers.compactMap { state.products[$0] } : []
+    }
+    let missing = identifiers.subtracting(known.map(\.productIdentifier))
+    guard !missing.isEmpty else { return SaleProducts(products: known, invalid: [], failures: []) }
+    return SaleProducts(try lookUp(missing, in: loaded), and: known)
+  }
+
+  package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
+    try current().snapshot.offers(of: product)
+  }
+
+  /// Looks up products, once more if the store may have published them in the meantime.
+  private func lookUp(_ identifiers: Set<ProductIdentifier>, in loaded: Loaded) throws
+    -> ProductsResponse
+  {
+    let response = loaded.snapshot.products(identifiers)
+    guard !response.invalidProductIdentifiers.isEmpty else {
+      remember(response.products, loaded.version)
+      return response
+    }
+    refresh(olderThan: Self.minimumAge)
+    let newer = try current()
+    return newer.version == loaded.version ? response : newer.snapshot.products(identifiers)
+  }
+
+  private func remember(_ products: [Product], _ version: String) {
+    state.withLock { state in
+      guard state.loaded?.version == version else { return }
+      if state.products.count + products.count > Self.maximumProducts { state.products = [:] }
+      for product in products { state.products[product.productIdentifier] = product }
+    }
+  }
+
+  private func current() throws -> Loaded {
+    let (loaded, failure) = state.withLock { ($0.loaded, $0.failure) }
+    if let loaded { return loaded }
+    throw failure
+      ?? ContentError(
+        .storeMissing, "The catalog is not loaded yet", remedy: "Try again in a moment")
+  }
+
+  // MARK: Refreshes
+
+  /// Does nothing if the catalog is new enough, or if another thread refreshes it.
+  private func refresh(olderThan age: Duration) {
+    let isDue = state.withLock { state in
+      let isOld = state.refreshed.map { $0.duration(to: ContinuousClock.now) >= age } ?? true
+      guard isOld, !state.isRefreshing else { return false }
+      state.isRefreshing = true
+      return true
+    }
+    guard isDue else { return }
+    do {
+      try refreshNow()
+    } catch {
+      let error = ContentError(error, while: "reading the catalog")
+      let isNew = state.withLock { state in
+        state.isRefreshing = false
+        state.refreshed = ContinuousClock.now
+        defer { state.failure = error }
+        return state.failure?.code != error.code
+      }
+      if isNew { report(error) }
+    }
+  }
+
+  private func refreshNow() throws {
+    let loaded = Loaded(try source.refresh())
+    state.withLock { state in
+      if state.loaded?.version != loaded.version { state.products = [:] }
+      (state.loaded, state.failure) = (loaded, nil)
+      state.isRefreshing = false
+      state.refreshed = ContinuousClock.now
+    }
+  }
+}
+
+extension SaleProducts {
+  fileprivate init(_ response: ProductsResponse, and known: [Product] = []) {
+    self.init(
+      products: (response.products + known).sorted { $0.productIdentifier < $1.productIdentifier },
+      invalid: response.invalidProductIdentifiers, failures: response.failures)
+  }
+}

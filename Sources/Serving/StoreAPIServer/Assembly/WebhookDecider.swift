@@ -1,0 +1,178 @@
+import Concurrency
+package import ContentModel
+import ContentTransfer
+import ContentTrust
+package import FoundationEssentials
+package import HostedContent
+package import StoreAPI
+
+/// Asks the operator's back end to decide about each purchase.
+///
+/// The request is signed as in Standard Webhooks 1.0. Its identifier is the transaction, so a
+/// repeated request has the same.
+package final class WebhookDecider: PurchaseDecider {
+  private let jobs: BlockingQueue<Job>
+  private let sender: WebhookSender
+  private let threads: Mutex<[WorkThread]>
+
+  private struct Job: Sendable {
+    let purchase: PurchaseRequest
+    let answer: @Sendable (Result<Decision, ContentError>) -> Void
+  }
+
+  private static let threadCount = 8
+  private static let maximumWaiting = 256
+
+  /// Creates a decider that sends requests to `url`, which are signed with `secret`.
+  ///
+  /// Does not connect yet. Throws `insecureConnectionRefused` for plain HTTP to another machine,
+  /// unless `network` allows it: an attacker in the network could approve purchases.
+  package init(
+    url: String, secret: [UInt8], network: NetworkSettings = NetworkSettings(),
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) throws {
+    let sender = try WebhookSender(url: url, secret: secret, network, now)
+    let jobs = BlockingQueue<Job>()
+    self.jobs = jobs
+    self.sender = sender
+    do {
+      let started = try (0..<Self.threadCount).map { _ in
+        try WorkThread {
+          while let job = jobs.next() { job.answer(sender.decision(about: job.purchase)) }
+        }
+      }
+      threads = Mutex(started)
+    } catch {
+      jobs.close()
+      throw ContentError(
+        .tooFewThreads, "Cannot start the threads of the webhook",
+        remedy: "Raise the limit of processes, or end other processes")
+    }
+  }
+
+  package func decide(
+    _ purchase: PurchaseRequest,
+    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
+  ) {
+    let job = Job(purchase: purchase, answer: answer)
+    if !jobs.add(job, if: { $0.count < Self.maximumWaiting }) {
+      answer(
+        .failure(
+          ContentError(
+            .serverBusy, "Too many purchases wait for the webhook",
+            remedy: "Repeat the purchase later with the same transaction")))
+    }
+  }
+
+  /// Ends the threads; call it after the last decision.
+  package func close() {
+    jobs.close()
+    sender.close()
+    let ended = threads.withLock { threads in
+      defer { threads = [] }
+      return threads
+    }
+    for thread in ended { thread.end() }
+  }
+}
+
+/// Sends purchases to the webhook and reads its decisions.
+private struct WebhookSender: Sendable {
+  private let url: WebURL
+  private let secret: [UInt8]
+  private let session: HTTPSession
+  private let now: @Sendable () -> Date
+
+  private static let maximumAnswer = 16 << 10
+  /// In seconds.
+  private static let timeout = 15.0
+
+  init(
+    url text: String, secret: [UInt8], _ network: NetworkSettings,
+    _ now: @escaping @Sendable () -> Date
+  ) throws {
+    url = try WebURL(text)
+    self.secret = secret
+    self.now = now
+    var network = network
+    let allowed = try network.plainHTTPOrigins.map { try WebURL($0.absoluteString).origin }
+    guard url.isSecure || url.isLoopback || allowed.contains(url.origin) else {
+      throw ContentError(
+        .insecureConnectionRefused,
+        "Decisions of the webhook at \(url.origin) would be received without encryption",
+        remedy: "Use an https:// URL", subject: url.origin)
+    }
+    // These are for the store.
+    (network.bearerToken, network.headers) = (nil, [:])
+    session = try network.serverSession(for: url)
+  }
+
+  func close() { session.close() }
+
+  func decision(about purchase: PurchaseRequest) -> Result<Decision, ContentError> {
+    do {
+      let response = try session.send(request(for: purchase))
+      guard (200..<300).contains(response.status) else {
+        throw unusable("it answered with status \(response.status)")
+      }
+      return .success(try decision(in: response.body))
+    } catch {
+      let error = ContentError(error, while: "asking the webhook")
+      return .failure(error.about(purchase.transaction.printable(limit: 128)))
+    }
+  }
+
+  private func request(for purchase: PurchaseRequest) throws -> HTTPRequest {
+    let body = purchase.webhookBody
+    let timestamp = String(Int64(now().timeIntervalSince1970.rounded(.down)))
+    let signature = try WebhookSignature.text(
+      id: purchase.transaction, timestamp: timestamp, body: body, secret: secret)
+    var request = HTTPRequest(
+      url,
+      headers: [
+        HTTPHeader("Content-Type", "application/json"),
+        HTTPHeader("webhook-id", purchase.transaction),
+        HTTPHeader("webhook-timestamp", timestamp), HTTPHeader("webhook-signature", signature),
+      ], limit: Self.maximumAnswer)
+    request.method = "POST"
+    request.body = body
+    request.attempts = 1
+    request.deadline = Self.timeout
+    request.returnsEveryStatus = true
+    return request
+  }
+
+  private func decision(in body: [UInt8]) throws -> Decision {
+    guard let answer = try? JSONValue(parsing: body, limit: Self.maximumAnswer) else {
+      throw unusable("its answer is not JSON")
+    }
+    switch answer["decision"]?.string {
+    case "approve": return .approve
+    case "decline":
+      let reason = (answer["reason"]?.string ?? "").printable(limit: 200)
+      return .decline(reason: reason.isEmpty ? "The seller declined the purchase" : reason)
+    case "later": return .later
+    case "interrupt": return .interrupt
+    default: throw unusable("its answer has no known decision")
+    }
+  }
+
+  private func unusable(_ reason: String) -> ContentError {
+    ContentError(
+      .sellerNotResponding, "The webhook at \(url) did not decide: \(reason)",
+      remedy: "Check the webhook. The buyer repeats the purchase with the same transaction")
+  }
+}
+
+extension PurchaseRequest {
+  fileprivate var webhookBody: [UInt8] {
+    JSONValue.object([
+      "transactionIdentifier": .string(transaction),
+      "productIdentifier": .string(product.rawValue),
+      "account": .string(account),
+      "quantity": .integer(Int64(quantity)),
+      "askToBuy": .bool(asksToBuy),
+      "voucher": voucher.map { .string($0) } ?? .null,
+    ]).encoded
+  }
+}

@@ -1,0 +1,30 @@
+import ContentModel
+
+/// `account erase`: removes an account's name from a store server.
+enum AccountEraseCommand {
+  static let command = Command(
+    name: "account erase",
+    summary: "Replaces an account's name by a random one. Needs a token with the scope admin.",
+    operands: "ACCOUNT", operandCount: 1...1, options: ServiceArguments.required,
+    example: "hostedcontent account erase alice \(ServiceArguments.example)", run: run)
+
+  private struct Report: Encodable {
+    let erased: String
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let account = arguments.operands[0]
+    guard !account.isEmpty, account != "-" else {
+      throw Arguments.wrong("“\(account)” is not an account", command.name)
+    }
+    let client = try ServiceClient(arguments)
+    defer { client.close() }
+    _ = try client.post("accounts/\(PercentEncoding.component(account))/erase")
+    if arguments.has("--json") {
+      try console.print(json: Report(erased: account))
+    } else {
+      console.print("\(account): erased")
+    }
+    return .done
+  }
+}

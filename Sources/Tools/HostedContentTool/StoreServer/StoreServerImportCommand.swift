@@ -1,0 +1,90 @@
+import ContentModel
+import FileIO
+import FoundationEssentials
+import StoreAPI
+import StoreLedger
+
+/// `store-server import`: takes over the purchases of the built-in seller.
+enum StoreServerImportCommand {
+  static let command = Command(
+    name: "store-server import",
+    summary: "Adds the purchases in a library's ledger to the server's. Safe to repeat.",
+    operands: "", operandCount: 0...0,
+    options: [
+      .init("--grants", "FILE", "the library's ledger.sqlite", isRequired: true),
+      LedgerArguments.data, LedgerArguments.database,
+      .init(
+        "--key", "KID", "the key that gets purchases without account; default: the only buyer"),
+      .json,
+    ],
+    example: "hostedcontent store-server import --grants library/ledger.sqlite --data data",
+    run: run)
+
+  private struct Report: Encodable {
+    let imported: Int
+    let known: Int
+    let conflicts: [String]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let place = FilePlace(try arguments.required("--grants"))
+    let folder = try place.folder()
+    guard try folder.status(of: place.name) != nil else {
+      throw ContentError(
+        .fileMissing, "No ledger found at \(place.path)",
+        remedy: "Give ledger.sqlite of a library, or the file of --grants", subject: place.path)
+    }
+    let source = Ledger(try SQLiteLedger(place.name, in: folder))
+    defer { source.close() }
+    let ledger = try arguments.ledger(creating: true)
+    defer { ledger.close() }
+    let account = try source.hasOwnPurchases() ? ownAccount(ledger, arguments) : nil
+    if !arguments.has("--data") {
+      console.note("Without --data, imported purchases have no receipts.")
+    }
+    let summary = try ledger.addPurchases(of: source, ownAccount: account, at: Date()) {
+      try $0.importedRequestDigest
+    }
+    if arguments.has("--json") {
+      try console.print(
+        json: Report(
+          imported: summary.imported, known: summary.known, conflicts: summary.conflicts))
+    } else {
+      console.print("\(summary.imported) imported, \(summary.known) known before")
+    }
+    for transaction in summary.conflicts { console.report(.conflict(transaction)) }
+    return summary.conflicts.isEmpty ? .done : .failed
+  }
+
+  /// The account of the key of `--key`, or of the only usable key that may buy.
+  private static func ownAccount(_ ledger: Ledger, _ arguments: Arguments) throws -> String {
+    if let kid = try arguments.text("--key") {
+      guard let key = try ledger.key(kid) else {
+        throw ContentError(
+          .keyUnusable, "The key \(kid) does not exist",
+          remedy: "List the keys with hostedcontent store-server key list", subject: kid)
+      }
+      return key.account
+    }
+    let buyers = try ledger.keys().filter {
+      $0.isUsable(at: Date()) && $0.scopes.contains(.purchase)
+    }
+    let accounts = Set(buyers.map(\.account))
+    guard accounts.count == 1, let account = accounts.first else {
+      throw arguments.wrongValue(
+        "--key",
+        "is missing: the ledger has purchases by the library's own account, and the "
+          + "server has \(accounts.isEmpty ? "no key" : "several keys") with the scope purchase")
+    }
+    return account
+  }
+}
+
+extension ContentError {
+  fileprivate static func conflict(_ transaction: String) -> ContentError {
+    ContentError(
+      .transactionExists, "The server has another purchase with the transaction \(transaction)",
+      remedy: "Compare both purchases. The server's purchase was not changed",
+      subject: transaction)
+  }
+}

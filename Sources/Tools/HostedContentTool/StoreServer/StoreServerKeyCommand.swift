@@ -1,0 +1,200 @@
+import ContentModel
+import ContentTrust
+import Digests
+import FoundationEssentials
+import StoreAPI
+import StoreLedger
+
+/// `store-server key`: adds, lists, revokes and rotates the keys of a store server.
+enum StoreServerKeyCommand {
+  static let command = Command(
+    name: "store-server key",
+    summary: "Adds, lists, revokes or rotates the keys of a store server, also while it runs.",
+    operands: "add|list|revoke|rotate [KID]", operandCount: 1...2,
+    options: [
+      LedgerArguments.data, LedgerArguments.database,
+      .init(
+        "--scopes", "LIST",
+        "what a new key may do: \(KeyScope.allCases.map(\.rawValue).joined(separator: ","))"),
+      .init("--public-key", "FILE", "a public key (PEM) that verifies JWTs, instead of a token"),
+      .init(
+        "--overlap", "SECONDS", "how long a rotated key stays valid; default 86400, one day"),
+      .json,
+    ],
+    example:
+      "hostedcontent store-server key add --data data --scopes read,purchase,content > token",
+    run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let action = arguments.operands[0]
+    let kid = arguments.operands.dropFirst().first
+    try check(action, kid, arguments)
+    let scopes = try arguments.text("--scopes").map { try self.scopes($0, arguments) }
+    let publicKey = try arguments.text("--public-key").map { try self.publicKey($0) }
+    let ledger = try arguments.ledger(creating: action == "add")
+    defer { ledger.close() }
+    switch (action, kid) {
+    case ("add", _):
+      let name = newIdentifier()
+      try add(name, account: name, scopes ?? [], publicKey, to: ledger, arguments, console)
+    case ("rotate", let kid?): try rotate(kid, publicKey, ledger, arguments, console)
+    case ("revoke", let kid?): try revoke(kid, ledger, arguments, console)
+    default: try list(ledger, arguments, console)
+    }
+    return .done
+  }
+
+  /// Throws `usage` for an unknown action, and for operands and options that it does not have.
+  private static func check(_ action: String, _ kid: String?, _ arguments: Arguments) throws {
+    let options = ["--scopes", "--public-key", "--overlap"]
+    let permitted: [String: Set<String>] = [
+      "add": ["--scopes", "--public-key"], "list": [], "revoke": [],
+      "rotate": ["--public-key", "--overlap"],
+    ]
+    guard let own = permitted[action] else {
+      throw Arguments.wrong(
+        "Unknown action “\(action)”, expected add, list, revoke or rotate", command.name)
+    }
+    let needsKey = ["revoke", "rotate"].contains(action)
+    guard needsKey == (kid != nil) else {
+      throw Arguments.wrong("\(action) takes \(needsKey ? "a KID" : "no KID")", command.name)
+    }
+    if let option = options.first(where: { arguments.has($0) && !own.contains($0) }) {
+      throw arguments.wrongValue(option, "does not belong to \(action)")
+    }
+    if action == "add", !arguments.has("--scopes") {
+      throw arguments.wrongValue("--scopes", "is missing")
+    }
+  }
+
+  private static func scopes(_ text: String, _ arguments: Arguments) throws -> Set<KeyScope> {
+    Set(
+      try text.split(separator: ",", omittingEmptySubsequences: false).map { name in
+        guard let scope = KeyScope(rawValue: String(name)) else {
+          let names = KeyScope.allCases.map(\.rawValue)
+          throw arguments.wrongValue(
+            "--scopes", "takes a list of \(names.joined(separator: ", ")), not “\(name)”")
+        }
+        return scope
+      })
+  }
+
+  /// The public key in a file, in its usual form.
+  private static func publicKey(_ path: String) throws -> String {
+    let text = String(decoding: try SecretFile.contents(path), as: UTF8.self)
+    guard let key = PublicKey(pem: text), key.kind != .rsaPSS else {
+      throw ContentError(
+        .keyUnusable, "\(path) is not a public key of type Ed25519 or ECDSA P-256 in PEM form",
+        remedy: "Make a key with openssl genpkey -algorithm ed25519, and give its public half",
+        subject: path)
+    }
+    return key.pem
+  }
+
+  private static func newIdentifier() -> String {
+    APIKey.prefix + String(UInt64.random(in: .min ... .max), radix: 36)
+  }
+
+  // MARK: Actions
+
+  private struct NewKey: Encodable {
+    let kid: String
+    /// Nil for a key pair.
+    let token: String?
+  }
+
+  /// Adds a key and prints its token, which is not stored.
+  private static func add(
+    _ kid: String, account: String, _ scopes: Set<KeyScope>, _ publicKey: String?,
+    to ledger: Ledger, _ arguments: Arguments, _ console: Console
+  ) throws {
+    let token = publicKey == nil ? OpaqueToken.generate() : nil
+    let credential: APIKey.Credential =
+      if let publicKey {
+        .publicKey(pem: publicKey)
+      } else {
+        .token(try Digest(of: Array((token ?? "").utf8)))
+      }
+    let key = APIKey(kid: kid, account: account, credential, scopes: scopes, created: Date())
+    guard try ledger.add(key) else {
+      throw ContentError(
+        .inconsistent, "The key \(kid) already exists", remedy: "Run the command again")
+    }
+    if arguments.has("--json") {
+      try console.print(json: NewKey(kid: kid, token: token))
+    } else {
+      // Only the token, so that it can be redirected into a file.
+      console.print(token ?? kid)
+      console.note("Added \(kid): \(scopes.map(\.rawValue).sorted().joined(separator: ","))")
+    }
+  }
+
+  private static func rotate(
+    _ kid: String, _ publicKey: String?, _ ledger: Ledger, _ arguments: Arguments,
+    _ console: Console
+  ) throws {
+    let overlap = try arguments.number("--overlap", minimum: 0) ?? 86_400
+    let now = Date()
+    guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
+    try add(
+      newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, arguments, console)
+    let end = now.addingTimeInterval(TimeInterval(overlap))
+    _ = try ledger.expireKey(kid, at: min(end, old.notAfter ?? end))
+    console.note("\(kid) expires at \(MessageDate.text(min(end, old.notAfter ?? end)))")
+  }
+
+  private static func revoke(
+    _ kid: String, _ ledger: Ledger, _ arguments: Arguments, _ console: Console
+  ) throws {
+    guard try ledger.revokeKey(kid, at: Date()) else { throw unusable(kid) }
+    if arguments.has("--json") {
+      try console.print(json: ["revoked": kid])
+    } else {
+      console.print("\(kid): revoked")
+    }
+  }
+
+  private static func unusable(_ kid: String) -> ContentError {
+    ContentError(
+      .keyUnusable, "The key \(kid) does not exist, has expired or was revoked",
+      remedy: "List the keys with hostedcontent store-server key list", subject: kid)
+  }
+
+  private struct KeyList: Encodable {
+    let keys: [Entry]
+
+    struct Entry: Encodable {
+      let kid: String
+      let account: String
+      let kind: String
+      let scopes: [String]
+      let created: Date
+      let notAfter: Date?
+      let revoked: Date?
+      let usable: Bool
+    }
+  }
+
+  private static func list(_ ledger: Ledger, _ arguments: Arguments, _ console: Console) throws {
+    let now = Date()
+    let entries = try ledger.keys().map { key in
+      let isToken = if case .token = key.credential { true } else { false }
+      return KeyList.Entry(
+        kid: key.kid, account: key.account, kind: isToken ? "token" : "public-key",
+        scopes: key.scopes.map(\.rawValue).sorted(), created: key.created, notAfter: key.notAfter,
+        revoked: key.revoked, usable: key.isUsable(at: now))
+    }
+    if arguments.has("--json") {
+      try console.print(json: KeyList(keys: entries))
+    } else if entries.isEmpty {
+      console.print("No keys.")
+    } else {
+      console.print(
+        table: entries.map { key in
+          let end = key.notAfter.map { "until \(MessageDate.text($0))" } ?? "usable"
+          let state = key.usable ? end : key.revoked == nil ? "expired" : "revoked"
+          return [key.kid, key.kind, key.scopes.joined(separator: ","), state]
+        }, heading: ["kid", "kind", "scopes", "state"])
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import Concurrency
+import ContentModel
+import ContentTransfer
+import FoundationEssentials
+import Glibc
+import HostedContent
+import StoreAPI
+import StoreAPIServer
+
+/// `store-server run`: sells the products of a store over HTTP.
+enum StoreServerRunCommand {
+  static let command = Command(
+    name: "store-server run", summary: "Sells the products of a store over HTTP, until SIGTERM.",
+    operands: "STORE", operandCount: 1...1,
+    options: [
+      .init(
+        "--data", "FOLDER", "the server's private data: ledger and receipt key", isRequired: true),
+      .init("--database", "URL", "a ledger in PostgreSQL 15, such as postgresql:///store"),
+      .init(
+        "--listen", "ADDRESS",
+        "address and port; default 127.0.0.1:8090, or a socket of systemd; port 0: a free one"),
+      .init("--origin", "URL", "the URL for clients, such as of nginx; default: where it listens"),
+      .init("--decide", "HOW", "always (default), voucher or webhook"),
+      .init("--webhook-url", "URL", "a back end that decides about purchases"),
+      .init("--webhook-secret-file", "FILE", "the secret that signs requests to the webhook"),
+      .init("--gate", "KIND", "who gets content: none (default), auth-request or secure-link"),
+      .init("--content-url", "URL", "the store's files on a gated host; may be repeated"),
+      .init("--gate-secret-file", "FILE", "the secret that signs the URLs of content"),
+      .init("--url-lifetime", "SECONDS", "how long the URLs of content are valid; default 300"),
+      .json,
+    ] + NetworkArguments.options,
+    example: "hostedcontent store-server run store --data data --listen 127.0.0.1:8090", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let location = try StoreLocation(arguments.operands[0])
+    var configuration = SellingServer.Configuration()
+    let listen = try arguments.text("--listen") ?? "127.0.0.1:8090"
+    guard let (address, port) = ServeCommand.place(listen) else {
+      throw Arguments.wrong("--listen takes an address and a port, not “\(listen)”", command.name)
+    }
+    (configuration.address, configuration.port) = (address, port)
+    configuration.origin = try origin(arguments)
+    configuration.gate = try gate(arguments)
+    let network = try arguments.network()
+    configuration.decider = try decider(arguments, network)
+    configuration.database = try arguments.database()
+    configuration.listeningSocket = try SocketActivation.socket(
+      ProcessInfo.processInfo.environment, process: getpid())
+    let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
+    let catalog = try ServedCatalog(
+      of: location, trustedRoot: arguments.trustedRoot(),
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console), mirrors: arguments.mirrors(),
+      network: network, trustFolder: folder.trustFolder())
+    let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }
+    try server.start()
+    let url = server.url
+    console.print(document: arguments.has("--json") ? "{\"url\": \"\(url)\"}" : url)
+    await withCheckedContinuation { continuation in
+      guard let signals = console.signals else { return continuation.resume() }
+      signals.onFirstSignal { continuation.resume() }
+    }
+    server.stop()
+    return .done
+  }
+
+  /// The URL of an option without a slash at its end.
+  private static func address(_ text: String) throws -> String {
+    let url = try WebURL(text)
+    guard url.parts.query.isEmpty else {
+      throw Arguments.wrong("“\(url)” has a query", command.name)
+    }
+    return String(url.text.hasSuffix("/") ? url.text.dropLast() : url.text[...])
+  }
+
+  private static func origin(_ arguments: Arguments) throws -> String? {
+    try arguments.text("--origin").map(address)
+  }
+
+  private static func decider(_ arguments: Arguments, _ network: NetworkSettings) throws
+    -> any PurchaseDecider
+  {
+    let how = try arguments.text("--decide") ?? "always"
+    let webhook = ["--webhook-url", "--webhook-secret-file"]
+    if how != "webhook", let option = webhook.first(where: arguments.has) {
+      throw arguments.wrongValue(option, "needs --decide webhook")
+    }
+    switch how {
+    case "always": return ApprovingDecider()
+    case "voucher": return VoucherDecider()
+    case "webhook":
+      let url = try arguments.required("--webhook-url")
+      let secret = try secret("--webhook-secret-file", arguments)
+      return try WebhookDecider(url: url, secret: WebhookSecret.bytes(secret), network: network)
+    default:
+      throw arguments.wrongValue("--decide", "takes always, voucher or webhook, not “\(how)”")
+    }
+  }
+
+  private static func gate(_ arguments: Arguments) throws -> ContentGate {
+    let kind = try arguments.text("--gate") ?? "none"
+    guard ["none", "auth-request", "secure-link"].contains(kind) else {
+      throw arguments.wrongValue(
+        "--gate", "takes none, auth-request or secure-link, not “\(kind)”")
+    }
+    guard kind != "none" else {
+      // Without --gate, content would be public by mistake.
+      let options = ["--content-url", "--gate-secret-file", "--url-lifetime"]
+      if !arguments.has("--gate"), let option = options.first(where: arguments.has) {
+        throw arguments.wrongValue(option, "needs --gate")
+      }
+      return .none
+    }
+    let urls = try arguments.values("--content-url").map(address)
+    guard !urls.isEmpty else { throw arguments.wrongValue("--content-url", "is missing") }
+    let secret = Array(try secret("--gate-secret-file", arguments).utf8)
+    let lifetime = Duration.seconds(try arguments.number("--url-lifetime", minimum: 1) ?? 300)
+    return kind == "auth-request"
+      ? .authRequest(secret: secret, contentURLs: urls, lifetime: lifetime)
+      : .secureLink(secret: secret, contentURLs: urls, lifetime: lifetime)
+  }
+
+  private static func secret(_ option: String, _ arguments: Arguments) throws -> String {
+    guard let secret = try arguments.secret(option) else {
+      throw arguments.wrongValue(option, "is missing")
+    }
+    guard secret.utf8.count >= 24 else {
+      throw arguments.wrongValue(
+        option, "names a file with fewer than 24 characters; openssl rand -hex 32 makes a secret")
+    }
+    return secret
+  }
+}
