@@ -25,6 +25,7 @@ struct TransferFaultTests {
       (.status(407), .accessDenied, .elsewhere, false, false),
       (.proxy, .proxyFailed, .otherMirror, true, true),
       (.network, .networkFailed, .later, true, false),
+      (.expired, .accessDenied, .later, false, false),
       (.tooManyFiles, .tooManyFiles, .later, true, false),
       (.garbled, .answerUnusable, .later, true, false),
       (.stalled, .transferStalled, .later, true, false),

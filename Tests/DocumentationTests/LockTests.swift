@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Documentation/Threads.md lists every file that has a lock.
+/// Documentation/Locks.md lists every file that has a lock.
 @Suite("The lists of locks")
 struct LockTests {
   @Test("They have exactly the files with a lock")
   func complete() throws {
     let page = try String(
-      contentsOf: SourceTree.root.appending(path: "Documentation/Threads.md"), encoding: .utf8)
+      contentsOf: SourceTree.root.appending(path: "Documentation/Locks.md"), encoding: .utf8)
     let section = try #require(page.components(separatedBy: "\n## Locks\n").dropFirst().first)
     let listed = section.matches(of: /(?m)^(?:\| `)?([A-Z][\w\/+]+\.swift)\b/)
       .map { String($0.output.1) }

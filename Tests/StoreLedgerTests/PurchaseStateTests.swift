@@ -27,7 +27,10 @@ struct PurchaseStateTests {
         .changed(sold, .decided), .changed(declined, .decided), .impossible, .impossible,
         .impossible,
       ],
-      [.changed(sold, .decided), .impossible, .impossible, .impossible, .impossible],
+      [
+        .changed(sold, .decidedAfterInterruption), .impossible, .impossible, .impossible,
+        .impossible,
+      ],
       [
         .unchanged, .impossible, .changed(refunded, .refunded), .changed(revoked, .revoked),
         .unchanged,

@@ -23,7 +23,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     // Before the answer.
     case cancelled, unusableURL, unresolved, refused, connectTimeout, secureConnection, certificate
-    case handshakeTimeout, hostName, clientCertificate, authorities
+    case handshakeTimeout, hostName, clientCertificate, authorities, expired
     case proxy, proxyRefused(Int), network, tooManyFiles
     // During the answer.
     case garbled, stalled, cutShort, deadline, headersTooLong, bodyTooLong
@@ -66,7 +66,7 @@ package struct TransferFault: Error, Hashable, Sendable {
       .redirectRefused, .tooManyRedirects:
       .elsewhere
     case .status(let status): Self.retryAction(ofStatus: status)
-    case .network, .tooManyFiles, .garbled, .stalled, .cutShort, .headersTooLong: .later
+    case .expired, .network, .tooManyFiles, .garbled, .stalled, .cutShort, .headersTooLong: .later
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
     case .otherValidator: .plainRange
     }
@@ -151,6 +151,8 @@ extension ContentError {
       return (
         .stopped, "The transfer of \(url) was stopped", "Start it again. Fetched data is kept"
       )
+    case .expired:
+      return (.accessDenied, "\(url) expired before the request was sent", again)
     case .unusableURL:
       return (.usage, "\(url) is not a valid URL", "Use an http:// or https:// URL")
     case .unresolved:

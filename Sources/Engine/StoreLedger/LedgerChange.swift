@@ -94,8 +94,10 @@ package struct LedgerEvent: Hashable, Sendable {
   package enum Kind: String, Hashable, Sendable, CaseIterable {
     /// A product was sold at once.
     case purchased
-    /// A deferred or interrupted purchase was approved or declined.
+    /// A deferred purchase was approved or declined.
     case decided
+    /// An interrupted purchase, which the buyer's queue has reported as failed, was approved.
+    case decidedAfterInterruption = "decided-after-interruption"
     case refunded
     case revoked
     /// A refund or a revocation was undone.

@@ -35,7 +35,8 @@ extension PurchaseState {
   /// Returns the state after `change` at `date`.
   package func applying(_ change: PurchaseChange, at date: Date) -> Transition {
     switch (self, change) {
-    case (.deferred, .approve), (.failed(.interrupted), .approve): .changed(.purchased, .decided)
+    case (.deferred, .approve): .changed(.purchased, .decided)
+    case (.failed(.interrupted), .approve): .changed(.purchased, .decidedAfterInterruption)
     case (.purchased, .approve): .unchanged
     case (.deferred, .decline(let reason)): .changed(.failed(.declined(reason)), .decided)
     case (.failed(.declined), .decline): .unchanged

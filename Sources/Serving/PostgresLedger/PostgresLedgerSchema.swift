@@ -33,9 +33,10 @@ enum PostgresLedgerSchema {
 
   private static func exists(_ connection: PostgresConnection) throws -> Bool {
     var exists = false
-    try connection.query("SELECT 1 WHERE to_regclass('ledger_schema') IS NOT NULL", []) { _ in
-      exists = true
-    }
+    // to_regclass() may use a cache that does not have a table of a concurrent transaction.
+    let table =
+      "SELECT 1 FROM pg_class WHERE relname = 'ledger_schema' AND pg_table_is_visible(oid)"
+    try connection.query(table, []) { _ in exists = true }
     return exists
   }
 

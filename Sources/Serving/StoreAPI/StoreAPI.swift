@@ -75,7 +75,9 @@ package final class StoreAPI: Sendable {
         return respond(try openResponse(route.operation, request))
       }
       let caller = try authenticator.caller(request.head.header("authorization"), at: now())
-      guard !scopes.isDisjoint(with: caller.scopes) else {
+      // Without a gate, there is nothing to grant.
+      let isOpen = route.operation == .grant && !grants.isGated
+      guard isOpen || !scopes.isDisjoint(with: caller.scopes) else {
         let names = scopes.map(\.rawValue).sorted().joined(separator: " or ")
         throw Problem.forbidden(
           "The caller does not have the scope \(names)", remedy: "Use a key with this scope")
@@ -148,14 +150,16 @@ extension StoreAPI {
   {
     let head = call.request.head
     let after = call.location.parameter("after")
+    let viewer = EventViewer(
+      restriction: call.caller.restriction, ownAccount: call.caller.ownAccount)
     if head.header("accept")?.contains("text/event-stream") == true {
       let last = head.header("last-event-id") ?? after
-      return respond(events.stream(after: last, account: call.caller.restriction))
+      return respond(events.stream(after: last, viewer: viewer))
     }
     let wait = try call.location.number("wait", 0...30, default: 0)
     let limit = try call.location.number("limit", 1...200, default: 200)
     events.poll(
-      after: after, account: call.caller.restriction, wait: .seconds(wait), limit: Int(limit),
+      after: after, viewer: viewer, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
 }

@@ -41,6 +41,10 @@ package final class StoreServer: Sendable {
     ///
     /// They precede files.
     package var routes: [String: Route] = [:]
+    /// Returns the status for a file that the client must not get, or nil to send the file.
+    ///
+    /// For tests of gated content.
+    package var authorize: (@Sendable (ServerRequest) -> Int?)?
     /// Whether requests are counted and reported.
     ///
     /// Files are then copied through memory.

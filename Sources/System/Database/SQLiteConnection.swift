@@ -96,6 +96,20 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try execute("PRAGMA journal_size_limit = 0")
   }
 
+  /// Sets the journal mode WAL, which is stored in the file.
+  ///
+  /// Waits up to `timeout` milliseconds for other connections: SQLite does not call its busy
+  /// handler here, because two connections could wait for each other.
+  package func useWriteAheadLog(timeout: Int) throws {
+    var waited: Int32 = 0
+    while sqlite3_exec(handle, "PRAGMA journal_mode = WAL", nil, nil, nil) != SQLITE_OK {
+      guard sqlite3_errcode(handle) == SQLITE_BUSY, waited < timeout else {
+        throw Self.failure(of: handle, path)
+      }
+      waited += max(1, sqlite3_sleep(5))
+    }
+  }
+
   private static func failure(of handle: OpaquePointer, _ path: DatabasePath) -> ContentError {
     ContentError.database(
       path, code: sqlite3_errcode(handle), extended: sqlite3_extended_errcode(handle),

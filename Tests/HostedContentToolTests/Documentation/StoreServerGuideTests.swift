@@ -175,7 +175,8 @@ struct StoreServerGuideTests {
     try tool.succeed(["get", "com.example.chapter1", "--account", "alice"] + store + buyer)
     #expect(try tool.current("library") == ["com.example.chapter1": "1.0"])
     // Without a purchase at the server, the built-in seller's buyers get nothing.
-    try tool.fail(["get", Tool.chapter2] + store + ["--ca", certificate.chain], saying: ["[206]"])
+    try tool.fail(
+      ["get", Tool.chapter2, "--quiet"] + store + ["--ca", certificate.chain], saying: ["[206]"])
     try attack(host, certificate.chain)
     let logs = try ["nginx-store.log", "nginx-store.error.log"].map { try tool.text($0) }.joined()
     #expect(logs.contains("/targets/") && !logs.contains("grant=") && !logs.contains("md5="))
@@ -232,7 +233,9 @@ struct StoreServerGuideTests {
       .split(separator: " ").map(String.init)
     let shim = """
       import os, socket, sys
-      os.dup2(socket.create_server(("127.0.0.1", 0)).fileno(), 3)
+      listener = socket.create_server(("127.0.0.1", 0))
+      os.dup2(listener.fileno(), 3)
+      os.set_inheritable(3, True)
       os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
       os.execv(sys.argv[1], sys.argv[1:])
       """

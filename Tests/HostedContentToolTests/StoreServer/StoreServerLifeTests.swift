@@ -64,6 +64,7 @@ struct StoreServerLifeTests {
       import os, socket, sys
       listener = socket.create_server(("127.0.0.1", 0))
       os.dup2(listener.fileno(), 3)
+      os.set_inheritable(3, True)
       os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
       os.execv(sys.argv[1], sys.argv[1:])
       """

@@ -90,7 +90,7 @@ struct EventPollTests {
   func `A malformed cursor gets 400`(cursor: String) async throws {
     let fixture = try FeedFixture()
     #expect(try await fixture.poll(after: cursor).status == 400)
-    #expect(fixture.feed.stream(after: cursor, account: nil).status == 400)
+    #expect(fixture.feed.stream(after: cursor, viewer: FeedFixture.viewer(nil)).status == 400)
   }
 
   @Test func `A cursor that the ledger does not have gets 410`() async throws {
@@ -104,7 +104,7 @@ struct EventPollTests {
       let response = try await fixture.poll(after: cursor)
       #expect(response.status == 410)
       #expect(response.field("Content-Type") == "application/problem+json")
-      #expect(fixture.feed.stream(after: cursor, account: nil).status == 410)
+      #expect(fixture.feed.stream(after: cursor, viewer: FeedFixture.viewer(nil)).status == 410)
     }
     #expect(try await fixture.poll(after: new).status == 200)
   }
@@ -142,7 +142,7 @@ struct EventPollTests {
     let late = try await fixture.start().response
     #expect(late.status == 503)
     #expect(late.field("Retry-After") != nil)
-    #expect(fixture.feed.stream(after: nil, account: nil).status == 503)
+    #expect(fixture.feed.stream(after: nil, viewer: FeedFixture.viewer(nil)).status == 503)
   }
 
   @Test func `More receivers than the maximum get 503 until others have left`() async throws {
@@ -157,6 +157,8 @@ struct EventPollTests {
     reader.stream.cancel()
     fixture.advance(.seconds(11))
     #expect(try await waiting.response.status == 200)
-    await waitUntil { fixture.feed.stream(after: nil, account: nil).status == 200 }
+    await waitUntil {
+      fixture.feed.stream(after: nil, viewer: FeedFixture.viewer(nil)).status == 200
+    }
   }
 }

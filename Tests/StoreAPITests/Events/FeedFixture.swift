@@ -66,13 +66,17 @@ final class FeedFixture: Sendable {
 
   // MARK: Requests
 
+  static func viewer(_ account: String?) -> EventViewer {
+    EventViewer(restriction: account, ownAccount: account ?? "key-own")
+  }
+
   /// Starts a request; its response is set when it has one.
   func start(
     after cursor: String? = nil, account: String? = nil, wait: Duration = .seconds(30),
     limit: Int = 200
   ) -> Watched<APIResponse?> {
     let response = Watched<APIResponse?>(nil)
-    feed.poll(after: cursor, account: account, wait: wait, limit: limit) { found in
+    feed.poll(after: cursor, viewer: Self.viewer(account), wait: wait, limit: limit) { found in
       response.change { $0 = found }
     }
     return response
@@ -86,7 +90,7 @@ final class FeedFixture: Sendable {
   }
 
   func stream(after cursor: String? = nil, account: String? = nil) throws -> StreamReader {
-    let response = feed.stream(after: cursor, account: account)
+    let response = feed.stream(after: cursor, viewer: Self.viewer(account))
     #expect(response.status == 200)
     #expect(response.field("Content-Type") == "text/event-stream")
     #expect(response.field("Cache-Control") == "no-store")

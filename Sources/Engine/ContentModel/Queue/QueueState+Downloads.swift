@@ -137,6 +137,24 @@ extension QueueState {
     }
   }
 
+  /// Returns the account of a download, and other contents that the account needs soon.
+  ///
+  /// At most `limit`: those of downloads with a worker, and of the next ones that wait for one.
+  package func needs(of id: String, limit: Int) -> (account: String?, ahead: [ContentOffer]) {
+    let account = records.place(ofDownload: id)?.record.payment.applicationUsername
+    guard limit > 0 else { return (account, []) }
+    let active = workers.keys.compactMap { records.place(ofDownload: $0) }
+    // A long line is not searched to its end.
+    let waiting = records.line.places.prefix(4 * limit).map {
+      QueueRecords.Place(record: $0.record, position: $0.position)
+    }
+    let ahead = (active + waiting).filter { place in
+      place.download.id != id && place.download.offer.problem == nil
+        && place.record.payment.applicationUsername == account
+    }
+    return (account, ahead.prefix(limit).map(\.download.offer))
+  }
+
   mutating func each(
     _ ids: [String], _ draft: inout DecisionDraft,
     _ act: (inout QueueState, QueueRecords.Place, inout DecisionDraft) -> Void

@@ -44,11 +44,12 @@ extension EasyHandle {
     let headers = exchange.request.headers
     let hasEncoding = headers.contains { $0.name == "Accept-Encoding" }
     let encoding = hasEncoding ? [] : [HTTPHeader("Accept-Encoding", "identity")]
-    let secrets = configuration.secrets(for: exchange.url)
+    let secrets = exchange.request.isSigned ? [] : configuration.secrets(for: exchange.url)
     // Waiting for “100 Continue” would cost a round trip, or a second if the server ignores it.
     setHeaders(encoding + headers + secrets, omitting: ["Expect"])
     // A proxy on another machine could read them.
-    if !secrets.isEmpty, !exchange.url.isSecure, exchange.url.isLoopback { set(CURLOPT_PROXY, "") }
+    let hasSecret = exchange.request.isSigned || !secrets.isEmpty
+    if hasSecret, !exchange.url.isSecure, exchange.url.isLoopback { set(CURLOPT_PROXY, "") }
     answer(to: exchange)
   }
 

@@ -31,6 +31,11 @@ struct ExchangeRequest: Sendable {
   var isHead = false
   /// Whether the end reports the server's certificate.
   var readsCertificate = false
+  /// The grant of the URL, or nil if the URL does not expire.
+  var grant: URLLease.Grant?
+
+  /// Whether the URL contains a secret, which replaces credentials.
+  var isSigned: Bool { grant != nil && url.hasQuery }
 }
 
 extension TransferFault {

@@ -108,6 +108,9 @@ extension TransferLoop {
     for exchange in waiting.values where exchange.isLate(at: now) {
       finish(exchange.id, TransferFault(.deadline))
     }
+    for exchange in waiting.values where exchange.isExpired(at: now) {
+      finish(exchange.id, TransferFault(.expired))
+    }
     for exchange in running.values where exchange.stallGuard.deadline <= now {
       // While libcurl connects, its own timeout applies. While we pause a request, nothing arrives.
       if exchange.isConnecting || isHeldBack(exchange) {
@@ -255,6 +258,11 @@ extension TransferLoop {
 
 extension Exchange {
   fileprivate func isLate(at now: Double) -> Bool { (request.deadline ?? .infinity) <= now }
+
+  /// Whether it could start, but its URL has expired.
+  fileprivate func isExpired(at now: Double) -> Bool {
+    request.notBefore <= now && (request.grant?.expiresAt ?? .infinity) <= now
+  }
 
   /// Returns the end of the request, with the results so far.
   func ending(_ fault: TransferFault?) -> ExchangeEnd {

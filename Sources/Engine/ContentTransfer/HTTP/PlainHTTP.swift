@@ -18,6 +18,13 @@ extension HTTPConfiguration {
     }
   }
 
+  /// Throws `insecureConnectionRefused` if a query, which may be a signature, would be.
+  func checkQueries(of urls: some Sequence<WebURL>) throws {
+    for url in urls where url.hasQuery && !allowsSecrets(for: url) {
+      throw ContentError.insecure("The signed URL of content at \(url.origin)", to: url)
+    }
+  }
+
   private func allowsSecrets(for url: WebURL) -> Bool {
     url.isSecure || url.isLoopback || plainHTTPOrigins.contains { $0.origin == url.origin }
   }

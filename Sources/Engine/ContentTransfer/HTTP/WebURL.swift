@@ -68,9 +68,11 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return String(cString: text)
   }
 
-  /// Returns the part of an invalid URL after the last `@`, since a password may precede it.
+  /// Returns the part of an invalid URL that is not a password or a query, which may be secret.
   private static func shown(_ text: String) -> String {
-    (text.lastIndex(of: "@").map { text[text.index(after: $0)...] } ?? text[...])
+    let base = text.prefix { $0 != "?" }
+    guard !text[base.endIndex...].contains("@") else { return "…" }
+    return (base.lastIndex(of: "@").map { base[base.index(after: $0)...] } ?? base)
       .printable(limit: 200)
   }
 
@@ -129,6 +131,14 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
   package var parts: (base: Substring, query: Substring) {
     let cut = text.firstIndex(of: "?") ?? text.endIndex
     return (text[..<cut], text[cut...])
+  }
+
+  /// Whether it has a query.
+  var hasQuery: Bool { !parts.query.isEmpty }
+
+  /// The URL without its query.
+  var withoutQuery: WebURL {
+    WebURL(text: String(parts.base), scheme: scheme, host: host, port: port)
   }
 
   /// Returns the URL of `path` below this one.

@@ -48,15 +48,18 @@ struct FetchPlan {
   /// Whether there are pieces to request.
   var hasWaiting: Bool { !waiting.isEmpty }
 
+  /// The length of the next piece to request, or 0.
+  var nextLength: Int { waiting.first.map { pieces[$0.lowerBound].length } ?? 0 }
+
   func isDone(_ number: Int) -> Bool { isDone[number] }
 
   /// Returns the pieces of the next range for `connections` parallel requests.
   ///
-  /// Nil if no piece is waiting.
-  mutating func next(connections: Int) -> [Int]? {
+  /// The range has at most `limit` bytes, or one piece. Nil if no piece is waiting.
+  mutating func next(connections: Int, limit: Int64 = .max) -> [Int]? {
     guard let run = waiting.first else { return nil }
     let share = waitingBytes / Int64(2 * max(1, connections))
-    let maximum = min(max(share, sizes.minimum), sizes.maximum)
+    let maximum = min(max(share, sizes.minimum), sizes.maximum, limit)
     var end = run.lowerBound + 1
     while end < run.upperBound, pieces[end].end - pieces[run.lowerBound].offset <= maximum {
       end += 1

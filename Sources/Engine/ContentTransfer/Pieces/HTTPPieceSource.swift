@@ -9,28 +9,22 @@ package struct HTTPPieceSource: PieceSource {
   ///
   /// Not empty.
   package let mirrors: [WebURL]
-  private let address: Address?
-
-  /// Returns the URL for the next request for a file at one of the mirrors.
-  ///
-  /// Called before each request on the thread of the fetch, and may block. The URL must have the
-  /// mirror's origin. It may expire, because it is used at once and for one request. An error ends
-  /// the fetch.
-  package typealias Address = @Sendable (_ mirror: WebURL, SignedFile) throws -> WebURL
+  /// Nil if the URLs do not expire.
+  private let lease: URLLease?
 
   /// Creates a source.
   ///
-  /// By default, a file's URL is its path below the mirror. Throws `usage` if `mirrors` is empty.
+  /// A file's URLs are those of `authorizer`. If it has none, they are the file's path below the
+  /// mirrors. Throws `usage` if `mirrors` is empty.
   package init(
-    _ session: HTTPSession, mirrors: [WebURL],
-    address: Address? = nil
+    _ session: HTTPSession, mirrors: [WebURL], authorizer: (any ContentAuthorizer)? = nil
   ) throws {
     guard !mirrors.isEmpty else {
       throw ContentError(.usage, "The store has no address", remedy: "Set at least one address")
     }
     self.session = session
     self.mirrors = mirrors
-    self.address = address
+    lease = authorizer.map { URLLease($0, session) }
   }
 
   package func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64 {
@@ -68,10 +62,12 @@ package struct HTTPPieceSource: PieceSource {
       }
       try deliver(piece, LentBytes(nothing, from: nil))
     }
-    let addresses = try mirrors.map { try $0.appending(file.path) }
+    let granted = try lease?.addresses(of: file.path, ticket)
+    let urls = RequestURLs(
+      of: file.path, at: try granted ?? mirrors.map { try $0.appending(file.path) },
+      lease: granted == nil ? nil : lease)
     let fetch = PieceFetch(
-      pieces.filter { $0.length > 0 }, of: file, from: addresses, session: session, ticket: ticket
-    ) { [mirrors, address] in try address?(mirrors[$0], file) ?? addresses[$0] }
+      pieces.filter { $0.length > 0 }, of: file, from: urls, session: session, ticket: ticket)
     try fetch.run(deliver)
   }
 }

@@ -19,6 +19,8 @@ enum FetchEvent: Sendable {
   ///
   /// All its pieces were delivered before.
   case ended(request: Int, ExchangeEnd, received: Int64)
+  /// A renewal of the URLs has ended.
+  case authorized
   /// The ticket was cancelled.
   case cancelled
 }

@@ -11,9 +11,8 @@ final class PieceFetch {
   private static let smallRemainder = 256 << 10
 
   private let file: SignedFile
-  /// The lasting addresses, for choices and messages.
   private let addresses: [WebURL]
-  private let urlOfRequest: (_ mirror: Int) throws -> WebURL
+  private var urls: RequestURLs
   private let session: HTTPSession
   private let ticket: TransferTicket
   private let handover = Handover()
@@ -29,12 +28,12 @@ final class PieceFetch {
   private var lastProgress = 0.0
 
   init(
-    _ pieces: [Piece], of file: SignedFile, from addresses: [WebURL], session: HTTPSession,
-    ticket: TransferTicket, urlOfRequest: @escaping (Int) throws -> WebURL
+    _ pieces: [Piece], of file: SignedFile, from urls: RequestURLs, session: HTTPSession,
+    ticket: TransferTicket
   ) {
     self.file = file
-    self.urlOfRequest = urlOfRequest
-    self.addresses = addresses
+    self.urls = urls
+    addresses = urls.addresses
     self.session = session
     self.ticket = ticket
     plan = FetchPlan(pieces)
@@ -67,7 +66,9 @@ final class PieceFetch {
         case .idle(let number, let partial): noteIdle(number, partial)
         case .ended(let number, let end, let received):
           hedges.count(received, of: number)
+          urls.measure(received, since: end.startedAt, at: session.loop.clock.uptime())
           try settle(number, end)
+        case .authorized: break
         case .cancelled: try ticket.checkCancelled()
         }
       }
@@ -87,13 +88,14 @@ final class PieceFetch {
       guard mayAsk else { return }
       // One request is enough to find out whether a server has recovered.
       if choice.fault != nil, !requests.isEmpty { return }
-      var request = ExchangeRequest(url: try urlOfRequest(mirror))
+      guard var request = try urls.request(at: mirror, plan.nextLength, handover) else { return }
       request.notBefore = choice.notBefore
       request.reason = choice.fault.map { TransferWait.Reason($0, from: addresses[mirror]) }
       request.isFresh = mirrors.needsConnection(at: mirror)
       if mirrors.ranges(at: mirror) {
         let connections = connections
-        guard let pieces = plan.next(connections: connections.count) else { return }
+        let limit = urls.limit(of: request, at: now)
+        guard let pieces = plan.next(connections: connections.count, limit: limit) else { return }
         send(
           request, for: pieces, at: mirror, isWhole: plan.isWhole(pieces, of: file.length),
           insteadOf: connections.insteadOf)
@@ -139,7 +141,7 @@ final class PieceFetch {
     exchange.usesSecondConnection = requests.values.useSecondConnection(for: question.range.count)
     var request = PieceRequest(
       handler: handler, pieces: numbers, mirror: mirror, isWhole: isWhole,
-      usesSecondConnection: exchange.usesSecondConnection,
+      usesSecondConnection: exchange.usesSecondConnection, grant: exchange.grant?.number,
       askedAt: session.loop.clock.uptime())
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request
@@ -165,8 +167,9 @@ final class PieceFetch {
     let isWhole = plan.isWhole(missing, of: file.length)
     let second = mirrors.second(
       besides: idle.mirror, isWhole: isWhole, at: session.loop.clock.uptime())
-    guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length) else { return }
-    var request = ExchangeRequest(url: try urlOfRequest(second))
+    guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length),
+      var request = try urls.request(at: second, 0, handover)
+    else { return }
     request.isFresh = true
     // Only at the same mirror, so that a wrong piece can be attributed to its sender.
     let begun = idle.beginning(of: missing)
@@ -224,7 +227,7 @@ final class PieceFetch {
       delivered += 1
       right += Int64(piece.length)
     }
-    count(right, from: addresses[request.mirror].origin)
+    if right > 0 { count(right, from: addresses[request.mirror].origin) }
     requests[number]?.delivered += delivered
     requests[number]?.wrong += wrong
     if delivered > 0 {
@@ -259,7 +262,6 @@ final class PieceFetch {
   }
 
   private func count(_ bytes: Int64, from origin: String) {
-    guard bytes > 0 else { return }
     lastProgress = session.loop.clock.uptime()
     for counters in [ticket.counters, session.loop.counters] {
       counters.fetched(bytes, from: origin)
@@ -307,6 +309,7 @@ final class PieceFetch {
   private func end(_ request: PieceRequest, _ end: ExchangeEnd, of part: SecondRequests.Part) throws
   {
     guard let fault = end.fault else { return }
+    if try urls.renews(after: fault, of: request, end, &mirrors) { return }
     if fault.retryAction == .wholeFile { mirrors.giveUpRanges(at: request.mirror) }
     guard part == .idle else { return }
     mirrors.note(fault, at: request.mirror)
@@ -319,9 +322,12 @@ final class PieceFetch {
     _ fault: TransferFault, _ request: PieceRequest, _ missing: Int?, _ end: ExchangeEnd,
     hasProgress: Bool
   ) throws {
-    guard !fault.isRefusal else { return try wait(fault, at: addresses[request.mirror], end) }
+    if try urls.renews(after: fault, of: request, end, &mirrors) { return }
+    let address = addresses[request.mirror]
+    // The host's pause delays the next request.
+    if fault.isRefusal, !session.isBusyTooLong(address, since: lastProgress) { return }
     switch fault.retryAction {
-    case .none:
+    case _ where fault.isRefusal, .none:
       try ticket.checkCancelled()
       throw ContentError(fault, from: end.url, subject: file.path)
     case .wholeFile where mirrors.ranges(at: request.mirror):
@@ -340,11 +346,5 @@ final class PieceFetch {
     // A request that delivered pieces before it was interrupted is continued at once.
     if hasProgress, fault.retryAction == .later, fault.retryAfter == nil { return }
     mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
-  }
-
-  /// Lets the host's pause delay the next request, and throws after the busy timeout.
-  private func wait(_ fault: TransferFault, at address: WebURL, _ end: ExchangeEnd) throws {
-    guard session.isBusyTooLong(address, since: lastProgress) else { return }
-    throw ContentError(fault, from: end.url, subject: file.path)
   }
 }

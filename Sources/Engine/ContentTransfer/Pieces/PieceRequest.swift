@@ -8,6 +8,8 @@ struct PieceRequest {
   /// See `ExchangeRequest.usesSecondConnection`.
   let usesSecondConnection: Bool
   var id = 0
+  /// The number of the grant of its URL, or nil if the URL does not expire.
+  let grant: Int?
   /// The uptime at which it was submitted.
   let askedAt: Double
   var delivered = 0

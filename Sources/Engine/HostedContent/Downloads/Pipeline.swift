@@ -10,7 +10,7 @@ struct Pipeline: Sendable {
   let library: ContentLibrary
   /// See `PaymentQueue.contents`.
   let contents: SignedContents?
-  let pieceSource: @Sendable () throws -> any PieceSource
+  let sources: ContentSources
   let clock: EngineClock
   /// See `Environment.assemblyWorkers`.
   let workers: Int?
@@ -29,8 +29,11 @@ struct Pipeline: Sendable {
   /// Fetches, verifies, unpacks and installs `download`; blocks, and the result is durable.
   ///
   /// Throws a `ContentError` if it fails, and `stopped` if `job` was stopped. Data that was fetched
-  /// and verified then stays in staging.
-  func run(_ download: DownloadRecord, job: DownloadJob) throws {
+  /// and verified then stays in staging. `account` owns the content, and needs the contents `ahead`
+  /// soon.
+  func run(
+    _ download: DownloadRecord, job: DownloadJob, account: String?, ahead: [ContentOffer]
+  ) throws {
     let offer = download.offer
     // A seller must not be able to put one product's content into another product's folder.
     // Downloads of one content run one at a time, so this cannot change meanwhile.
@@ -53,7 +56,8 @@ struct Pipeline: Sendable {
     // Transfer and package: the signed index lists the digest of each piece and file. Verified
     // members become files in staging while later ones arrive. Data that exists locally is not
     // fetched.
-    let (index, source) = try index(of: offer, isFirst: installed.isEmpty, job)
+    let request = ContentRequest(offer: offer, account: account, ahead: ahead)
+    let (index, source) = try index(for: request, isFirst: installed.isEmpty, job)
     let staging = try library.staging(for: download.id)
     let space = library.spaceReservation(for: offer.productIdentifier)
     defer { space.end() }
@@ -73,11 +77,12 @@ struct Pipeline: Sendable {
     leaveStaging(of: download)
   }
 
-  /// Returns the index of the package of `offer`, and the source of its pieces.
+  /// Returns the index of the requested package, and the source of its pieces.
   private func index(
-    of offer: ContentOffer, isFirst: Bool, _ job: DownloadJob
+    for request: ContentRequest, isFirst: Bool, _ job: DownloadJob
   ) throws -> (PackageIndex, any PieceSource) {
-    let source = try pieceSource()
+    let source = try sources.source(for: request)
+    let offer = request.offer
     // An update usually needs only a part of the package.
     if isFirst, let whole = try WholePackage(of: offer, from: source, ticket: job.ticket) {
       return (whole.index, whole.file)

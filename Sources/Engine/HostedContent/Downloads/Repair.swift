@@ -67,7 +67,7 @@ extension PaymentQueue {
   }
 
   private func replace(_ content: InstalledContent, by offer: ContentOffer) throws -> Int64 {
-    let source = try pieceSource()
+    let source = try sources.source(for: ContentRequest(offer: offer))
     let job = DownloadJob(isStopped: repairs.check)
     let index = try PackageIndex(signedAs: offer, from: source, ticket: job.ticket)
     let id = newIdentifier()

@@ -10,6 +10,9 @@ extension Engine {
     jobs[download.id] = job
     progress.begin(download.id)
     startTicking()
+    // One call can ask for the grants of many downloads.
+    let limit = pipeline.sources.grants == nil ? 0 : ContentGrantBook.callLimit - 1
+    let (account, ahead) = state.needs(of: download.id, limit: limit)
     runningWork.start { [pipeline, weak self] in
       let result: WorkResult
       do {
@@ -17,7 +20,7 @@ extension Engine {
         if resolved != download {
           self?.submit(.contentResolved(download: download.id, resolved.offer))
         }
-        try pipeline.run(resolved, job: job)
+        try pipeline.run(resolved, job: job, account: account, ahead: ahead)
         result = .installed
       } catch {
         let error = ContentError(error, while: "installing \(download.offer.contentIdentifier)")

@@ -26,7 +26,7 @@ final class Engine: @unchecked Sendable {
   private let inbox = Mutex(EngineInbox())
   /// Events taken from the inbox, handled in groups with one commit per group.
   private var taken: ArraySlice<PendingEvent> = []
-  private var state: QueueState
+  private(set) var state: QueueState
   var jobs: [String: DownloadJob] = [:]
   var progress: ProgressReports
   /// Events that failed to be journaled; they are reported only after they are journaled.

@@ -14,6 +14,7 @@ extension PaymentQueue {
     let deadline = environment.execution.now + environment.closingLimit
     engine.stop()
     store.close()
+    sources.grants?.close()
     repairs.close()
     ownService?.close()
     contents?.close()

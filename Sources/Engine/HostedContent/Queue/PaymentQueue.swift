@@ -16,7 +16,7 @@ public final class PaymentQueue: Sendable {
   let library: ContentLibrary
   let service: any StoreService
   let store: StoreAccess
-  let pieceSource: @Sendable () throws -> any PieceSource
+  let sources: ContentSources
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
   /// Nil if `service` replaces the built-in seller.
@@ -60,7 +60,6 @@ public final class PaymentQueue: Sendable {
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
       trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     self.store = store
-    pieceSource = configuration.environment.pieceSource ?? { try store.pieceSource() }
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
       trustFolder: try folder.root.createDirectory("trust"), now: configuration.clock.now)
@@ -74,8 +73,10 @@ public final class PaymentQueue: Sendable {
       (builtIn, ownService) = (own, own)
     }
     let seller = configuration.seller?(builtIn) ?? builtIn
-    let repairThreads = execution.group("hostedcontent.repair")
-    repairs = BlockingCalls(execution.signal, start: repairThreads.start)
+    sources = ContentSources(
+      of: store, services: [seller, builtIn], clock: configuration.clock,
+      replacement: configuration.environment.pieceSource)
+    repairs = BlockingCalls(execution.signal, start: execution.group("hostedcontent.repair").start)
     delivery = Delivery(
       on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
       now: { execution.now }, makeSignal: execution.signal,
@@ -91,7 +92,7 @@ public final class PaymentQueue: Sendable {
         notifiesSeller: service.needsFinishes),
       library: library, journal: journal,
       pipeline: Pipeline(
-        library: library, contents: contents, pieceSource: pieceSource, clock: configuration.clock,
+        library: library, contents: contents, sources: sources, clock: configuration.clock,
         workers: configuration.environment.assemblyWorkers),
       delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
       revokedContent: configuration.revokedContent, environment: configuration.environment)

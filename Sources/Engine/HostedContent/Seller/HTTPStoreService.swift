@@ -11,7 +11,7 @@ import StoreLedger
 /// once. While the server does not answer, purchases stay open and are repeated. One service may
 /// serve several queues. May be used from any thread.
 public final class HTTPStoreService: StoreService {
-  private let connection: StoreServerConnection
+  let connection: StoreServerConnection
   private let openOrders = OpenOrders()
 
   static let batchSize = 64

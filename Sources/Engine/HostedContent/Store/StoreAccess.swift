@@ -60,10 +60,13 @@ final class StoreAccess: Sendable {
   }
 
   /// Returns the source of pieces; throws `storeMissing` if the store's folder does not exist.
-  func pieceSource() throws -> any PieceSource {
+  ///
+  /// On the web, files have the URLs of `authorizer`, if it has some.
+  func pieceSource(_ authorizer: (any ContentAuthorizer)? = nil) throws -> any PieceSource {
     switch backend {
     case .folder(let path, let rate): FolderPieceSource(store: try folder(path), rate: rate)
-    case .web(let session, let mirrors): try HTTPPieceSource(session, mirrors: mirrors)
+    case .web(let session, let mirrors):
+      try HTTPPieceSource(session, mirrors: mirrors, authorizer: authorizer)
     }
   }
 

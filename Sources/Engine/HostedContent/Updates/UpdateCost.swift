@@ -8,22 +8,24 @@ extension LibraryReader {
   ///
   /// Reads the index of each offered version from `store` or a mirror, and changed installed files.
   /// Fetches nothing else and writes nothing. If an update cannot be measured, it has an error and
-  /// the others are still measured. Throws errors of the network and of the library.
+  /// the others are still measured. If content is only for buyers, `service` must grant it to the
+  /// library's own account (`ContentGranting`). Throws errors of the network and of the library.
   public func updates(
     of products: [Product], from store: StoreLocation, mirrors: [StoreLocation] = [],
-    network: NetworkSettings = NetworkSettings()
+    network: NetworkSettings = NetworkSettings(), service: (any StoreService)? = nil
   ) throws -> [ContentUpdate] {
     let updates = try updates(of: products)
     guard !updates.isEmpty else { return [] }
     let store = try StoreAccess(store, mirrors: mirrors, network: network)
     defer { store.close() }
+    let sources = ContentSources(of: store, services: [service].compactMap(\.self))
     let offers = products.flatMap(\.contents)
-    return try updates.map { update in
-      let offer = offers.first {
-        $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
-      }
-      guard let offer else { return update }
-      let source = try store.pieceSource()
+    let offered = updates.map { update in offers.first(where: update.isOf) }
+    return try updates.indices.map { number in
+      let update = updates[number]
+      guard let offer = offered[number] else { return update }
+      let source = try sources.source(
+        for: ContentRequest(offer: offer, ahead: offered[(number + 1)...].compactMap(\.self)))
       do {
         return try library.measure(update, to: offer, from: source)
       } catch let error as ContentError where error.group != .network {

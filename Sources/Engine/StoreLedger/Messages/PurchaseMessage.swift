@@ -84,6 +84,8 @@ package struct EventMessage: Hashable, Sendable {
   /// The opaque position after the event.
   package let cursor: String
   /// Nil for a kind that this version does not know.
+  ///
+  /// `decidedAfterInterruption` is sent as `decided` with `wasInterrupted`.
   package let kind: LedgerEvent.Kind?
   package let purchase: PurchaseRecord?
 
@@ -91,7 +93,9 @@ package struct EventMessage: Hashable, Sendable {
   package init(json: JSONValue) throws {
     let fields = MessageFields(json, of: "an event")
     cursor = try fields.text("cursor", limit: 256)
-    kind = LedgerEvent.Kind(rawValue: try fields.text("kind", limit: 100))
+    let kind = LedgerEvent.Kind(rawValue: try fields.text("kind", limit: 100))
+    self.kind =
+      kind == .decided && json["wasInterrupted"] == .bool(true) ? .decidedAfterInterruption : kind
     purchase =
       switch json["purchase"] {
       case nil, .null?: nil
@@ -100,11 +104,18 @@ package struct EventMessage: Hashable, Sendable {
   }
 }
 
+extension LedgerEvent.Kind {
+  package var nameInMessages: String {
+    self == .decidedAfterInterruption ? LedgerEvent.Kind.decided.rawValue : rawValue
+  }
+}
+
 extension LedgerEvent {
   /// The event as a JSON object.
   package func json(cursor: String) -> JSONValue {
     .object([
-      "cursor": .string(cursor), "kind": .string(kind.rawValue),
+      "cursor": .string(cursor), "kind": .string(kind.nameInMessages),
+      "wasInterrupted": .bool(kind == .decidedAfterInterruption),
       "account": (purchase?.account).map { .string($0) } ?? .null,
       "transaction": (purchase?.transaction).map { .string($0) } ?? .null,
       "at": .string(MessageDate.text(date)), "purchase": purchase?.json ?? .null,

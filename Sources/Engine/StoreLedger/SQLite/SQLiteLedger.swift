@@ -176,9 +176,10 @@ package final class SQLiteLedger: LedgerDatabase {
       try folder.createMappedFile("\(name)-shm")
       let connection = try SQLiteConnection(path: path, .existing, of: .ledger)
       try connection.execute("PRAGMA busy_timeout = \(lockTimeout)")
-      guard try SQLiteLedgerSchema.prepare(connection, path: path, creating: creating) else {
-        return nil
-      }
+      guard
+        try SQLiteLedgerSchema.prepare(
+          connection, path: path, creating: creating, lockTimeout: lockTimeout)
+      else { return nil }
       return Opened(connection, inode: status.identity.inode)
     }
   }

@@ -11,14 +11,14 @@ enum SQLiteLedgerSchema {
   /// Returns false for an empty file without `creating`. Throws `ledgerFailed`, and does not change
   /// the file, if it is not a ledger or has another version.
   static func prepare(
-    _ connection: borrowing SQLiteConnection, path: String, creating: Bool
+    _ connection: borrowing SQLiteConnection, path: String, creating: Bool, lockTimeout: Int
   ) throws -> Bool {
     let isKnown = try isKnown(connection, path)
     guard isKnown || creating else { return false }
     try connection.execute("PRAGMA synchronous = FULL")
     guard !isKnown else { return true }
-    // This setting is stored in the file. It cannot be changed in a transaction.
-    try connection.execute("PRAGMA journal_mode = WAL")
+    // This cannot be changed in a transaction.
+    try connection.useWriteAheadLog(timeout: lockTimeout)
     try connection.transaction { connection in
       // Another process may have created the tables in the meantime.
       guard try !Self.isKnown(connection, path) else { return }

@@ -17,7 +17,7 @@ struct EncodedEvent: Sendable {
     account = event.purchase?.account
     isPublic = event.kind == .published
     let cursor = LedgerPosition(incarnation: incarnation, sequence: event.sequence).cursor
-    var message = Array("id: \(cursor)\nevent: \(event.kind.rawValue)\ndata: ".utf8)
+    var message = Array("id: \(cursor)\nevent: \(event.kind.nameInMessages)\ndata: ".utf8)
     let start = message.count
     // Without line breaks, which would end the field.
     message += event.json(cursor: cursor).encoded
@@ -28,10 +28,27 @@ struct EncodedEvent: Sendable {
 
   var json: ArraySlice<UInt8> { message[document] }
 
-  /// Whether a receiver may see it that is restricted to `account`; nil is not restricted.
-  func isVisible(to receiver: String?) -> Bool {
-    guard let receiver, !isPublic else { return true }
-    return account?.hasSameBytes(as: receiver) == true
+  /// Whether `viewer` may see it.
+  func isVisible(to viewer: EventViewer) -> Bool {
+    guard !isPublic else { return true }
+    guard let account else { return viewer.restriction == nil }
+    if let restriction = viewer.restriction { return account.hasSameBytes(as: restriction) }
+    return !account.beginsWithBytes(of: APIKey.prefix[...])
+      || account.hasSameBytes(as: viewer.ownAccount)
+  }
+}
+
+/// Who receives events.
+///
+/// Nobody receives those of another key's own account.
+package struct EventViewer: Hashable, Sendable {
+  /// The only account whose events are received; nil for all.
+  package let restriction: String?
+  package let ownAccount: String
+
+  package init(restriction: String?, ownAccount: String) {
+    self.restriction = restriction
+    self.ownAccount = ownAccount
   }
 }
 
@@ -59,11 +76,11 @@ struct EventBatch: Sendable {
     events = read.map { EncodedEvent($0, incarnation: head.incarnation) }[...]
   }
 
-  /// Returns the first events that `account` may see, with about `bytes` bytes, but at least one.
-  func page(for account: String?, limit: Int = .max, bytes: Int) -> EventBatch {
+  /// Returns the first events that `viewer` may see, with about `bytes` bytes, but at least one.
+  func page(for viewer: EventViewer, limit: Int = .max, bytes: Int) -> EventBatch {
     var page: ArraySlice<EncodedEvent> = []
     var size = 0
-    for event in events where event.isVisible(to: account) {
+    for event in events where event.isVisible(to: viewer) {
       size += event.message.count
       if let last = page.last, page.count == limit || size > bytes {
         return EventBatch(page, end: last.sequence)

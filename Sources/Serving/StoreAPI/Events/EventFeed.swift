@@ -57,17 +57,16 @@ package final class EventFeed: Sendable {
 
   /// Responds with up to `limit` events after a cursor, or after the head for nil.
   ///
-  /// Waits at most `wait` for the first one, and then responds without events. `account` restricts
-  /// the events to those of an account and of the store. `respond` is called once, on any thread.
+  /// Waits at most `wait` for the first one, and then responds without events. `respond` is called once, on any thread.
   /// Blocks while it reads the ledger.
   package func poll(
-    after cursor: String?, account: String?, wait: Duration, limit: Int,
+    after cursor: String?, viewer: EventViewer, wait: Duration, limit: Int,
     respond: @escaping @Sendable (APIResponse) -> Void
   ) {
     do {
       let (head, position) = try position(of: cursor)
       var poll = EventPoll(
-        account: account, limit: min(max(limit, 1), Self.maximumLimit), deadline: clock() + wait,
+        viewer: viewer, limit: min(max(limit, 1), Self.maximumLimit), deadline: clock() + wait,
         respond: respond, position: position)
       let batch = try EventBatch(after: position.sequence, from: ledger, head)
       if let response = poll.response(to: batch, isOver: wait <= .zero) { return respond(response) }
@@ -78,10 +77,10 @@ package final class EventFeed: Sendable {
   }
 
   /// Returns a stream of the events after a cursor, or after the head for nil.
-  package func stream(after cursor: String?, account: String?) -> APIResponse {
+  package func stream(after cursor: String?, viewer: EventViewer) -> APIResponse {
     do {
       let (_, position) = try position(of: cursor)
-      let stream = EventStream(self, account: account, after: position, from: clock())
+      let stream = EventStream(self, viewer: viewer, after: position, from: clock())
       try add(.stream(stream))
       var response = APIResponse(
         200,

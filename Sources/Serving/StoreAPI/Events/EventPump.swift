@@ -2,7 +2,7 @@ import StoreLedger
 
 /// A request that waits for events.
 struct EventPoll: Sendable {
-  let account: String?
+  let viewer: EventViewer
   let limit: Int
   let deadline: ContinuousClock.Instant
   let respond: @Sendable (APIResponse) -> Void
@@ -14,7 +14,7 @@ struct EventPoll: Sendable {
 
   /// Examines the next events; returns the response if one is visible or the time `isOver`.
   mutating func response(to batch: EventBatch, isOver: Bool) -> APIResponse? {
-    let page = batch.page(for: account, limit: limit, bytes: Self.maximumBody)
+    let page = batch.page(for: viewer, limit: limit, bytes: Self.maximumBody)
     position = LedgerPosition(incarnation: position.incarnation, sequence: page.end)
     guard isOver || !page.events.isEmpty else { return nil }
     var body = Array("{\"cursor\":\"\(position.cursor)\",\"events\":[".utf8)
@@ -109,7 +109,7 @@ struct EventPump {
     _ head: LedgerHead, _ now: ContinuousClock.Instant, _ isLast: Bool, _ hasMore: inout Bool
   ) {
     var open: [EventStream] = []
-    var shared: [Int64: Chunk] = [:]
+    var shared: [EventViewer: [Int64: Chunk]] = [:]
     for stream in streams {
       switch stream.demand(at: now) {
       case .finished:
@@ -122,12 +122,12 @@ struct EventPump {
           continue
         }
         let start = position.sequence
-        let known = stream.account == nil ? shared[start] : nil
-        guard let chunk = try? known ?? makeChunk(after: start, for: stream.account, head) else {
+        let known = shared[stream.viewer]?[start]
+        guard let chunk = try? known ?? makeChunk(after: start, for: stream.viewer, head) else {
           stream.keepAlive(at: now)
           break
         }
-        if stream.account == nil { shared[start] = chunk }
+        shared[stream.viewer, default: [:]][start] = chunk
         let isBehind = chunk.end < head.last
         if isBehind, chunk.bytes.isEmpty { hasMore = true }
         stream.send(
@@ -140,17 +140,17 @@ struct EventPump {
     streams = open
   }
 
-  /// The bytes of several events; all unrestricted streams at one position share them.
+  /// The bytes of several events; all streams of one viewer at one position share them.
   private struct Chunk {
     let bytes: [UInt8]
     let end: Int64
   }
 
   private func makeChunk(
-    after sequence: Int64, for account: String?, _ head: LedgerHead
+    after sequence: Int64, for viewer: EventViewer, _ head: LedgerHead
   ) throws -> Chunk {
     let page = try window.batch(after: sequence, from: ledger, head)
-      .page(for: account, bytes: EventStream.maximumChunk)
+      .page(for: viewer, bytes: EventStream.maximumChunk)
     return Chunk(bytes: page.events.flatMap(\.message), end: page.end)
   }
 }

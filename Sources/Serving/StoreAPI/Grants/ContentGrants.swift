@@ -34,14 +34,17 @@ package struct ContentGrants: Sendable {
       }
   }
 
+  /// Whether packages are only for buyers.
+  package var isGated: Bool { if case .none = gate { false } else { true } }
+
   // MARK: Grants
 
   /// Returns the URLs of the package and index of each content in a request.
   ///
   /// A caller with a `restriction` may only use that account. Others may use each account that does
   /// not belong to another key; `defaultAccount` is their own. Throws a problem with status 400,
-  /// 403 or 404, and the errors of ledger and catalog. Without a gate, `urls` is empty: the files
-  /// are at the addresses of the store.
+  /// 403 or 404, and the errors of ledger and catalog. Without a gate, there are no files: all are
+  /// public, at the addresses of the store.
   package func grant(
     _ body: JSONValue, account restriction: String?, defaultAccount: String
   ) throws -> APIResponse {
@@ -53,9 +56,10 @@ package struct ContentGrants: Sendable {
       return content
     }
     let scope = try scope(of: fields, restriction, defaultAccount)
+    let expires = Int64((now().timeIntervalSince1970 + lifetime.inSeconds).rounded(.down))
+    guard isGated else { return response([], until: expires) }
     var owned = OwnedProducts(scope, ledger, catalog)
     let offers = try contents.map { try owned.offer(of: $0) }
-    let expires = Int64((now().timeIntervalSince1970 + lifetime.inSeconds).rounded(.down))
     let files = try offers.flatMap { [$0.package.path, $0.index.path] }.map { path in
       JSONValue.object([
         "target": .string(path),
@@ -63,6 +67,10 @@ package struct ContentGrants: Sendable {
           try urls(of: path, for: scope.account ?? "", until: expires).map { .string($0) }),
       ])
     }
+    return response(files, until: expires)
+  }
+
+  private func response(_ files: [JSONValue], until expires: Int64) -> APIResponse {
     let date = Date(timeIntervalSince1970: Double(expires))
     return .json(
       200, .object(["expires": .string(MessageDate.text(date)), "files": .array(files)]))

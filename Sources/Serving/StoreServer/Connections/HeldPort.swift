@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 
 /// A port that belongs to a server even while the server does not listen.
@@ -8,11 +9,16 @@ import Glibc
 package final class HeldPort: Sendable {
   package let number: UInt16
   private let socket: Int32
+  /// Held by the thread that binds: while one socket allows a second one, another server of this
+  /// process must not get the same port as a free one.
+  private static let binding = DispatchSemaphore(value: 1)
 
   /// Binds the port at `address`.
   ///
   /// Port 0 selects a free port. Throws `cannotListen` if the port is in use.
   package init(_ address: String, _ port: UInt16) throws {
+    Self.binding.wait()
+    defer { Self.binding.signal() }
     (socket, number) = try Listener.bind(address, port)
     allowSecond(false)
   }
@@ -21,6 +27,8 @@ package final class HeldPort: Sendable {
   ///
   /// It must do so before it returns.
   package func lend<Result>(_ body: (UInt16) throws -> Result) rethrows -> Result {
+    Self.binding.wait()
+    defer { Self.binding.signal() }
     allowSecond(true)
     defer { allowSecond(false) }
     return try body(number)

@@ -7,6 +7,7 @@ import FileIO
 final class RequestHandler: Sendable {
   private let files: StaticFiles
   private let routes: [String: StoreServer.Route]
+  private let authorize: (@Sendable (ServerRequest) -> Int?)?
   private let book: FaultBook
   /// Nil if requests are not recorded.
   private let log: RequestLog?
@@ -24,6 +25,7 @@ final class RequestHandler: Sendable {
   ) {
     self.files = files
     routes = configuration.routes
+    authorize = configuration.authorize
     self.book = book
     self.log = log
     latency = configuration.latency
@@ -138,6 +140,7 @@ final class RequestHandler: Sendable {
     }
     guard let location = request.location else { return .malformed }
     if let route = routes[location.path] { return route(request) }
+    if let status = authorize?(request) { return Answer(status, text: "The file is not granted.") }
     switch files.representation(at: location) {
     case .failure(let refusal): return refusal.answer
     case .success(var representation):

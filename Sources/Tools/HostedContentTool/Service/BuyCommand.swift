@@ -23,10 +23,14 @@ enum BuyCommand {
     body["voucher"] = try arguments.secret("--voucher-file").map { .string($0) }
     let client = try ServiceClient(arguments)
     defer { client.close() }
-    if !arguments.has("--transaction") {
-      console.note("Transaction \(transaction): after a failure, repeat it with --transaction")
+    let answer: JSONValue
+    do {
+      answer = try client.post("purchases", body, idempotencyKey: transaction)
+    } catch let error as ContentError where error.isRetryable {
+      // The product may be sold. With another transaction, it would be sold twice.
+      console.note("Repeat the purchase with --transaction \(transaction)")
+      throw error
     }
-    let answer = try client.post("purchases", body, idempotencyKey: transaction)
     let purchase = try PurchaseRecord(json: answer)
     if arguments.has("--json") {
       try console.print(json: PrintedJSON(answer))

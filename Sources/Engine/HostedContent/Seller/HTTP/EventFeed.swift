@@ -52,8 +52,7 @@ struct EventFeed: Sendable {
     for json in page.events {
       // One that cannot be read must not stop the later ones.
       guard let message = try? EventMessage(json: json) else { continue }
-      let isInterrupted = json["wasInterrupted"] == .bool(true)
-      let events = events(message, wasInterrupted: isInterrupted, ownAccount: page.account)
+      let events = events(message)
       for event in events.dropLast() { sender.yield(StoreEventRecord(event)) }
       if let last = events.last { pass(last, message.cursor) }
     }
@@ -68,21 +67,18 @@ struct EventFeed: Sendable {
   }
 
   /// Returns the events that a queue needs; none if it learns about the change otherwise.
-  private func events(
-    _ message: EventMessage, wasInterrupted: Bool, ownAccount: String?
-  ) -> [StoreEvent] {
+  private func events(_ message: EventMessage) -> [StoreEvent] {
     if message.kind == .published { return [.contentPublished] }
     guard let purchase = message.purchase, let kind = message.kind else { return [] }
-    // The own account of another service is not the own account of this one.
-    if let ownAccount, purchase.payingAccount == nil, purchase.account != ownAccount { return [] }
     switch kind {
-    case .decided:
+    case .decided, .decidedAfterInterruption:
       let outcome = connection.outcome(of: purchase)
       let answer = StoreEvent.answered(
         transaction: TransactionID(rawValue: purchase.transaction), outcome)
       // An interrupted purchase has failed in its queue, which ignores the answer. A queue that
       // has not received the failure yet takes the answer, and ignores the grant.
-      guard wasInterrupted, case .purchased(let grant, let contents) = outcome else {
+      guard kind == .decidedAfterInterruption, case .purchased(let grant, let contents) = outcome
+      else {
         return [answer]
       }
       return [answer, .granted(grant, contents: contents)]

@@ -138,8 +138,6 @@ extension StoreServerConnection {
     let events: [JSONValue]
     /// The position after these events.
     let cursor: String
-    /// The own account of the service; nil if the server does not name it.
-    let account: String?
   }
 
   /// The time in seconds that the server waits for an event.
@@ -157,8 +155,7 @@ extension StoreServerConnection {
     let fields = MessageFields(page, of: "a list of events")
     let result = EventPage(
       events: try fields.list("events", limit: 1_000),
-      cursor: try fields.text("cursor", limit: 256),
-      account: try fields.optionalText("account", limit: 256))
+      cursor: try fields.text("cursor", limit: 256))
     // The same events would be returned forever.
     guard result.events.isEmpty || result.cursor != cursor else { throw fields.invalid("cursor") }
     return result

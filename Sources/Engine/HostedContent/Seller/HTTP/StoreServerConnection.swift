@@ -58,16 +58,18 @@ final class StoreServerConnection: Sendable {
   /// Sends a request, and returns the answer with any final status.
   ///
   /// A request may be sent several times. Cancelling the task ends it. If the server waits before
-  /// it answers, `wait` is this time in seconds, and the request has one attempt.
+  /// it answers, `wait` is this time in seconds, and the request has one attempt. `attempts` is
+  /// their maximum number; nil is that of the session.
   func send(
     _ method: String, _ path: String, headers: [HTTPHeader] = [], body: JSONValue? = nil,
-    wait: Int? = nil
+    wait: Int? = nil, attempts: Int? = nil
   ) async throws -> HTTPResponse {
     var request = HTTPRequest(
       try WebURL(base + path), headers: headers + [HTTPHeader("Accept", "application/json")],
       limit: Self.answerLimit)
     request.method = method
     request.isRepeatable = true
+    request.attempts = attempts
     if let body {
       request.body = body.encoded
       request.headers.append(HTTPHeader("Content-Type", "application/json"))

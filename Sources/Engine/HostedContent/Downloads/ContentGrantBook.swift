@@ -1,0 +1,240 @@
+import Concurrency
+import ContentModel
+import ContentTransfer
+import FoundationEssentials
+
+/// Asks a service for the URLs of contents, many in one call.
+///
+/// One call runs at a time. URLs of contents that were asked for ahead are kept until a transfer
+/// takes them. May be used from any thread.
+final class ContentGrantBook: Sendable {
+  /// The maximum number of contents per call.
+  static let callLimit = 64
+
+  private let service: any ContentGranting
+  private let uptime: @Sendable () -> Double
+  private let state = Mutex(State())
+
+  init(_ service: any ContentGranting, uptime: @escaping @Sendable () -> Double) {
+    self.service = service
+    self.uptime = uptime
+  }
+
+  /// Returns the authorizer of one transfer.
+  func access(to request: ContentRequest) -> ContentAccess { ContentAccess(self, request) }
+
+  /// Returns URLs; those of a renewal are new, others may have been kept.
+  fileprivate func urls(
+    for request: ContentRequest, isRenewal: Bool
+  ) async throws -> AuthorizedURLs {
+    try await withCheckedThrowingContinuation {
+      add(Order(request: request, isRenewal: isRenewal, continuation: $0))
+    }
+  }
+
+  /// Ends all waits with `stopped`, now and later.
+  func close() {
+    let orders = state.withLock { state in
+      state.isClosed = true
+      defer { (state.waiting, state.called) = ([], []) }
+      return state.waiting + state.called
+    }
+    for order in orders { order.continuation.resume(throwing: ContentError.queueClosed) }
+  }
+
+  private func add(_ order: Order) {
+    let now = uptime()
+    let (result, starts): (Result<AuthorizedURLs, any Error>?, Bool) = state.withLock { state in
+      if state.isClosed { return (.failure(ContentError.queueClosed), false) }
+      if let urls = state.take(for: order, at: now) { return (.success(urls), false) }
+      state.waiting.append(order)
+      defer { state.isCalling = true }
+      return (nil, !state.isCalling)
+    }
+    if let result { order.continuation.resume(with: result) }
+    if starts { Task { await makeCalls() } }
+  }
+
+  /// Calls the service until nothing waits.
+  private func makeCalls() async {
+    while let call = state.withLock({ $0.nextCall() }) {
+      let start = uptime()
+      let answer: Result<ContentGrants, any Error>
+      do {
+        answer = .success(
+          try await service.contentGrants(for: call.contents, account: call.account))
+      } catch {
+        answer = .failure(error)
+      }
+      let now = uptime()
+      let ended = state.withLock { $0.end(call, answer, since: start, at: now) }
+      for (order, result) in ended { order.continuation.resume(with: result) }
+    }
+  }
+}
+
+/// The URLs of one transfer.
+final class ContentAccess: ContentAuthorizer {
+  private let book: ContentGrantBook
+  private let request: ContentRequest
+  private let isFirst = Atomic(true)
+
+  fileprivate init(_ book: ContentGrantBook, _ request: ContentRequest) {
+    self.book = book
+    self.request = request
+  }
+
+  func authorize() async throws -> AuthorizedURLs {
+    var request = request
+    let isRenewal = !isFirst.exchange(false, ordering: .relaxed)
+    if isRenewal { request.ahead = [] }
+    return try await book.urls(for: request, isRenewal: isRenewal)
+  }
+}
+
+/// A content of an account.
+private struct Holding: Hashable, Sendable {
+  let account: String?
+  let content: ContentKey
+
+  init(_ offer: ContentOffer, of account: String?) {
+    self.account = account
+    content = ContentKey(offer.contentIdentifier, offer.version)
+  }
+}
+
+/// A transfer that waits for URLs.
+private struct Order: Sendable {
+  let request: ContentRequest
+  let isRenewal: Bool
+  /// Whether a call with other contents was refused.
+  var isAlone = false
+  let continuation: CheckedContinuation<AuthorizedURLs, any Error>
+
+  var holding: Holding { Holding(request.offer, of: request.account) }
+}
+
+/// The contents of one call.
+private struct Call: Sendable {
+  let account: String?
+  private(set) var contents: [ContentOffer] = []
+  private var holdings: Set<Holding> = []
+
+  init(for account: String?) { self.account = account }
+
+  /// Adds a content, unless the call has it or is full.
+  mutating func add(_ offer: ContentOffer) {
+    guard contents.count < ContentGrantBook.callLimit,
+      holdings.insert(Holding(offer, of: account)).inserted
+    else { return }
+    contents.append(offer)
+  }
+}
+
+private struct State: Sendable {
+  var waiting: [Order] = []
+  /// The transfers that wait for the running call.
+  var called: [Order] = []
+  var isCalling = false
+  var isClosed = false
+  /// Whether calls contain contents that are needed later: not after one was refused.
+  private var asksAhead = true
+  private var kept: [Holding: (urls: AuthorizedURLs, since: Double)] = [:]
+
+  /// Takes the kept URLs for `order`, or returns nil if there are none or they are too old.
+  mutating func take(for order: Order, at now: Double) -> AuthorizedURLs? {
+    guard !order.isRenewal, let entry = kept.removeValue(forKey: order.holding) else { return nil }
+    let urls = entry.urls.aged(by: now - entry.since)
+    return urls.isFresh ? urls : nil
+  }
+
+  /// Returns the next call, with the transfers of one account that wait.
+  mutating func nextCall() -> Call? {
+    isCalling = !waiting.isEmpty
+    guard let first = waiting.first else { return nil }
+    var call = Call(for: first.request.account)
+    var others: [Order] = []
+    for order in waiting {
+      let fits = !first.isAlone && !order.isAlone && order.request.account == call.account
+      if called.isEmpty || fits && called.count < ContentGrantBook.callLimit {
+        called.append(order)
+        call.add(order.request.offer)
+      } else {
+        others.append(order)
+      }
+    }
+    waiting = others
+    guard asksAhead, !first.isAlone else { return call }
+    for offer in called.flatMap(\.request.ahead)
+    where kept[Holding(offer, of: call.account)] == nil {
+      call.add(offer)
+    }
+    return call
+  }
+
+  /// Records the answer to `call`, and returns the transfers whose wait ends.
+  mutating func end(
+    _ call: Call, _ answer: Result<ContentGrants, any Error>, since start: Double, at now: Double
+  ) -> [(Order, Result<AuthorizedURLs, any Error>)] {
+    let orders = called
+    called = []
+    guard !isClosed else { return [] }
+    if case .failure(let error as ContentError) = answer, !error.isRetryable,
+      call.contents.count > 1
+    {
+      // The error may be about one of them.
+      if call.contents.count > Set(orders.map(\.holding)).count { asksAhead = false }
+      waiting = orders.map(\.alone) + waiting
+      return []
+    }
+    kept = kept.filter { $0.value.urls.aged(by: now - $0.value.since).isFresh }
+    let asked = Set(orders.map(\.holding))
+    for offer in call.contents {
+      let holding = Holding(offer, of: call.account)
+      guard !asked.contains(holding), let grants = try? answer.get() else { continue }
+      kept[holding] = (try? AuthorizedURLs(grants, for: offer)).map { (urls: $0, since: start) }
+    }
+    var ended: [(Order, Result<AuthorizedURLs, any Error>)] = orders.map { order in
+      (order, Result { try AuthorizedURLs(answer.get(), for: order.request.offer) })
+    }
+    // Transfers that began during the call.
+    var others: [Order] = []
+    for order in waiting {
+      if let urls = take(for: order, at: now) {
+        ended.append((order, .success(urls)))
+      } else {
+        others.append(order)
+      }
+    }
+    waiting = others
+    return ended
+  }
+}
+
+extension Order {
+  /// The same transfer, for a call without others.
+  fileprivate var alone: Order {
+    var order = self
+    order.isAlone = true
+    return order
+  }
+}
+
+extension AuthorizedURLs {
+  /// Takes the URLs of one content.
+  ///
+  /// Throws `answerUnusable` for an invalid URL.
+  fileprivate init(_ grants: ContentGrants, for offer: ContentOffer) throws {
+    var urls: [String: [WebURL]] = [:]
+    for path in [offer.package.path, offer.index.path] {
+      urls[path] = try grants.urls[path]?.map { (url: URL) throws -> WebURL in
+        if let url = try? WebURL(url.absoluteString) { return url }
+        // The URL may contain a secret.
+        throw ContentError(
+          .answerUnusable, "The store service returned an invalid URL for \(path)",
+          remedy: "Ask the operator of the store service to check its content URLs", subject: path)
+      }
+    }
+    self.init(urls, lifetime: grants.lifetime?.inSeconds ?? .infinity)
+  }
+}

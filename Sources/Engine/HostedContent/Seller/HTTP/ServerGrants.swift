@@ -1,0 +1,56 @@
+public import ContentModel
+import ContentTransfer
+import ContentTrust
+import FoundationEssentials
+import StoreLedger
+
+extension HTTPStoreService: ContentGranting {
+  /// Returns URLs of contents that `account` owns.
+  ///
+  /// They have no token: the URLs are valid for everybody who knows them, for a limited time.
+  public func contentGrants(for contents: [ContentOffer], account: String?) async throws
+    -> ContentGrants
+  {
+    try await connection.contentGrants(for: contents, account: account)
+  }
+}
+
+extension StoreServerConnection {
+  /// The maximum number of URLs of a file.
+  private static let mirrorLimit = 100
+
+  fileprivate func contentGrants(for contents: [ContentOffer], account: String?) async throws
+    -> ContentGrants
+  {
+    let named = contents.map { SoldContent($0.contentIdentifier, $0.version).json }
+    let response = try await send(
+      "POST", "/v1/content-grants",
+      body: .object([
+        "account": .string(account ?? "-"), "contents": .array(named),
+      ]), attempts: 1)
+    let page = try json(response)
+    let fields = MessageFields(page, of: "URLs of contents")
+    var urls: [String: [URL]] = [:]
+    for file in try fields.list("files", limit: 2 * contents.count) {
+      let fields = MessageFields(file, of: "URLs of a file")
+      urls[try fields.text("target", limit: 4_096)] =
+        try fields.list("urls", limit: Self.mirrorLimit).map { value in
+          // The error must not show the URL, which is secret.
+          guard let text = value.string, text.utf8.count <= 8_192, (try? WebURL(text)) != nil,
+            let url = URL(string: text)
+          else { throw fields.invalid("urls") }
+          return url
+        }
+    }
+    return ContentGrants(urls: urls, lifetime: try lifetime(until: fields, response))
+  }
+
+  /// Returns the time until the URLs expire, by the server's clock.
+  private func lifetime(until fields: MessageFields, _ response: HTTPResponse) throws -> Duration? {
+    guard let expires = try fields.optionalDate("expires") else { return nil }
+    let now =
+      response.headers["date"].flatMap { HTTPDate.seconds($0) }
+      .map { Date(timeIntervalSince1970: Double($0)) } ?? Date()
+    return .seconds(max(0, expires.timeIntervalSince(now)))
+  }
+}
