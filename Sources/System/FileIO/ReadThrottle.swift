@@ -1,30 +1,30 @@
+import ContentModel
 import Glibc
 
 /// Limits the read rate, so that a verification does not block other disk access.
 ///
 /// For one thread. Uses the system's clock unless a test passes its own.
 package final class ReadThrottle {
-  private let bytesPerSecond: Double
   private let now: () -> Double
   private let sleep: (Double) -> Void
-  private let start: Double
-  private var bytes = 0.0
+  private var schedule: RateSchedule
 
   /// `now` returns seconds of a monotonic clock; `sleep` waits for a number of seconds.
   package init(
     bytesPerSecond: Int64, now: @escaping () -> Double = ReadThrottle.monotonicSeconds,
     sleep: @escaping (Double) -> Void = { usleep(UInt32(min($0, 3600) * 1_000_000)) }
   ) {
-    self.bytesPerSecond = Double(max(1, bytesPerSecond))
     self.now = now
     self.sleep = sleep
-    start = now()
+    // The average counts, since other work, such as hashing, takes time in between.
+    schedule = RateSchedule(rate: Double(bytesPerSecond), burst: .infinity, at: now())
   }
 
   /// Adds `count` bytes, and waits until the average rate is below the limit.
   package func pass(_ count: Int) {
-    bytes += Double(count)
-    let early = start + bytes / bytesPerSecond - now()
+    let time = now()
+    schedule.take(Double(count), at: time)
+    let early = schedule.wait(at: time)
     if early > 0 { sleep(early) }
   }
 

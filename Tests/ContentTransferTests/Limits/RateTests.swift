@@ -1,3 +1,4 @@
+import ContentModel
 import TestSupport
 import Testing
 
@@ -52,17 +53,17 @@ struct RateTests {
     #expect(meter.rate(at: 6000) == nil)
   }
 
-  @Test("A token bucket allows its rate, with bursts of a tenth of a second")
-  func bucket() {
-    var bucket = TokenBucket(rate: 1_000_000, at: 0)
+  @Test("A schedule allows its rate, with bursts of a tenth of a second")
+  func schedule() {
+    var schedule = RateSchedule(bytesPerSecond: 1_000_000, at: 0)
     var now = 0.0
     var passed = 0
     while now < 10 {
-      let wait = bucket.wait(at: now)
+      let wait = schedule.wait(at: now)
       if wait > 0 {
         now += wait
       } else {
-        bucket.take(16_384, at: now)
+        schedule.take(16_384, at: now)
         passed += 16_384
       }
     }
@@ -70,25 +71,25 @@ struct RateTests {
     // An hour without bytes gives no credit for an hour.
     now += 3600
     var burst = 0
-    while bucket.wait(at: now) == 0 {
-      bucket.take(1000, at: now)
+    while schedule.wait(at: now) == 0 {
+      schedule.take(1000, at: now)
       burst += 1000
     }
     #expect(burst <= 101_000)
   }
 
-  @Test("A bucket's rate can change at any time, and nil means no limit")
+  @Test("A schedule's rate can change at any time, and nil means no limit")
   func change() {
-    var bucket = TokenBucket(rate: nil, at: 0)
-    bucket.take(1 << 40, at: 0)
-    #expect(bucket.wait(at: 0) == 0)
-    bucket.setRate(1000, at: 1)
-    bucket.take(10_000, at: 1)
-    #expect(bucket.wait(at: 1) > 9)
-    bucket.setRate(100_000, at: 1)
-    #expect(bucket.wait(at: 1) < 0.2)
-    bucket.setRate(nil, at: 1)
-    #expect(bucket.wait(at: 1) == 0)
+    var schedule = RateSchedule(bytesPerSecond: nil, at: 0)
+    schedule.take(1e12, at: 0)
+    #expect(schedule.wait(at: 0) == 0)
+    schedule.setRate(1000, at: 1)
+    schedule.take(10_000, at: 1)
+    #expect(schedule.wait(at: 1) > 9)
+    schedule.setRate(100_000, at: 1)
+    #expect(schedule.wait(at: 1) < 0.2)
+    schedule.setRate(nil, at: 1)
+    #expect(schedule.wait(at: 1) == 0)
   }
 
   @Test("Limits apply per host and in total")

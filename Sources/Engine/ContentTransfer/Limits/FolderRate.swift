@@ -8,7 +8,7 @@ import Concurrency
 package final class FolderRate: Sendable {
   private struct State {
     var limits: TransferLimits
-    var bucket: TokenBucket
+    var schedule: RateSchedule
   }
 
   private let state: Mutex<State>
@@ -27,7 +27,8 @@ package final class FolderRate: Sendable {
   ) {
     state = Mutex(
       State(
-        limits: limits, bucket: TokenBucket(rate: limits.bytesPerFolder, at: clock.uptime())))
+        limits: limits,
+        schedule: RateSchedule(bytesPerSecond: limits.bytesPerFolder, at: clock.uptime())))
     self.clock = clock
     self.sleep = sleep
   }
@@ -40,7 +41,7 @@ package final class FolderRate: Sendable {
     set {
       state.withLock { state in
         state.limits = newValue
-        state.bucket.setRate(newValue.bytesPerFolder, at: clock.uptime())
+        state.schedule.setRate(newValue.bytesPerFolder.map(Double.init), at: clock.uptime())
       }
     }
   }
@@ -53,12 +54,12 @@ package final class FolderRate: Sendable {
       try ticket.checkCancelled()
       let seconds = state.withLock { state in
         let now = clock.uptime()
-        let seconds = state.bucket.wait(at: now)
-        if seconds == 0 { state.bucket.take(count, at: now) }
+        let seconds = state.schedule.wait(at: now)
+        if seconds == 0 { state.schedule.take(Double(count), at: now) }
         return seconds
       }
       if seconds == 0 { return }
-      sleep(min(seconds, Self.longestSleep))
+      sleep(min(max(0.001, seconds), Self.longestSleep))
     }
   }
 }

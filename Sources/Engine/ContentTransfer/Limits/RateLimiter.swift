@@ -1,13 +1,15 @@
+import ContentModel
+
 /// Rate limits in total and per origin.
 ///
 /// Pure: callers pass the time.
 struct RateLimiter {
-  private var total: TokenBucket
-  private var byOrigin: [String: TokenBucket] = [:]
+  private var total: RateSchedule
+  private var byOrigin: [String: RateSchedule] = [:]
   private var ratePerHost: Int64?
 
   init(_ limits: TransferLimits, at now: Double) {
-    total = TokenBucket(rate: limits.bytesPerSecond, at: now)
+    total = RateSchedule(bytesPerSecond: limits.bytesPerSecond, at: now)
     ratePerHost = limits.bytesPerSecondPerHost
   }
 
@@ -15,10 +17,10 @@ struct RateLimiter {
   ///
   /// A debt is kept.
   mutating func setLimits(_ limits: TransferLimits, at now: Double) {
-    total.setRate(limits.bytesPerSecond, at: now)
+    total.setRate(limits.bytesPerSecond.map(Double.init), at: now)
     ratePerHost = limits.bytesPerSecondPerHost
     if ratePerHost == nil { byOrigin = [:] }
-    for origin in byOrigin.keys { byOrigin[origin]?.setRate(ratePerHost, at: now) }
+    for origin in byOrigin.keys { byOrigin[origin]?.setRate(ratePerHost.map(Double.init), at: now) }
   }
 
   /// Whether any limit is set.
@@ -26,16 +28,27 @@ struct RateLimiter {
 
   /// Returns the seconds until bytes from `origin` may be taken.
   mutating func wait(for origin: String, at now: Double) -> Double {
-    let wait = total.wait(at: now)
-    guard let ratePerHost else { return wait }
-    let bucket = byOrigin[origin] ?? TokenBucket(rate: ratePerHost, at: now)
-    byOrigin[origin] = bucket
-    return max(wait, byOrigin[origin]?.wait(at: now) ?? 0)
+    var wait = total.wait(at: now)
+    if let ratePerHost {
+      let schedule =
+        byOrigin[origin] ?? RateSchedule(bytesPerSecond: ratePerHost, at: now)
+      byOrigin[origin] = schedule
+      wait = max(wait, schedule.wait(at: now))
+    }
+    // Shorter waits would cost more system calls than they delay bytes.
+    return wait > 0 ? max(0.001, wait) : 0
   }
 
   /// Takes `bytes` that have arrived from `origin`.
   mutating func take(_ bytes: Int, for origin: String, at now: Double) {
-    total.take(bytes, at: now)
-    byOrigin[origin]?.take(bytes, at: now)
+    total.take(Double(bytes), at: now)
+    byOrigin[origin]?.take(Double(bytes), at: now)
+  }
+}
+
+extension RateSchedule {
+  /// Allows bursts of a tenth of a second.
+  init(bytesPerSecond: Int64?, at now: Double) {
+    self.init(rate: bytesPerSecond.map(Double.init), burst: 0.1, at: now)
   }
 }

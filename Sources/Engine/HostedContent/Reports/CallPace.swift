@@ -1,3 +1,4 @@
+import ContentModel
 import Dispatch
 
 /// Limits the rate of calls about changed downloads; pure.
@@ -8,24 +9,26 @@ import Dispatch
 struct CallPace {
   /// The number of calls allowed in a burst.
   static let atOnce = 8
-  /// The time between paced calls, in nanoseconds.
-  static let pause: UInt64 = 20_000_000
+  /// The time between paced calls, in seconds.
+  static let pause = 0.02
 
-  /// When a full burst is allowed again, on the clock of `DispatchTime`.
-  private var isFullAt: UInt64 = 0
+  /// On the clock of `DispatchTime`.
+  private var schedule = RateSchedule(
+    rate: 1 / Self.pause, burst: Double(Self.atOnce - 1) * Self.pause, at: -1)
 
   /// Returns the time of the next call, now or later.
   func next(at now: DispatchTime) -> DispatchTime {
-    let ahead = UInt64(Self.atOnce - 1) * Self.pause
-    return DispatchTime(
-      uptimeNanoseconds: max(now.uptimeNanoseconds, max(isFullAt, ahead) - ahead))
+    now + .nanoseconds(Int((schedule.wait(at: now.seconds) * 1e9).rounded()))
   }
 
   /// Records a call, whether on time or early.
   ///
   /// After any number of early calls, the next one waits at most one pause.
   mutating func note(at now: DispatchTime) {
-    let emptied = now.uptimeNanoseconds + UInt64(Self.atOnce) * Self.pause
-    isFullAt = min(max(isFullAt, now.uptimeNanoseconds) + Self.pause, emptied)
+    schedule.take(1, at: now.seconds, maximumWait: Self.pause)
   }
+}
+
+extension DispatchTime {
+  fileprivate var seconds: Double { Double(uptimeNanoseconds) / 1e9 }
 }

@@ -1,4 +1,5 @@
 import Concurrency
+import ContentModel
 
 /// Limits the rate of sent bytes: tells each sender how long to wait.
 ///
@@ -6,24 +7,26 @@ import Concurrency
 /// wake-ups do not add up. Idle time gives credit for a moment at most.
 final class SendPacer: Sendable {
   private let bytesPerSecond: Int64
-  private let freeAt: Mutex<ContinuousClock.Instant>
+  private let start: ContinuousClock.Instant
+  private let schedule: Mutex<RateSchedule>
 
-  private static let allowance = Duration.milliseconds(20)
+  /// In seconds.
+  private static let allowance = 0.02
 
   init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
     self.bytesPerSecond = max(1, bytesPerSecond)
-    freeAt = Mutex(now)
+    start = now
+    schedule = Mutex(RateSchedule(rate: Double(bytesPerSecond), burst: Self.allowance, at: 0))
   }
 
   /// Schedules `count` bytes.
   ///
   /// Returns the time from `now` until they have passed.
   func delay(of count: Int, now: ContinuousClock.Instant = .now) -> Duration {
-    let (seconds, rest) = Int64(count).quotientAndRemainder(dividingBy: bytesPerSecond)
-    let time = Duration.seconds(seconds) + .seconds(Double(rest) / Double(bytesPerSecond))
-    return freeAt.withLock { freeAt in
-      freeAt = max(freeAt, now - Self.allowance) + time
-      return freeAt - now
+    let time = (now - start) / .seconds(1)
+    return schedule.withLock { schedule in
+      schedule.take(Double(count), at: time)
+      return .seconds(schedule.wait(at: time))
     }
   }
 
