@@ -128,8 +128,8 @@ let package = Package(
     module(
       "HostedContentTesting", in: .testing,
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
-        "StoreServer",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "ContentStore",
+        "HostedContent", "StoreLedger", "StoreServer", "StoreAPI", "StoreAPIServer",
       ]),
     tool(
       "HostedContentTool",
@@ -170,6 +170,13 @@ let package = Package(
     .executableTarget(
       name: "sales-benchmark", dependencies: ["ContentModel", "FileIO"],
       path: "Benchmarks/SalesBenchmark", swiftSettings: settings),
+    .executableTarget(
+      name: "restore-benchmark",
+      dependencies: [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreLedger",
+        "StoreAPI", "StoreAPIServer", "TestSupport",
+      ],
+      path: "Benchmarks/RestoreBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "transfer-benchmark",
       dependencies: ["Concurrency", "ContentModel", "ContentTransfer", "Digests", "FileIO"],
@@ -305,7 +312,7 @@ let package = Package(
         "Concurrency", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer",
         "TestSupport",
       ]),
-    tests("HostedContentTestingTests", ["HostedContentTesting"]),
+    tests("HostedContentTestingTests", ["HostedContentTesting", "TestSupport", "TestTraits"]),
     tests(
       "DocumentationTests",
       [

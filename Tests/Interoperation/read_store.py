@@ -1,8 +1,8 @@
 """The reference client of The Update Framework refreshes and downloads from a store that we made.
 
 read_store.py STORE ROOT PRODUCT...: fetches the record of each product, then the archive and the index of each version
-that the record names, then the records files of all lists that the client has fetched. Prints the path and the SHA-256
-of each file after the comparison of its length and SHA-256.
+that the record names, then the list of receipt keys, if there is one, and the records files of all lists that the
+client has fetched. Prints the path and the SHA-256 of each file after the comparison of its length and SHA-256.
 """
 
 import hashlib
@@ -54,7 +54,8 @@ class Store:
         file = details["records"]
         data = self.fetch(f"metadata/{file['sha256']}.records.jsonl", file["length"], file["sha256"])
         lines = {hashlib.sha256(line).hexdigest() for line in data.splitlines()}
-        products = [target for target in signed.targets.values() if "owner" not in (target.custom or {})]
+        products = [target for path, target in signed.targets.items()
+                    if path.endswith("/product.json") and "owner" not in (target.custom or {})]
         if lines != {target.hashes["sha256"] for target in products}:
             sys.exit(f"The records file of {name} does not have the records that it lists")
 
@@ -90,6 +91,13 @@ def main(folder, root, *products):
             if record["productIdentifier"] != product:
                 sys.exit(f"The record of {product} is for {record['productIdentifier']}")
             store.fetch_contents(record)
+        keys = updater.get_targetinfo("receipt-keys.json")
+        if keys is not None:
+            data = pathlib.Path(updater.download_target(keys)).read_bytes()
+            digest = hashlib.sha256(data).hexdigest()
+            print(f"targets/{digest}.receipt-keys.json", digest)
+            if json.loads(data) != keys.custom or not json.loads(data)["keys"]:
+                sys.exit("The file of receipt keys differs from its entry")
         # The client keeps each list that it has verified.
         for file in sorted(metadata.glob("*.json")):
             store.fetch_records(file.stem, Metadata.from_file(str(file)).signed)

@@ -16,14 +16,14 @@ extension StoreMetadata {
     case everything
   }
 
-  /// Publishes `changes`, with new expiry.
+  /// Publishes `changes`, by target, with new expiry.
   ///
   /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
   /// until then. Everything is signed before the first file is written, so that a missing key
   /// changes nothing. Returns the new publication record.
   @discardableResult
   func publish(
-    _ changes: [ProductIdentifier: ChangedEntry], _ signing: Signing = .changes,
+    _ changes: [String: ChangedEntry], _ signing: Signing = .changes,
     with writer: MetadataWriter
   ) throws -> PublicationRecord {
     let signing = needsSigning ? .everything : signing
@@ -51,7 +51,7 @@ extension StoreMetadata {
   /// Each is signed by the keys of all `roots`, and bins by those of the last one. Lists that do
   /// not change are not signed again, unless `signing` says so.
   func catalog(
-    _ changes: [ProductIdentifier: ChangedEntry], _ signing: Signing, signedBy roots: [RootRole],
+    _ changes: [String: ChangedEntry], _ signing: Signing, signedBy roots: [RootRole],
     with writer: MetadataWriter
   ) throws -> SignedCatalog {
     let newest = roots[roots.count - 1]
@@ -107,7 +107,7 @@ extension StoreMetadata {
   }
 
   /// Returns the lists to sign, with `changes`.
-  private func lists(for changes: [ProductIdentifier: ChangedEntry], _ signing: Signing) throws
+  private func lists(for changes: [String: ChangedEntry], _ signing: Signing) throws
     -> [MetadataName: PublishedList]
   {
     var lists: [MetadataName: PublishedList] = [:]
@@ -119,10 +119,10 @@ extension StoreMetadata {
       case .everything: known
       }
     for name in due { lists[name] = try catalog.publishedList(name) }
-    for (identifier, entry) in changes {
-      let name = try catalog.listName(for: identifier)
+    for (target, entry) in changes {
+      let name = try catalog.listName(ofTarget: target)
       if lists[name] == nil { lists[name] = try catalog.publishedList(name) }
-      try lists[name]?.set(identifier, to: entry)
+      try lists[name]?.set(target, to: entry)
     }
     return lists
   }

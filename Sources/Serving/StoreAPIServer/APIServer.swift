@@ -3,7 +3,7 @@ import ContentModel
 import FileIO
 import Glibc
 package import StoreAPI
-import StoreServer
+package import StoreServer
 
 /// Serves an API over HTTP/1.1: one thread for all connections, and a few that call the handler.
 ///
@@ -33,6 +33,8 @@ package final class APIServer: Sendable {
     package var address = "127.0.0.1"
     /// Port 0 selects a free port.
     package var port: UInt16 = 0
+    /// A port at `address` that the caller holds, to use instead of `port`.
+    package var heldPort: HeldPort?
     /// A bound TCP socket to use instead, such as one from systemd; the server uses a copy.
     package var listeningSocket: Int32?
     /// The number of threads that call the handler.
@@ -84,7 +86,9 @@ package final class APIServer: Sendable {
         }
       } else {
         let address = configuration.address
-        let held = try state.held ?? HeldPort(address, configuration.port)
+        let held =
+          try state.held ?? configuration.heldPort
+          ?? HeldPort(address, configuration.port)
         state.running = try held.lend { port in
           try RunningServer(configuration, handle, port: port) {
             try Listener.bind(address, port).socket

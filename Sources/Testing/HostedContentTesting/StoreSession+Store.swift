@@ -31,6 +31,7 @@ extension StoreSession {
     try place.store.publish(["\(place.folder.path)/\(output)"], details: details, now: clock.now)
     try folder.removeTree(source)
     try folder.removeFile(output)
+    try notePublication()
   }
 
   private static func write(_ bytes: [UInt8], at path: String, in root: Directory) throws {
@@ -49,12 +50,16 @@ extension StoreSession {
   /// Adds a product of any type without content, or changes the description of a product.
   public func offer(_ product: String, details: ProductDetails = ProductDetails()) throws {
     try place.store.add(ProductIdentifier(validating: product), details: details, now: clock.now)
+    try notePublication()
   }
 
   /// Signs the store's catalog again.
   ///
   /// It expires 90 days after it was last written.
-  public func refreshCatalog() throws { try place.store.refresh(now: clock.now) }
+  public func refreshCatalog() throws {
+    try place.store.refresh(now: clock.now)
+    try notePublication()
+  }
 
   /// Sets the faults from now on, one rule per line.
   ///

@@ -23,6 +23,8 @@ public final class StoreSession: Sendable {
     var place: Place
     var engine: RunningEngine?
     var number = 0
+    /// Called after each publication.
+    var publicationHandlers: [@Sendable () throws -> Void] = []
   }
 
   /// A store and its server.
@@ -154,6 +156,15 @@ public final class StoreSession: Sendable {
         .usage, "No engine has been launched", remedy: "Call launch() before the seller acts")
     }
     return seller
+  }
+
+  /// Calls `body` after each publication from now on, so that servers sell it at once.
+  func onPublication(_ body: @escaping @Sendable () throws -> Void) {
+    state.withLock { $0.publicationHandlers.append(body) }
+  }
+
+  func notePublication() throws {
+    for body in state.withLock({ $0.publicationHandlers }) { try body() }
   }
 
   /// Returns a new number for each call.

@@ -207,6 +207,28 @@ struct HTTPStoreServiceListTests {
       ])
   }
 
+  @Test("A decision before the first position is found by asking for the order again")
+  func earlyDecision() async throws {
+    let server = try ScriptedServer { request in
+      if request.path.hasPrefix("/v1/purchases") {
+        let state = request.number == 1 ? "deferred" : "purchased"
+        return .json("200 OK", Script.purchase("t1", state: state))
+      }
+      return request.path.contains("wait=0")
+        ? .json("200 OK", #"{"events":[],"cursor":"i.1"}"#) : .init([], then: .hang)
+    }
+    let service = try Script.service(server)
+    let payment = Payment(productIdentifier: "a")
+    #expect(try await service.purchase(payment, transaction: "t1") == .deferred)
+    var events = service.events(after: nil).makeAsyncIterator()
+    let first = await events.next()
+    guard case .answered("t1", .purchased)? = first?.event else {
+      Issue.record("\(String(describing: first))")
+      return
+    }
+    #expect(await events.next() == StoreEventRecord(.checkpoint, cursor: "i.1"))
+  }
+
   @Test("After lost events, open orders are repeated and revocations are read from the history")
   func lostEvents() async throws {
     let server = try ScriptedServer { request in

@@ -34,6 +34,7 @@ struct ExitStatusTests {
     "store status": ["folder"],
     "store verify": ["store", "com.example.unknown"],
     "store prune": ["folder"],
+    "store receipt-key": ["store", "nothing.pem"],
     // Nothing listens on this port.
     "store check": ["--at", "http://127.0.0.1:1/", "--proxy", "none"],
     "serve": ["folder"],

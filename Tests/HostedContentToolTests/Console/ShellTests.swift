@@ -57,7 +57,7 @@ struct ShellTests {
     let tool = try Tool()
     #expect(try offers(["pa"], in: tool) == ["package"])
     #expect(try offers([""], in: tool).isSuperset(of: ["store", "get", "completion", "help"]))
-    let group: Set = ["retire", "refresh", "repair", "recover"]
+    let group: Set = ["retire", "refresh", "repair", "recover", "receipt-key"]
     #expect(try offers(["store", "re"], in: tool) == group)
     #expect(try offers(["get", "a", "--lib"], in: tool) == ["--library"])
     #expect(try offers(["store", "publish", "s", "--ti"], in: tool) == ["--title"])

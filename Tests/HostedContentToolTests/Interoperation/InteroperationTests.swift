@@ -28,10 +28,15 @@ struct InteroperationTests {
     let first = try Data(contentsOf: URL(filePath: tool.folder.path("store/metadata/1.root.json")))
     let package = try tool.makePackage("com.example.book", "1", ["page.txt": Data("words".utf8)])
     try tool.succeed("store", "publish", "store", package, "--title", "Büch \"1\"")
+    try tool.write(ReceiptSigningKey.generate(.es256).verificationKey.pem, to: "receipt-key.pem")
+    try tool.succeed("store", "receipt-key", "store", "receipt-key.pem")
     try tool.succeed("store", "rotate", "store", "timestamp", "root", "--key-type", type)
     try first.write(to: URL(filePath: tool.folder.path("first.json")))
     let kinds = try readStore(of: tool, ["com.example.book"])
-    #expect(kinds == ["product.json", "content.pkg", "content.index", "records.jsonl"])
+    #expect(
+      kinds == [
+        "product.json", "content.pkg", "content.index", "receipt-keys.json", "records.jsonl",
+      ])
   }
 
   @Test("The reference client reads our store with hash bins, and each record, archive and index")
@@ -42,11 +47,14 @@ struct InteroperationTests {
     let products = try (0..<130).map {
       try ProductIdentifier(validating: "com.example.product-\($0)")
     }
-    try StoreFolder.open(at: tool.folder.path("store")).add(
+    let store = try StoreFolder.open(at: tool.folder.path("store"))
+    try store.addReceiptKeys([ReceiptSigningKey.generate().verificationKey.pem])
+    try store.add(
       Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails(title: "Büch \"1\"")) }))
     let names = [Tool.chapter1, Tool.chapter2] + products.map(\.rawValue)
     let expected = [
       "product.json": names.count, "content.pkg": 2, "content.index": 2, "records.jsonl": 4,
+      "receipt-keys.json": 1,
     ]
     func counts() throws -> [String: Int] {
       try Dictionary(grouping: readStore(of: tool, names)) { $0 }.mapValues(\.count)

@@ -21,8 +21,12 @@ extension TrustedTargets {
 
   /// The name of the list that has the entry of `name`, if it exists.
   package func listName(for name: ProductIdentifier) throws -> MetadataName {
-    try role.delegations?.bins.map { .delegated(try $0.name(for: StorePath.entry(name))) }
-      ?? .targets
+    try listName(ofTarget: StorePath.entry(name))
+  }
+
+  /// The name of the list that has the target `name`, if it exists.
+  package func listName(ofTarget name: String) throws -> MetadataName {
+    try role.delegations?.bins.map { .delegated(try $0.name(for: name)) } ?? .targets
   }
 
   /// Returns the list `name`, which is one of `lists`.

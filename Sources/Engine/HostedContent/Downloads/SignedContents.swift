@@ -2,7 +2,7 @@ import ContentModel
 import FileIO
 import Concurrency
 
-/// Looks up contents that a service names in the store's signed catalog.
+/// Looks up contents that a service names, and its receipt keys, in the store's signed catalog.
 ///
 /// The service chooses a content by identifier and version. Lengths, digests and paths come from
 /// the catalog. May be used from any thread.
@@ -12,6 +12,7 @@ final class SignedContents: Sendable {
   /// Whether a missing root is an error; otherwise the service is trusted without a catalog.
   private let needsCatalog: Bool
   private let last = Mutex<Refresh?>(nil)
+  private let receipts = Mutex(ReceiptState())
   // A refresh blocks, so it must not run on a thread of the task pool.
   private let calls = BlockingCalls(serial: "hostedcontent.contents")
 
@@ -20,6 +21,19 @@ final class SignedContents: Sendable {
     let snapshot: CatalogSnapshot?
     /// When the refresh ended, in seconds of `EngineClock.uptime`.
     let uptime: Double
+  }
+
+  /// The keys of a catalog that verify receipts.
+  private struct ReceiptKeys {
+    let catalogVersion: String
+    /// Nil if the catalog lists none.
+    let verifier: ReceiptVerifier?
+  }
+
+  private struct ReceiptState {
+    var keys: ReceiptKeys?
+    /// When a refused receipt last caused a refresh, in seconds of `EngineClock.uptime`.
+    var refreshed = -Double.infinity
   }
 
   /// How long a refresh is reused, in seconds, unless a content or version is not found in it, or
@@ -106,5 +120,58 @@ final class SignedContents: Sendable {
     let refresh = Refresh(snapshot: snapshot, uptime: clock.uptime())
     last.withLock { $0 = refresh }
     return snapshot
+  }
+
+  // MARK: Receipts
+
+  /// Throws `receiptInvalid` if the catalog lists receipt keys, and none of them verifies the
+  /// receipt of `grant`.
+  ///
+  /// The newest known catalog counts. After a refusal it is refreshed, at most once a minute,
+  /// because the key may be new. If no catalog is known, and none can be fetched, receipts are not
+  /// checked.
+  func checkReceipt(of grant: Grant) async throws {
+    // Usually without another thread: a restore checks thousands of receipts.
+    var keys = knownReceiptKeys
+    if keys == nil { keys = try await calls.run { try self.readReceiptKeys() } }
+    do {
+      try keys?.verifier?.check(grant, now: clock.now())
+    } catch {
+      guard let newer = try? await calls.run({ try self.refreshReceiptKeys() }) else { throw error }
+      try newer.verifier?.check(grant, now: clock.now())
+    }
+  }
+
+  /// The keys of the newest known catalog; nil if they were not read yet.
+  private var knownReceiptKeys: ReceiptKeys? {
+    let version = last.withLock { $0?.snapshot?.version }
+    guard let keys = receipts.withLock({ $0.keys }) else { return nil }
+    return version == nil || keys.catalogVersion == version ? keys : nil
+  }
+
+  /// Reads the keys of the newest known catalog, or else of the store's; nil without a catalog.
+  private func readReceiptKeys() throws -> ReceiptKeys? {
+    if let last = last.withLock({ $0 }) { return try receiptKeys(of: last.snapshot) }
+    return try receiptKeys(of: (try? catalog.cached()) ?? (try? refresh()))
+  }
+
+  private func refreshReceiptKeys() throws -> ReceiptKeys? {
+    let now = clock.uptime()
+    let isDue = receipts.withLock { state in
+      guard now - state.refreshed >= Self.lifetime else { return false }
+      state.refreshed = now
+      return true
+    }
+    // Another call may have refreshed them while this one waited.
+    return try isDue ? receiptKeys(of: refresh()) : readReceiptKeys()
+  }
+
+  private func receiptKeys(of snapshot: CatalogSnapshot?) throws -> ReceiptKeys? {
+    guard let snapshot else { return nil }
+    let keys = ReceiptKeys(
+      catalogVersion: snapshot.version,
+      verifier: try snapshot.receiptKeys().map(ReceiptVerifier.init(keys:)))
+    receipts.withLock { $0.keys = keys }
+    return keys
   }
 }

@@ -33,10 +33,11 @@ extension PaymentQueue {
     public var grantsFile: URL?
     /// The key that the built-in seller signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?
-    /// The verifier of receipts; nil verifies those of the built-in seller with `receiptKey`.
+    /// The verifier of receipts; nil verifies those of the built-in seller with `receiptKey`, and
+    /// those of a `service` with the receipt keys that the store's catalog lists.
     ///
-    /// With a verifier, or with a key and the built-in seller, every purchase must have a receipt
-    /// that is accepted; otherwise the purchase fails. In other cases receipts are not checked.
+    /// If there are such keys, every purchase must have a receipt that is accepted; otherwise the
+    /// purchase fails. In other cases receipts are not checked.
     public var receiptVerifier: ReceiptVerifier?
     /// The maximum number of active downloads, 1 to 32.
     public var maximumActiveDownloads = 3
@@ -84,11 +85,13 @@ extension PaymentQueue {
       // `receiptKey` is for the built-in seller, so another service may sign with other keys.
       let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
       let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:))
+      let catalogKeys = self.service == nil || verifier != nil ? nil : contents
       // The built-in seller takes its contents from the catalog already.
       let contents = self.service == nil && seller == nil ? nil : contents
       guard verifier != nil || contents != nil else { return service }
       return SellerGate(
-        service: service, verifier: verifier, contents: contents, clock: clock, report: report)
+        service: service, verifier: verifier, catalogKeys: catalogKeys, contents: contents,
+        clock: clock, report: report)
     }
   }
 }

@@ -42,6 +42,20 @@ extension StoreLocation {
     }
   }
 
+  /// Returns the keys that verify receipts of the store's sellers; blocks.
+  ///
+  /// Empty if the store does not list any. A queue with a `service` verifies with them already; use
+  /// them in other programs, with `ReceiptVerifier`. The parameters are those of
+  /// `products(_:trustedRoot:trustsOnFirstUse:library:mirrors:network:)`.
+  public func receiptKeys(
+    trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,
+    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings()
+  ) throws -> [ReceiptVerificationKey] {
+    try withCatalog(trustedRoot, trustsOnFirstUse, library, mirrors, network) {
+      try $0.receiptKeys() ?? []
+    }
+  }
+
   private func withCatalog<Value>(
     _ trustedRoot: [UInt8]?, _ trustsOnFirstUse: Bool, _ library: URL?, _ mirrors: [StoreLocation],
     _ network: NetworkSettings, _ body: (CatalogSnapshot) throws -> Value

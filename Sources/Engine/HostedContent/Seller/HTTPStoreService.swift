@@ -13,6 +13,8 @@ import StoreLedger
 public final class HTTPStoreService: StoreService {
   let connection: StoreServerConnection
   private let openOrders = OpenOrders()
+  /// Where the events of a library without a cursor begin; nil for the time of its first request.
+  private let firstCursor: String?
 
   static let batchSize = 64
 
@@ -21,8 +23,15 @@ public final class HTTPStoreService: StoreService {
   /// Does not connect. The bearer token of `network` is not used. Throws `usage` for an invalid URL
   /// or token, and `insecureConnectionRefused` for plain HTTP to another machine, unless `network`
   /// allows it.
-  public init(url: URL, token: String, network: NetworkSettings = NetworkSettings()) throws {
+  public convenience init(
+    url: URL, token: String, network: NetworkSettings = NetworkSettings()
+  ) throws {
+    try self.init(url: url, token: token, network: network, firstCursor: nil)
+  }
+
+  package init(url: URL, token: String, network: NetworkSettings, firstCursor: String?) throws {
     connection = try StoreServerConnection(url, token: token, network: network)
+    self.firstCursor = firstCursor
   }
 
   /// Creates a service with the token in a file, which has only the token.
@@ -173,8 +182,9 @@ public final class HTTPStoreService: StoreService {
   /// service has used, up to 1,000.
   public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     let (stream, sender) = AsyncStream.makeStream(of: StoreEventRecord.self)
+    let start = cursor ?? firstCursor
     let task = Task { [connection, openOrders] in
-      var feed = EventFeed(connection, openOrders, after: cursor, to: sender)
+      var feed = EventFeed(connection, openOrders, after: start, to: sender)
       await feed.run()
     }
     sender.onTermination = { _ in task.cancel() }

@@ -71,6 +71,11 @@ package struct CatalogSnapshot: Sendable {
     return record
   }
 
+  /// The keys that verify receipts of the store's sellers; nil if the store does not list any.
+  package func receiptKeys() throws -> [ReceiptVerificationKey]? {
+    try retryingOnce { try targets.receiptKeys() }?.compactMap { try? ReceiptVerificationKey($0) }
+  }
+
   // MARK: Several products
 
   /// Returns the products with these identifiers, or all for nil.

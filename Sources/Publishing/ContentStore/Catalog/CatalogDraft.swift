@@ -11,6 +11,8 @@ struct CatalogDraft {
   private var records: [ProductIdentifier: CatalogRecord] = [:]
   /// The products of the contents of changed records.
   private var owners: [ProductIdentifier: ProductIdentifier] = [:]
+  /// The receipt keys to list; nil if they do not change.
+  private var receiptKeys: [PublicKey]?
 
   init(_ published: TrustedTargets, _ writer: TargetWriter) {
     (self.published, self.writer) = (published, writer)
@@ -75,9 +77,19 @@ struct CatalogDraft {
     }
   }
 
-  /// Writes the files of new and changed records, and returns their entries.
-  func write() throws -> [ProductIdentifier: ChangedEntry] {
-    var changes: [ProductIdentifier: ChangedEntry] = [:]
+  /// Adds receipt keys to the listed ones, or replaces them; returns all.
+  mutating func listReceiptKeys(_ keys: [PublicKey], replacing: Bool) throws -> [PublicKey] {
+    let known = try replacing ? [] : published.receiptKeys() ?? []
+    let all = (known + keys).reduce(into: [PublicKey]()) { all, key in
+      if !all.contains(key) { all.append(key) }
+    }
+    receiptKeys = all
+    return all
+  }
+
+  /// Writes the files of new and changed targets, and returns their entries, by target.
+  func write() throws -> [String: ChangedEntry] {
+    var changes: [String: ChangedEntry] = [:]
     for product in try inListOrder(records.keys) {
       guard let record = records[product] else { continue }
       let json = try record.json
@@ -88,7 +100,8 @@ struct CatalogDraft {
             + "\(CatalogRecord.maximumLength)",
           remedy: "Retire old versions of the product", subject: product.rawValue)
       }
-      changes[product] = try change(product, json, custom: nil, record: json)
+      let target = StorePath.entry(product)
+      changes[target] = try change(target, json, custom: nil, record: json)
     }
     for content in try inListOrder(owners.keys) {
       // The lost file of a known content is written again. A content of another product is not
@@ -97,20 +110,24 @@ struct CatalogDraft {
         try published.entry(content).map({ $0 == .content(of: product) }) ?? true
       else { continue }
       let custom = CatalogList.custom(ownedBy: product)
-      changes[content] = try change(content, custom.encoded, custom: custom, record: nil)
+      let target = StorePath.entry(content)
+      changes[target] = try change(target, custom.encoded, custom: custom, record: nil)
+    }
+    if let receiptKeys {
+      let (target, custom) = (ReceiptKeyList.target, ReceiptKeyList.json(receiptKeys))
+      changes[target] = try change(target, custom.encoded, custom: custom, record: nil)
     }
     return changes
   }
 
-  /// Writes the file of an entry; returns nil if it is listed and the file exists.
+  /// Writes the file of a target; returns nil if it is listed and the file exists.
   private func change(
-    _ name: ProductIdentifier, _ bytes: [UInt8], custom: JSONValue?, record: [UInt8]?
+    _ target: String, _ bytes: [UInt8], custom: JSONValue?, record: [UInt8]?
   ) throws -> ChangedEntry? {
     let file = TargetFile(length: Int64(bytes.count), digest: try Digest(of: bytes), custom: custom)
-    let isListed =
-      try published.list(published.listName(for: name)).role.targets[
-        StorePath.entry(name)] == file
-    if try !writer.hasEntry(name, file) { try writer.writeEntry(name, bytes) }
+    let list = try published.list(published.listName(ofTarget: target))
+    let isListed = list.role.targets[target] == file
+    if try !writer.hasTarget(target, file) { try writer.writeTarget(target, file, bytes) }
     return isListed ? nil : ChangedEntry(file: file, record: record)
   }
 }

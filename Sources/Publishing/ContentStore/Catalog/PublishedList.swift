@@ -2,11 +2,11 @@ import ContentModel
 import ContentTrust
 import Digests
 
-/// A new or changed entry of the catalog.
+/// A new or changed target of the catalog.
 struct ChangedEntry {
   /// The target.
   let file: TargetFile
-  /// The record; nil for a content.
+  /// The record; nil for a target that is not a product.
   let record: [UInt8]?
 }
 
@@ -26,8 +26,8 @@ struct PublishedList {
     (self.name, self.role, self.files, self.records) = (name, role, files, records)
   }
 
-  mutating func set(_ name: ProductIdentifier, to entry: ChangedEntry) throws {
-    files[StorePath.entry(name)] = entry.file
+  mutating func set(_ target: String, to entry: ChangedEntry) throws {
+    files[target] = entry.file
     if let record = entry.record { records[try Digest(of: record)] = record }
   }
 

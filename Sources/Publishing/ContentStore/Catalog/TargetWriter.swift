@@ -32,12 +32,16 @@ struct TargetWriter {
     }
   }
 
-  /// Whether the file of the entry `name` exists, byte for byte.
-  func hasEntry(_ name: ProductIdentifier, _ file: TargetFile) throws -> Bool {
+  /// Whether the file of the target `name` exists, byte for byte.
+  func hasTarget(_ name: String, _ file: TargetFile) throws -> Bool {
     guard let digest = file.digest else { return false }
     return try has(
-      [StorePath.folder, name.rawValue, StorePath.fileName(.record, digest)],
-      length: file.length, digest)
+      [StorePath.folder] + Self.path(of: name, file), length: file.length, digest)
+  }
+
+  /// The path of the file of the target `name`, below `targets`.
+  private static func path(of name: String, _ file: TargetFile) -> [String] {
+    (TrustedTargets.paths(of: name, file, consistent: true).first ?? name).pathComponents()
   }
 
   /// Whether the file at `path` below the store has these bytes.
@@ -62,9 +66,9 @@ struct TargetWriter {
     let indexBytes = try bytes(of: index, package)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: indexBytes)
-    try replaceFile(.index, digest, in: folder, length: Int64(indexBytes.count)) {
-      try $0.write(indexBytes)
-    }
+    try replaceFile(
+      StorePath.fileName(.index, digest), .index, in: folder, length: Int64(indexBytes.count)
+    ) { try $0.write(indexBytes) }
     rehearsal?.add(index, of: package.digest)
     func file(_ kind: StorePath.Kind, _ length: Int64, _ digest: Digest) -> SignedFile {
       let components = [StorePath.folder] + folder.path + [StorePath.fileName(kind, digest)]
@@ -78,11 +82,13 @@ struct TargetWriter {
       index: file(.index, Int64(indexBytes.count), digest))
   }
 
-  /// Writes the file of the entry `name`.
-  func writeEntry(_ name: ProductIdentifier, _ bytes: [UInt8]) throws {
-    try replaceFile(
-      .record, Digest(of: bytes), in: made([name.rawValue]), length: Int64(bytes.count)
-    ) { try $0.write(bytes) }
+  /// Writes the file of the target `name`.
+  func writeTarget(_ name: String, _ file: TargetFile, _ bytes: [UInt8]) throws {
+    let path = Self.path(of: name, file)
+    let place = try made(Array(path.dropLast()))
+    try replaceFile(path.last ?? "", .record, in: place, length: file.length) {
+      try $0.write(bytes)
+    }
   }
 
   /// A folder below `targets`.
@@ -107,16 +113,14 @@ struct TargetWriter {
     return Place(path: path, folder: folder)
   }
 
-  /// Writes a file of `length` bytes with the content from `write`.
+  /// Writes the file `name` of `length` bytes with the content from `write`.
   private func replaceFile(
-    _ kind: StorePath.Kind, _ digest: Digest, in place: Place, length: Int64,
+    _ name: String, _ kind: StoreRehearsal.File.Kind, in place: Place, length: Int64,
     _ write: (borrowing File) throws -> Void
   ) throws {
-    let name = StorePath.fileName(kind, digest)
     try served?.replaceFile(name, in: place.folder, write)
     try rehearsal?.write(
-      StoreRehearsal.File.Kind(kind), name, in: [StorePath.folder] + place.path, of: store,
-      bytes: length)
+      kind, name, in: [StorePath.folder] + place.path, of: store, bytes: length)
   }
 
   private func bytes(of index: PackageIndex, _ package: IncomingPackage) throws -> [UInt8] {
@@ -134,7 +138,8 @@ struct TargetWriter {
   private func copy(
     _ source: FileByteSource, of package: IncomingPackage, to place: Place
   ) throws {
-    try replaceFile(.package, package.digest, in: place, length: package.length) { file in
+    let name = StorePath.fileName(.package, package.digest)
+    try replaceFile(name, .archive, in: place, length: package.length) { file in
       var stream = DigestStream()
       try source.forEachBlock {
         try stream.update($0)
@@ -147,16 +152,5 @@ struct TargetWriter {
           subject: package.path)
       }
     }
-  }
-}
-
-extension StoreRehearsal.File.Kind {
-  fileprivate init(_ kind: StorePath.Kind) {
-    self =
-      switch kind {
-      case .package: .archive
-      case .index: .index
-      case .record: .record
-      }
   }
 }

@@ -44,7 +44,7 @@ struct ListedFile {
     case content
     case archive
     case index
-    /// A target that this version does not know.
+    /// The list of receipt keys, or a target that this version does not know.
     case other
   }
 

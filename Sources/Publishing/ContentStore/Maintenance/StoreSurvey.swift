@@ -65,13 +65,15 @@ struct StoreSurvey {
     }
   }
 
-  /// Whether the file at `path` is named like an archive, an index, or an entry of the catalog.
+  /// Whether the file at `path` is named like an archive, an index, an entry of the catalog, or the
+  /// list of receipt keys.
   static func isTarget(_ path: String) -> Bool {
     let components = path.pathComponents(omittingEmpty: false).dropFirst()
-    guard components.count > 1, let file = components.last, let product = components.first,
-      let dot = file.firstIndex(of: "."),
-      Digest(hex: file[..<dot])?.hex == String(file[..<dot]),
-      (try? ProductIdentifier(validating: product)) != nil
+    guard let file = components.last, let dot = file.firstIndex(of: "."),
+      Digest(hex: file[..<dot])?.hex == String(file[..<dot])
+    else { return false }
+    if components.count == 1 { return file[file.index(after: dot)...] == ReceiptKeyList.target }
+    guard let product = components.first, (try? ProductIdentifier(validating: product)) != nil
     else { return false }
     let folders = Array(components.dropFirst().dropLast())
     let kind = StorePath.Kind(rawValue: String(file[file.index(after: dot)...]))

@@ -310,7 +310,7 @@ extension ListedFile {
       "Publish the product again with its texts and price, or restore the file from a copy"
     case .content: "Publish the product again, or restore the file from a copy"
     case .records: "Refresh everything, which writes the file again, or restore it from a copy"
-    case .other: "Restore the file from a copy"
+    case .other: "Restore the file from a copy. If it has receipt keys, add one of them again"
     }
   }
 }

@@ -11,7 +11,8 @@ public struct StoreRehearsal: Hashable, Sendable {
       case archive
       /// The index of a content package.
       case index
-      /// The signed entry of a product, or of a content with an identifier of its own.
+      /// The signed entry of a product or of a content with an identifier of its own, or the list
+      /// of receipt keys.
       case record
       /// A file in `metadata`: signed metadata, or the records of a list.
       case metadata

@@ -1,9 +1,9 @@
 import ContentModel
-import StoreLedger
+package import StoreLedger
 
 extension LedgerPosition {
   /// The opaque text of the position: `<incarnation>.<sequence>`.
-  var cursor: String { "\(incarnation).\(sequence)" }
+  package var cursor: String { "\(incarnation).\(sequence)" }
 
   /// Parses a cursor; nil for other text.
   init?(cursor text: String) {

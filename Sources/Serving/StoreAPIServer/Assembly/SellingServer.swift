@@ -5,6 +5,7 @@ package import FoundationEssentials
 package import HostedContent
 package import StoreAPI
 package import StoreLedger
+package import StoreServer
 
 /// A store server: the ledger, the catalog, the API and its HTTP server.
 ///
@@ -14,6 +15,7 @@ package final class SellingServer: Sendable {
   private let folder: StoreServerFolder
   private let catalog: StoreCatalog
   private let configuration: Configuration
+  private let receiptKey: ReceiptVerificationKey
   private let report: @Sendable (ContentError) -> Void
   /// Identifies the SQLite ledger; nil for another database.
   private let ledgerFile: SQLiteLedger?
@@ -36,6 +38,8 @@ package final class SellingServer: Sendable {
     package var address = "127.0.0.1"
     /// Port 0 selects a free port.
     package var port: UInt16 = 8090
+    /// A port at `address` that the caller holds, instead of `port`.
+    package var heldPort: HeldPort?
     /// A socket that already listens, instead of address and port.
     package var listeningSocket: Int32?
     /// The URL under which clients reach the server; nil is the URL at which it listens.
@@ -45,6 +49,8 @@ package final class SellingServer: Sendable {
     /// The database of the ledger; nil is SQLite in the data folder.
     package var database: (any LedgerDatabase)?
     package var now: @Sendable () -> Date = { Date() }
+    /// Called for each request after its response has ended, on any thread.
+    package var onRequest: (@Sendable (HandledRequest) -> Void)?
 
     package init() {}
   }
@@ -72,6 +78,7 @@ package final class SellingServer: Sendable {
     self.catalog = StoreCatalog(catalog, report: report)
     self.configuration = configuration
     self.report = report
+    receiptKey = key.verificationKey
     ledger = Ledger(database, sign: ReceiptSigner(key: key, now: configuration.now).signer)
     state = Mutex(State(lock: lock))
   }
@@ -79,6 +86,7 @@ package final class SellingServer: Sendable {
   /// Loads the catalog, prepares the ledger, and listens.
   package func start() throws {
     try catalog.load()
+    checkReceiptKey()
     // The first write creates the ledger.
     try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-Self.eventLifetime))
     if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
@@ -87,6 +95,8 @@ package final class SellingServer: Sendable {
     var settings = APIServer.Configuration()
     settings.address = configuration.address
     settings.port = configuration.port
+    settings.heldPort = configuration.heldPort
+    settings.onRequest = configuration.onRequest
     settings.listeningSocket = configuration.listeningSocket
     // Otherwise it would wait for event streams and long polls.
     settings.onStop = { late.endWaiting() }
@@ -102,6 +112,16 @@ package final class SellingServer: Sendable {
       throw error
     }
     try startTicker()
+  }
+
+  /// Reports a store that lists receipt keys, but not the server's: queues then refuse its receipts.
+  private func checkReceiptKey() {
+    guard let keys = try? catalog.receiptKeys(), !keys.contains(receiptKey) else { return }
+    report(
+      ContentError(
+        .keyUnusable, "The store does not list the public key that verifies this server's receipts",
+        remedy: "Add receipt-key.pub.pem of the data folder to the receipt keys of the store, or "
+          + "restore the listed key there. Clients refuse purchases until then"))
   }
 
   /// Reads which catalog clients know; it is the current one at the first start.
@@ -153,7 +173,17 @@ package final class SellingServer: Sendable {
   /// The URL at which it listens, with a trailing slash; empty before the start.
   package var url: String { state.withLock { $0.server }?.url ?? "" }
 
+  /// Delivers the events of changes that another ledger has made, without delay.
+  package func deliverEvents() { state.withLock { $0.api }?.deliverEvents() }
+
   // MARK: The catalog
+
+  /// Fetches the catalog now, and reports it to clients if it has changed.
+  package func refreshCatalog() throws {
+    try catalog.refreshNow()
+    try reportCatalog()
+    deliverEvents()
+  }
 
   private func tick() {
     catalog.refreshPeriodically()
@@ -171,11 +201,20 @@ package final class SellingServer: Sendable {
 
   /// Records an event if the catalog has changed, also since the last run.
   private func reportCatalog() throws {
-    guard let version = try? catalog.version, state.withLock({ $0.reportedCatalog }) != version
-    else { return }
-    for result in try ledger.commit([.publish], at: configuration.now()) { _ = try result.get() }
-    try folder.setCatalogVersion(version)
-    state.withLock { $0.reportedCatalog = version }
+    guard let version = try? catalog.version else { return }
+    let known = state.withLock { state in
+      defer { state.reportedCatalog = version }
+      return state.reportedCatalog
+    }
+    guard known != version else { return }
+    do {
+      for result in try ledger.commit([.publish], at: configuration.now()) { _ = try result.get() }
+      try folder.setCatalogVersion(version)
+    } catch {
+      // The next attempt reports it.
+      state.withLock { $0.reportedCatalog = known }
+      throw error
+    }
   }
 }
 

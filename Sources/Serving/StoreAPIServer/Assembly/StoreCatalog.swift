@@ -17,6 +17,9 @@ package final class StoreCatalog: SaleCatalog {
     var products: [ProductIdentifier: Product] = [:]
     var isRefreshing = false
     var refreshed: ContinuousClock.Instant?
+    /// The number of refreshes that were started, and that of the last one whose catalog is used.
+    var started = 0
+    var used = 0
     /// The error of the last refresh.
     var failure: ContentError?
   }
@@ -81,6 +84,9 @@ package final class StoreCatalog: SaleCatalog {
     try current().snapshot.offers(of: product)
   }
 
+  /// The keys with which queues verify receipts; nil if the store lists none.
+  func receiptKeys() throws -> [ReceiptVerificationKey]? { try current().snapshot.receiptKeys() }
+
   /// Looks up products, once more if the store may have published them in the meantime.
   private func lookUp(_ identifiers: Set<ProductIdentifier>, in loaded: Loaded) throws
     -> ProductsResponse
@@ -136,13 +142,21 @@ package final class StoreCatalog: SaleCatalog {
     }
   }
 
-  private func refreshNow() throws {
+  /// Fetches the catalog, even if it is new.
+  package func refreshNow() throws {
+    let number = state.withLock { state in
+      state.started += 1
+      return state.started
+    }
     let loaded = Loaded(try source.refresh())
     state.withLock { state in
-      if state.loaded?.version != loaded.version { state.products = [:] }
-      (state.loaded, state.failure) = (loaded, nil)
       state.isRefreshing = false
       state.refreshed = ContinuousClock.now
+      // A later one may have ended before, with a newer catalog.
+      guard number > state.used else { return }
+      state.used = number
+      if state.loaded?.version != loaded.version { state.products = [:] }
+      (state.loaded, state.failure) = (loaded, nil)
     }
   }
 }

@@ -55,9 +55,10 @@ package struct StoreServerFolder: Sendable {
   package func receiptKey() throws -> ReceiptSigningKey {
     let key = try ReceiptSigningKey(pem: keyBytes() ?? createKey())
     let publicKey = Array(key.verificationKey.pem.utf8)
-    if try directory.status(of: Self.publicKeyName) == nil {
-      try directory.replaceFile(Self.publicKeyName, with: publicKey)
-    }
+    let known =
+      try directory.status(of: Self.publicKeyName) == nil
+      ? nil : directory.contents(of: Self.publicKeyName, limit: 16 << 10)
+    if known != publicKey { try directory.replaceFile(Self.publicKeyName, with: publicKey) }
     return key
   }
 

@@ -30,6 +30,8 @@ struct EventFeed: Sendable {
       do {
         let start = ContinuousClock.now
         if let page = try await connection.events(after: position) {
+          // There are no events of decisions before the first position.
+          if position == nil { try await repeatOrders(orders.deferredOrders) }
           pass(page)
           // In case the server does not wait for events.
           if page.cursor == position, start.duration(to: .now) < .seconds(1) {
@@ -94,15 +96,15 @@ struct EventFeed: Sendable {
     guard let head = try await connection.events(after: nil) else {
       throw ContentError.malformedAnswer("it has no position")
     }
-    try await repeatOrders()
+    try await repeatOrders(orders.orders)
     for account in orders.accounts { try await reportRevocations(of: account) }
     pass(.contentPublished, head.cursor)
     return head.cursor
   }
 
-  /// Asks for open orders again: the server may have decided them, or lost them with its ledger.
-  private func repeatOrders() async throws {
-    var open = orders.orders[...]
+  /// Asks for orders again: the server may have decided them, or lost them with its ledger.
+  private func repeatOrders(_ orders: [PurchaseOrder]) async throws {
+    var open = orders[...]
     while !open.isEmpty {
       let batch = Array(open.prefix(HTTPStoreService.batchSize))
       open = open.dropFirst(batch.count)

@@ -9,6 +9,8 @@ final class OpenOrders: Sendable {
 
   private struct State {
     var payments: [TransactionID: Payment] = [:]
+    /// Those that waited for a decision when they were sent.
+    var deferred: Set<TransactionID> = []
     var accounts: Set<String?> = [nil]
   }
 
@@ -23,6 +25,11 @@ final class OpenOrders: Sendable {
         } else {
           state.payments[order.transaction] = order.payment
         }
+        if outcome == .deferred {
+          state.deferred.insert(order.transaction)
+        } else {
+          state.deferred.remove(order.transaction)
+        }
       }
     }
     for order in orders { note(order.payment.applicationUsername) }
@@ -35,11 +42,20 @@ final class OpenOrders: Sendable {
   }
 
   func forget(_ transaction: TransactionID) {
-    state.withLock { $0.payments[transaction] = nil }
+    state.withLock { state in
+      state.payments[transaction] = nil
+      state.deferred.remove(transaction)
+    }
   }
 
   var orders: [PurchaseOrder] {
     state.withLock { $0.payments }.map { PurchaseOrder(payment: $1, transaction: $0) }
+  }
+
+  /// The orders that waited for a decision when they were sent.
+  var deferredOrders: [PurchaseOrder] {
+    let deferred = state.withLock { $0.deferred }
+    return orders.filter { deferred.contains($0.transaction) }
   }
 
   var accounts: Set<String?> { state.withLock { $0.accounts } }

@@ -1,0 +1,117 @@
+public import ContentModel
+import Digests
+import StoreAPI
+import StoreLedger
+
+/// Controls the server like its operator does, also while it is stopped.
+extension StoreServerSession {
+  // MARK: Decisions
+
+  /// Sets the decision about purchases of `product`: the next `count`, or all for nil.
+  ///
+  /// Purchases without a rule are approved. A payment with `simulatesAskToBuy` always waits.
+  public func setDecision(
+    _ decision: PurchaseDecision, about product: String, count: Int? = nil
+  ) throws {
+    let product = try ProductIdentifier(validating: product)
+    guard count.map({ $0 > 0 }) ?? true else {
+      throw ContentError(
+        .usage, "The count of a decision about \(product) is less than 1", remedy: "Use at least 1")
+    }
+    decider.set(Decision(decision), about: product, count: count)
+  }
+
+  /// Adds vouchers, each for one purchase of `product`, or of any product for nil.
+  public func addVouchers(_ codes: [String], for product: String? = nil) throws {
+    let product = try product.map { try ProductIdentifier(validating: $0) }
+    // Only the digests are stored.
+    _ = try ledger.addVouchers(codes.map { try Digest(of: Array($0.utf8)) }, for: product)
+  }
+
+  // MARK: Changes
+
+  /// Approves a purchase that waits for a decision or was interrupted.
+  ///
+  /// The queue of the buyer gets the purchase. This and the following methods throw `usage` for an
+  /// unknown transaction, and if the state of the purchase does not allow the change.
+  @discardableResult
+  public func approve(_ transaction: TransactionID) throws -> Purchase {
+    try change(transaction, .approve)
+  }
+
+  /// Declines a purchase that waits for a decision; it fails with `notEntitled`.
+  @discardableResult
+  public func decline(_ transaction: TransactionID, reason: String = "Declined") throws
+    -> Purchase
+  {
+    try change(transaction, .decline(reason: reason))
+  }
+
+  /// Pays a purchase back, so that the account no longer owns it; observers are notified.
+  @discardableResult
+  public func refund(_ transaction: TransactionID, reason: String = "") throws -> Purchase {
+    try change(transaction, .refund(reason: reason))
+  }
+
+  /// Takes a purchase back, so that the account no longer owns it; observers are notified.
+  @discardableResult
+  public func revoke(_ transaction: TransactionID, reason: String = "") throws -> Purchase {
+    try change(transaction, .revoke(reason: reason))
+  }
+
+  /// Undoes a refund or a revocation.
+  @discardableResult
+  public func reverse(_ transaction: TransactionID) throws -> Purchase {
+    try change(transaction, .reverse)
+  }
+
+  private func change(_ transaction: TransactionID, _ change: PurchaseChange) throws -> Purchase {
+    let results = try ledger.commit(
+      [.decide(transaction: transaction.rawValue, change)], at: session.clock.now)
+    deliverEvents()
+    switch results.first {
+    case .success(let outcome)?:
+      if let purchase = outcome.purchase { return Purchase(purchase) }
+    case .failure(.impossible(let record))?:
+      throw ContentError(
+        .usage, "Cannot \(change.name) the purchase \(transaction): it is \(record.state.name)",
+        remedy: "Request a change that this state allows", subject: transaction.rawValue)
+    case .failure(.unsigned(let error))?: throw error
+    case .failure(.unknownTransaction)?, .failure(.otherRequest)?, nil: break
+    }
+    throw ContentError(
+      .usage, "The server has no purchase \(transaction)",
+      remedy: "Wait until the server has answered the purchase", subject: transaction.rawValue)
+  }
+
+  // MARK: Keys
+
+  /// Creates a token with `scopes`; payments without an account then have an account of its own.
+  public func makeToken(scopes: Set<Scope>) throws -> String { try keys.addToken(scopes).token }
+
+  /// Revokes a token at once.
+  public func revokeToken(_ token: String) throws { try keys.revoke(token) }
+
+  /// Adds a public key in PEM form that verifies JWTs; returns its `kid`.
+  ///
+  /// The claim `aud` of the JWTs is `url` without the slash at its end.
+  public func addKey(pem: String, scopes: Set<Scope>) throws -> String {
+    try keys.add(publicKey: pem, scopes)
+  }
+
+  // MARK: The ledger
+
+  /// Returns all purchases of `account`, oldest first.
+  ///
+  /// A nil account means payments without an account, of queues with a configuration of this
+  /// server.
+  public func purchases(account: String? = nil) throws -> [Purchase] {
+    try ledger.purchases(account: account ?? ownAccount, limit: .max, all: true)
+      .sorted { $0.sequence < $1.sequence }.map { Purchase($0) }
+  }
+
+  /// The events of all accounts, oldest first.
+  public var events: [Event] {
+    get throws { try ledger.events(after: 0, limit: .max).compactMap { Event($0) } }
+  }
+}

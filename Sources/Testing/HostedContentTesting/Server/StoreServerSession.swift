@@ -1,0 +1,154 @@
+import Concurrency
+public import ContentModel
+public import FoundationEssentials
+public import HostedContent
+import StoreAPI
+import StoreAPIServer
+import StoreLedger
+import StoreServer
+
+/// A store server for tests: purchases over HTTP, in this process.
+///
+/// It is the server of `hostedcontent store-server run`. It sells the products of a `StoreSession`
+/// by that session's clock, with its own ledger and port, so that tests can run in parallel. Each
+/// publication of the session is sold at once. The session's rules for its seller, such as
+/// `askToBuy`, do not apply here: use `setDecision`. Its data is in the session's folder. After
+/// `StoreSession.reset`, create another one. Thread-safe; calls block briefly.
+public final class StoreServerSession: Sendable {
+  /// The session with the products and the clock.
+  public let session: StoreSession
+  /// The URL of the server; the same after each start.
+  public let url: URL
+  /// The key that verifies the server's receipts.
+  public let receiptKey: ReceiptVerificationKey
+
+  let keys: ServiceKeys
+  let ledger: Ledger
+  let decider = ScriptedDecider()
+  /// The account of payments without an account.
+  let ownAccount: String
+  private let token: String
+  private let place: StoreSession.Place
+  private let data: StoreServerFolder
+  private let port: HeldPort
+  private let log = StoreServerLog()
+  private let server = Mutex<SellingServer?>(nil)
+
+  private static let address = "127.0.0.1"
+
+  /// Starts a server for the products of `session`.
+  ///
+  /// Throws file errors, and `cannotListen` if no port is free.
+  public init(_ session: StoreSession) throws {
+    let clock = session.clock
+    let place = session.place
+    let data = try StoreServerFolder(
+      "\(place.folder.path)/server-\(session.nextNumber())", creating: true)
+    let key = try data.receiptKey()
+    // The server has its own connection to the same ledger.
+    let ledger = Ledger(
+      try data.ledgerDatabase(), sign: ReceiptSigner(key: key, now: { clock.now }).signer)
+    let keys = ServiceKeys(ledger: ledger, session: session)
+    let port = try HeldPort(Self.address, 0)
+    self.session = session
+    self.place = place
+    self.data = data
+    self.ledger = ledger
+    self.keys = keys
+    self.port = port
+    receiptKey = key.verificationKey
+    url = try Self.url(port.number)
+    (token, ownAccount) = try keys.addToken([.read, .purchase, .content])
+    try start()
+    session.onPublication { [weak self] in try self?.refreshCatalog() }
+  }
+
+  private static func url(_ port: UInt16) throws -> URL {
+    let text = "http://\(address):\(port)/"
+    guard let url = URL(string: text) else {
+      throw ContentError(.inconsistent, "\(text) is not a URL", remedy: "Report this error")
+    }
+    return url
+  }
+
+  deinit {
+    stop()
+    ledger.close()
+  }
+
+  // MARK: Start and stop
+
+  /// Starts the server again at the same address; does nothing if it runs.
+  public func start() throws {
+    guard server.withLock({ $0 == nil }) else { return }
+    let clock = session.clock
+    var configuration = SellingServer.Configuration()
+    configuration.address = Self.address
+    configuration.heldPort = port
+    configuration.decider = decider
+    configuration.now = { clock.now }
+    configuration.onRequest = { [log] in log.add($0) }
+    let catalog = try ServedCatalog(
+      of: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
+      trustFolder: data.trustFolder(), now: { clock.now })
+    let new = try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
+    try new.start()
+    server.withLock { $0 = new }
+  }
+
+  /// Stops the server, so that it refuses connections until `start`.
+  ///
+  /// Requests in progress are completed.
+  public func stop() {
+    let running = server.withLock { server in
+      defer { server = nil }
+      return server
+    }
+    running?.stop()
+  }
+
+  private func refreshCatalog() throws { try server.withLock { $0 }?.refreshCatalog() }
+
+  /// Delivers the events of changes in `ledger` at once; otherwise it takes up to a second.
+  func deliverEvents() { server.withLock { $0 }?.deliverEvents() }
+
+  // MARK: Buyers
+
+  /// Returns the configuration for a queue that buys from this server.
+  ///
+  /// Each name is the folder of a library in the session's folder, such as one for each machine.
+  /// The default is the library of the session, for `StoreSession.launch`. All libraries share one
+  /// token, so payments without an account belong to the same account. Receipts are verified.
+  /// Events are those after this call, or after the last event of an existing library. You can
+  /// change the configuration.
+  public func configuration(library name: String = "library") throws
+    -> PaymentQueue.Configuration
+  {
+    var configuration = try session.configuration()
+    configuration.library = session.folder.appending(path: name, directoryHint: .isDirectory)
+    configuration.service = try service()
+    configuration.seller = nil
+    configuration.receiptVerifier = ReceiptVerifier(keys: [receiptKey])
+    return configuration
+  }
+
+  /// Returns a service with `token`, or with the token of the configurations.
+  public func service(token: String? = nil) throws -> HTTPStoreService {
+    var network = NetworkSettings()
+    network.proxy = .direct
+    network.firstRetryDelay = .milliseconds(10)
+    return try HTTPStoreService(
+      url: url, token: token ?? self.token, network: network,
+      firstCursor: ledger.head()?.position.cursor)
+  }
+
+  // MARK: What the server has done
+
+  /// The requests in the order in which their responses ended: method, path and status.
+  ///
+  /// A response may reach its client just before its request is listed.
+  public var requests: [String] { log.requests }
+
+  /// The server's own failures, which clients see as status 500 or 503.
+  public var errors: [ContentError] { log.errors }
+}

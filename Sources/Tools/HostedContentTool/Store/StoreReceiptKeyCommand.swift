@@ -1,0 +1,41 @@
+import ContentModel
+import ContentStore
+
+/// `store receipt-key`: lists the public keys that verify receipts.
+enum StoreReceiptKeyCommand {
+  static let command = Command(
+    name: "store receipt-key",
+    summary: "Signs the public keys of sellers, with which clients verify receipts.",
+    operands: "STORE [FILE…]", operandCount: 1...Int.max,
+    options: [
+      .init("--replace", nil, "list only these keys, such as after a theft"), .json,
+    ] + StoreKeyArguments.options,
+    example: "hostedcontent store receipt-key store data/receipt-key.pub.pem", run: run)
+
+  private struct Report: Encodable {
+    /// In PEM form.
+    let keys: [String]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let keys = try arguments.operands.dropFirst().map {
+      String(decoding: try SecretFile.contents($0), as: UTF8.self)
+    }
+    if keys.isEmpty, arguments.has("--replace") {
+      throw arguments.wrongValue("--replace", "needs a public key")
+    }
+    let store = try arguments.openedStore()
+    let all =
+      try keys.isEmpty
+      ? store.receiptKeys() : store.addReceiptKeys(keys, replacing: arguments.has("--replace"))
+    if arguments.has("--json") {
+      try console.print(json: Report(keys: all))
+    } else if keys.isEmpty {
+      let text = String(all.joined().dropLast())
+      console.print(document: all.isEmpty ? "The store lists no receipt keys." : text)
+    } else {
+      console.print(all.count == 1 ? "1 receipt key listed" : "\(all.count) receipt keys listed")
+    }
+    return .done
+  }
+}

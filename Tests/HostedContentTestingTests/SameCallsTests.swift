@@ -1,0 +1,124 @@
+import HostedContentTesting
+import TestSupport
+import TestTraits
+import Testing
+
+/// Observers cannot see which seller a queue has.
+@Suite("The same calls from each seller", .waiting, .timeLimit(.minutes(10)))
+struct SameCallsTests {
+  @Test("Observers get the same calls from the built-in seller and from a store server")
+  func same() async throws {
+    let session = try StoreSession()
+    let builtIn = try await calls(Seller(session: try StoreSession(), server: nil))
+    let server = try await calls(
+      Seller(session: session, server: try StoreServerSession(session)))
+    for product in Set(builtIn.states.keys).union(server.states.keys) {
+      #expect(builtIn.states[product] == server.states[product], "\(product)")
+    }
+    #expect(builtIn.failures["declined"] == .notEntitled)
+    #expect(builtIn.failures["missing"] == .productUnknown)
+    // The code of an interruption is up to the seller.
+    for product in ["declined", "missing"] {
+      #expect(builtIn.failures[product] == server.failures[product], "\(product)")
+    }
+    #expect(Set(builtIn.failures.keys) == Set(server.failures.keys))
+    #expect(builtIn.counts == server.counts)
+    #expect(builtIn.revoked == ["book"] && server.revoked == ["book"])
+    #expect(builtIn.restores == [nil] && server.restores == [nil])
+    #expect(builtIn.errors == [] && server.errors == [])
+  }
+
+  /// Buys, fails, asks, is interrupted, loses and restores products, one after the other.
+  private func calls(_ seller: Seller) async throws -> CallRecorder.Calls {
+    for product in ["book", "asked", "declined", "interrupted"] {
+      try seller.session.publish(product)
+    }
+    try seller.session.offer("club")
+    let queue = try seller.launch()
+    let recorder = CallRecorder()
+    queue.add(recorder)
+    for product in ["book", "club", "missing"] {
+      queue.add(Payment(try ProductIdentifier(validating: product)))
+      await recorder.wait { $0.isRemoved(product) }
+    }
+    try seller.deferPurchase(of: "asked")
+    let asked = queue.add(Payment("asked"))
+    await recorder.wait { $0.states["asked"]?.last == "deferred" }
+    try await seller.approve(asked)
+    await recorder.wait { $0.isRemoved("asked") }
+    try seller.deferPurchase(of: "declined")
+    let declined = queue.add(Payment("declined"))
+    await recorder.wait { $0.states["declined"]?.last == "deferred" }
+    try await seller.decline(declined)
+    await recorder.wait { $0.isRemoved("declined") }
+    try seller.interruptPurchase(of: "interrupted")
+    let interrupted = queue.add(Payment("interrupted"))
+    await recorder.wait { $0.isRemoved("interrupted") }
+    try await seller.resolve(interrupted, of: "interrupted")
+    await recorder.wait { $0.counts["removed"] == 7 }
+    try await seller.refund("book")
+    await recorder.wait { $0.revoked.count == 1 }
+    queue.restoreCompletedTransactions()
+    await recorder.wait { $0.restores.count == 1 && $0.counts["removed"] == 10 }
+    queue.close()
+    return recorder.calls
+  }
+
+  /// A session with its own seller, or with a server.
+  private struct Seller {
+    let session: StoreSession
+    let server: StoreServerSession?
+
+    func launch() throws -> PaymentQueue {
+      guard let server else { return try session.launch() }
+      let configuration = try server.configuration()
+      return try session.launch { $0 = configuration }
+    }
+
+    func deferPurchase(of product: String) throws {
+      if let server {
+        try server.setDecision(.later, about: product, count: 1)
+      } else {
+        try session.askToBuy(product, count: 1)
+      }
+    }
+
+    func approve(_ transaction: TransactionID) async throws {
+      if let server {
+        try server.approve(transaction)
+      } else {
+        try await session.approve(transaction)
+      }
+    }
+
+    func decline(_ transaction: TransactionID) async throws {
+      if let server {
+        try server.decline(transaction)
+      } else {
+        try await session.decline(transaction)
+      }
+    }
+
+    func interruptPurchase(of product: String) throws {
+      if let server {
+        try server.setDecision(.interrupt, about: product, count: 1)
+      } else {
+        try session.interrupt(product)
+      }
+    }
+
+    func resolve(_ transaction: TransactionID, of product: String) async throws {
+      if let server {
+        try server.approve(transaction)
+      } else {
+        try await session.resolveInterruption(of: product)
+      }
+    }
+
+    func refund(_ product: String) async throws {
+      guard let server else { return try await session.refund(product) }
+      let transaction = try server.transaction(of: ProductIdentifier(validating: product))
+      if let transaction { try server.refund(transaction) }
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import ContentModel
+import ContentStore
+import Foundation
+import HostedContent
+import Testing
+
+/// Receipts of a service, verified with the keys that the store's catalog lists.
+@Suite("Receipt keys in the catalog", .timeLimit(.minutes(10)))
+struct CatalogReceiptTests {
+  private let fixture: StoreFixture
+  private let service = ScriptedService()
+  private let key: ReceiptSigningKey
+  private let product = ProductIdentifier("a")
+  private let date = Date(timeIntervalSince1970: 1)
+  private static let ends: [TransactionState?] = [.purchased, .failed]
+
+  init() throws {
+    fixture = try StoreFixture()
+    key = try ReceiptSigningKey.generate(.es256)
+  }
+
+  private func list(_ key: ReceiptSigningKey, replacing: Bool = false) throws {
+    try fixture.store.addReceiptKeys([key.verificationKey.pem], replacing: replacing)
+  }
+
+  /// Lets the service sell `product` with a receipt of `key`.
+  private func sell(
+    _ product: ProductIdentifier, _ number: String, signedBy key: ReceiptSigningKey?
+  ) throws {
+    let receipt = try key?.sign(
+      Receipt(
+        transactionIdentifier: number, productIdentifier: product, purchaseDate: date,
+        signedDate: date))
+    let grant = Grant(
+      transactionIdentifier: number, date: date, payment: Payment(productIdentifier: product),
+      receipt: receipt)
+    service.answer(product, .purchased(grant, contents: []))
+  }
+
+  /// Buys the product with a receipt of `key`; returns the error of the transaction.
+  private func buy(_ number: String, signedBy key: ReceiptSigningKey?, _ queue: PaymentQueue)
+    async throws -> ContentError?
+  {
+    try sell(product, number, signedBy: key)
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { Self.ends.contains($0.transactionStates[id]?.last) }
+    queue.remove(observer)
+    return observer.log.transactions[id]?.error
+  }
+
+  private func queue(_ verifier: ReceiptVerifier? = nil) throws -> PaymentQueue {
+    try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+  }
+
+  @Test("A service's receipts must be signed by a listed key; earlier keys count")
+  func listed() async throws {
+    let earlier = try ReceiptSigningKey.generate()
+    try list(earlier)
+    try list(key)
+    let queue = try queue()
+    #expect(try await buy("1", signedBy: key, queue) == nil)
+    #expect(try await buy("2", signedBy: earlier, queue) == nil)
+    let stranger = try ReceiptSigningKey.generate()
+    #expect(try await buy("3", signedBy: nil, queue)?.code == .receiptInvalid)
+    #expect(try await buy("4", signedBy: stranger, queue)?.code == .receiptInvalid)
+    let location = try StoreLocation(fixture.storePath)
+    #expect(
+      try location.receiptKeys(trustedRoot: nil) == [earlier.verificationKey, key.verificationKey])
+  }
+
+  @Test("If the store lists no keys, receipts are not checked")
+  func unlisted() async throws {
+    let queue = try queue()
+    #expect(try await buy("1", signedBy: nil, queue) == nil)
+    #expect(try StoreLocation(fixture.storePath).receiptKeys(trustedRoot: nil).isEmpty)
+  }
+
+  @Test("A key that was listed after the catalog was read is found, and a removed one refused")
+  func rotated() async throws {
+    try list(try ReceiptSigningKey.generate())
+    var queue = try queue()
+    #expect(try await buy("1", signedBy: nil, queue)?.code == .receiptInvalid)
+    queue.close()
+    try list(key, replacing: true)
+    // It knows the catalog of the earlier queue.
+    queue = try self.queue()
+    #expect(try await buy("2", signedBy: key, queue) == nil)
+    queue.close()
+    try list(try ReceiptSigningKey.generate(), replacing: true)
+    queue = try self.queue()
+    _ = try await buy("3", signedBy: nil, queue)
+    #expect(try await buy("4", signedBy: key, queue)?.code == .receiptInvalid)
+  }
+
+  @Test("Several purchases at the same time find a new key")
+  func together() async throws {
+    try list(try ReceiptSigningKey.generate())
+    let first = try queue()
+    _ = try await buy("0", signedBy: nil, first)
+    first.close()
+    try list(key)
+    let queue = try queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let ids = try (1...20).map { number in
+      let product = try ProductIdentifier(validating: "a\(number)")
+      try sell(product, "\(number)", signedBy: key)
+      return queue.add(Payment(productIdentifier: product))
+    }
+    await observer.wait { log in
+      ids.allSatisfy { Self.ends.contains(log.transactionStates[$0]?.last) }
+    }
+    for id in ids { #expect(observer.log.transactions[id]?.error == nil) }
+  }
+
+  @Test("A configured verifier is used instead of the catalog's keys")
+  func configured() async throws {
+    try list(try ReceiptSigningKey.generate())
+    let queue = try queue(ReceiptVerifier(keys: [key.verificationKey]))
+    #expect(try await buy("1", signedBy: key, queue) == nil)
+  }
+
+  @Test("The built-in seller does not need a receipt")
+  func builtIn() async throws {
+    try fixture.publish("a", "1.0")
+    try list(key)
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    try fixture.expectInstalled("a", "1.0")
+  }
+}

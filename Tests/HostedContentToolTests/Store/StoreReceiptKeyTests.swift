@@ -1,0 +1,45 @@
+import HostedContent
+import TestSupport
+import TestTraits
+import Testing
+
+/// `store receipt-key`, and clients that verify receipts with the listed keys.
+@Suite("The command store receipt-key", .waiting, .timeLimit(.minutes(10)))
+struct StoreReceiptKeyTests {
+  private func list(_ tool: Tool, _ words: String...) throws -> String {
+    try tool.succeed(["store", "receipt-key", "store"] + words).output
+  }
+
+  @Test("Clients of a store server accept its receipts only if its key is listed")
+  func receipts() throws {
+    let tool = try Tool.withBook()
+    try tool.addKey()
+    let own = "data/receipt-key.pub.pem"
+    #expect(try list(tool) == "The store lists no receipt keys.\n")
+    #expect(try list(tool, own) == "1 receipt key listed\n")
+    #expect(try list(tool) == tool.text(own))
+    var server = try SellingProcess(tool)
+    let get = ["get", Tool.chapter1, "--store", "store", "--account", "alice"]
+    try tool.succeed(get + ["--library", "lib"] + server.service())
+    #expect(server.log == server.url + "\n")
+    server.stop()
+
+    try tool.write(ReceiptSigningKey.generate().verificationKey.pem, to: "other.pem")
+    #expect(try list(tool, "other.pem", "--replace") == "1 receipt key listed\n")
+    server = try SellingProcess(tool)
+    #expect(server.log.contains("The store does not list the public key"), "\(server.log)")
+    try tool.fail(get + ["--library", "second"] + server.service(), saying: ["[508]"])
+    #expect(try list(tool, own) == "2 receipt keys listed\n")
+    try tool.succeed(get + ["--library", "third"] + server.service())
+  }
+
+  @Test("A file that is not a public key is refused")
+  func wrong() throws {
+    let tool = try Tool.withBook()
+    try tool.addKey()
+    for words in [["data/receipt-key.pem"], ["--replace"]] {
+      try tool.fail(["store", "receipt-key", "store"] + words, status: 2)
+    }
+    #expect(try list(tool) == "The store lists no receipt keys.\n")
+  }
+}
