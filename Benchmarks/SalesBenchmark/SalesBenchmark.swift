@@ -6,7 +6,7 @@ import Glibc
 ///
 /// `sales-benchmark HOST-PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]`. Without a rate, each
 /// connection sends the next request when it has a response. With one, requests start on a
-/// schedule, and their latency counts from then, so that a slow server cannot hide by delaying them.
+/// schedule, and their latency counts from then, so that a slow server cannot hide it by delays.
 @main
 enum SalesBenchmark {
   static func main() throws {
@@ -58,7 +58,7 @@ private struct Buyer {
 private final class Connection {
   let descriptor: Int32
   private var received: [UInt8] = []
-  /// When the request in progress was due; nil if there is none.
+  /// When the request in progress was due; nil while no request is in progress.
   var due: ContinuousClock.Instant?
 
   init(to address: String) throws {

@@ -69,11 +69,9 @@ struct Commit {
   // MARK: Purchases
 
   private func row(_ transaction: String) throws -> PurchaseRow? {
-    var found: PurchaseRow?
-    try connection.query(LedgerStatements.transaction, [.text(transaction)]) {
-      found = try PurchaseRow($0)
-    }
-    return found
+    try connection.rows(LedgerStatements.transaction, [.text(transaction)]) {
+      try PurchaseRow($0)
+    }.first
   }
 
   private mutating func record(_ draft: PurchaseDraft) throws -> LedgerOutcome {
@@ -87,9 +85,7 @@ struct Commit {
     }
     if record.state == .purchased { record.receipt = try receipt(of: record) }
     let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
-    var isInserted = false
-    try connection.query(LedgerStatements.insertion, row.values) { _ in isInserted = true }
-    guard isInserted else {
+    guard try connection.hasRow(LedgerStatements.insertion, row.values) else {
       // Another server has recorded it in the meantime.
       guard let known = try self.row(draft.transaction) else {
         throw DamagedLedger("a purchase was not recorded")
@@ -111,20 +107,16 @@ struct Commit {
 
   /// Returns whether the voucher was unused and is for this product.
   private func use(_ voucher: Digest, _ record: PurchaseRecord) throws -> Bool {
-    var isUsed = false
-    try connection.query(
+    try connection.hasRow(
       LedgerStatements.voucherUse,
-      [.text(voucher.hex), .text(record.transaction), .text(record.product.rawValue)]
-    ) { _ in isUsed = true }
-    return isUsed
+      [.text(voucher.hex), .text(record.transaction), .text(record.product.rawValue)])
   }
 
   private func receipt(of record: PurchaseRecord) throws -> String? {
     guard let sign else { return nil }
-    var original: PurchaseRecord?
-    try connection.query(
+    let original = try connection.rows(
       statements.original, [LedgerValue(record.account), .text(record.product.rawValue)]
-    ) { original = try PurchaseRow($0).record }
+    ) { try PurchaseRow($0).record }.first
     do {
       return try sign(record, original)
     } catch {

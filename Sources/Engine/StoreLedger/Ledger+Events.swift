@@ -36,57 +36,41 @@ package struct LedgerHead: Hashable, Sendable {
 extension Ledger {
   /// Returns the state of the numbers; nil if the ledger does not exist.
   package func head() throws -> LedgerHead? {
-    try database.read { try Self.head($0) } ?? nil
-  }
-
-  private static func head(_ connection: any LedgerConnection) throws -> LedgerHead? {
-    var head: LedgerHead?
-    try connection.query(LedgerStatements.head, []) {
-      head = LedgerHead(incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2))
-    }
-    return head
+    try database.rows(LedgerStatements.head, []) {
+      LedgerHead(incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2))
+    }.first
   }
 
   /// Returns up to `limit` events after a number, in commit order.
   package func events(after sequence: Int64, limit: Int) throws -> [LedgerEvent] {
-    try database.read { connection in
-      var events: [LedgerEvent] = []
-      try connection.query(
-        LedgerStatements.events, [.integer(sequence), .integer(Int64(limit))]
-      ) { row in
-        guard let kind = LedgerEvent.Kind(rawValue: row.text(2)) else {
-          throw DamagedLedger("the kind of event \(row.integer(0)) is invalid")
-        }
-        events.append(
-          LedgerEvent(
-            sequence: row.integer(0), date: Date(milliseconds: row.integer(1)), kind: kind,
-            purchase: row.isNull(3) ? nil : try PurchaseRow(row, from: 3).record))
+    try database.rows(LedgerStatements.events, [.integer(sequence), .integer(Int64(limit))]) {
+      row in
+      guard let kind = LedgerEvent.Kind(rawValue: row.text(2)) else {
+        throw DamagedLedger("the kind of event \(row.integer(0)) is invalid")
       }
-      return events
-    } ?? []
+      return LedgerEvent(
+        sequence: row.integer(0), date: Date(milliseconds: row.integer(1)), kind: kind,
+        purchase: row.isNull(3) ? nil : try PurchaseRow(row, from: 3).record)
+    }
   }
 
   /// Deletes events before `date`.
   package func pruneEvents(before date: Date) throws {
     try database.write { connection in
-      var last: Int64?
-      try connection.query(LedgerStatements.pruning, [.integer(date.milliseconds)]) {
-        last = max(last ?? 0, $0.integer(0))
-      }
-      if let last { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
+      let deleted = try connection.rows(
+        LedgerStatements.pruning, [.integer(date.milliseconds)]
+      ) { $0.integer(0) }
+      if let last = deleted.max() { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
     }
   }
 
   /// Adds vouchers by the digests of their codes; returns how many are new.
   package func addVouchers(_ digests: [Digest], for product: ProductIdentifier?) throws -> Int {
     try database.write { connection in
-      var count = 0
-      for digest in digests {
-        try connection.query(
-          LedgerStatements.voucherInsertion, [.text(digest.hex), LedgerValue(product?.rawValue)]
-        ) { _ in count += 1 }
+      try digests.count { digest in
+        try connection.hasRow(
+          LedgerStatements.voucherInsertion, [.text(digest.hex), LedgerValue(product?.rawValue)])
       }
-      return count
     }
   }
 }

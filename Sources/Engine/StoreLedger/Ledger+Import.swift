@@ -1,4 +1,4 @@
-package import ContentModel
+import ContentModel
 package import FoundationEssentials
 
 /// The result of an import of purchases.
@@ -18,11 +18,9 @@ extension Ledger {
 
   /// Adds all purchases of another ledger; safe to repeat.
   ///
-  /// `ownAccount` replaces the account of purchases by the source library's own account. `digest`
-  /// returns the digest that a repeated request for the purchase has here.
+  /// `ownAccount` replaces the account of purchases by the source library's own account.
   package func addPurchases(
-    of source: Ledger, ownAccount: String?, at date: Date,
-    digest: (PurchaseRecord) throws -> Digest
+    of source: Ledger, ownAccount: String?, at date: Date
   ) throws -> ImportSummary {
     var summary = ImportSummary()
     var last: Int64 = 0
@@ -36,7 +34,7 @@ extension Ledger {
         return record
       }
       let changes = try imported.map {
-        LedgerChange.purchase(PurchaseDraft($0, requestDigest: try digest($0)))
+        LedgerChange.purchase(try PurchaseDraft(imported: $0))
       }
       for (record, result) in zip(imported, try commit(changes, at: date)) {
         try summary.add(record, result)
@@ -51,13 +49,9 @@ extension Ledger {
 
   /// Returns up to `limit` purchases of all accounts with larger numbers, in order.
   private func purchases(after sequence: Int64, limit: Int) throws -> [PurchaseRecord] {
-    try database.read { connection in
-      var records: [PurchaseRecord] = []
-      try connection.query(
-        LedgerStatements.all, [.integer(sequence), .integer(Int64(limit))]
-      ) { records.append(try PurchaseRow($0).record) }
-      return records
-    } ?? []
+    try database.rows(LedgerStatements.all, [.integer(sequence), .integer(Int64(limit))]) {
+      try PurchaseRow($0).record
+    }
   }
 }
 
@@ -83,10 +77,14 @@ extension PurchaseRecord {
 }
 
 extension PurchaseDraft {
-  fileprivate init(_ record: PurchaseRecord, requestDigest: Digest) {
+  /// The digest is that of the request that the buyer's queue repeats.
+  fileprivate init(imported record: PurchaseRecord) throws {
     self.init(
       transaction: record.transaction, account: record.account, product: record.product,
-      quantity: record.quantity, requestDigest: requestDigest, state: record.state,
+      quantity: record.quantity,
+      requestDigest: try Self.digest(
+        of: record.product, account: record.account, quantity: record.quantity),
+      state: record.state,
       contents: record.contents, isRestorable: record.isRestorable, price: record.price,
       importedDate: record.date)
   }

@@ -71,25 +71,19 @@ extension Ledger {
     try changesRow(LedgerStatements.keyRevocation, [.text(kid), .integer(date.milliseconds)])
   }
 
-  /// Lets a key expire at `date`, after its successor was distributed; returns false as `revokeKey`.
+  /// Lets a key expire at `date`, after its successor was distributed.
+  ///
+  /// Returns false as `revokeKey` does.
   package func expireKey(_ kid: String, at date: Date) throws -> Bool {
     try changesRow(LedgerStatements.keyExpiry, [.text(kid), .integer(date.milliseconds)])
   }
 
   private func changesRow(_ sql: String, _ values: [LedgerValue]) throws -> Bool {
-    try database.write { connection in
-      var isChanged = false
-      try connection.query(sql, values) { _ in isChanged = true }
-      return isChanged
-    }
+    try database.write { try $0.hasRow(sql, values) }
   }
 
   private func keys(_ sql: String, _ values: [LedgerValue]) throws -> [APIKey] {
-    try database.read { connection in
-      var keys: [APIKey] = []
-      try connection.query(sql, values) { keys.append(try APIKey($0)) }
-      return keys
-    } ?? []
+    try database.rows(sql, values) { try APIKey($0) }
   }
 }
 

@@ -41,9 +41,9 @@ package final class Ledger: Sendable {
 
   // MARK: Look-ups
 
-  /// Returns the purchase with this transaction; nil if there is none.
+  /// Returns the purchase with this transaction; nil if it is unknown.
   package func purchase(_ transaction: String) throws -> PurchaseRecord? {
-    try rows(LedgerStatements.transaction, [.text(transaction)]).first?.record
+    try request(transaction)?.0
   }
 
   /// Returns the purchase with this transaction, and the digest of its request.
@@ -77,21 +77,17 @@ package final class Ledger: Sendable {
     try rows(statements.originals, [LedgerValue(account)]).map(\.record)
   }
 
-  /// Returns the first purchase of `product` by `account`; nil if there is none.
+  /// Returns the first purchase of `product` by `account`; nil if it was not bought.
   package func original(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
     try rows(statements.original, [LedgerValue(account), .text(product.rawValue)]).first?.record
   }
 
-  /// Returns the last purchase of `product` by `account`; nil if there is none.
+  /// Returns the last purchase of `product` by `account`; nil if it was not bought.
   package func latest(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
     try rows(statements.latest, [LedgerValue(account), .text(product.rawValue)]).first?.record
   }
 
   private func rows(_ sql: String, _ values: [LedgerValue]) throws -> [PurchaseRow] {
-    try database.read { connection in
-      var rows: [PurchaseRow] = []
-      try connection.query(sql, values) { rows.append(try PurchaseRow($0)) }
-      return rows
-    } ?? []
+    try database.rows(sql, values) { try PurchaseRow($0) }
   }
 }

@@ -24,7 +24,32 @@ package protocol LedgerConnection {
   func query(_ sql: String, _ values: [LedgerValue], row: (any LedgerRow) throws -> Void) throws
 }
 
+extension LedgerDatabase {
+  /// Returns a value for each row of a query; none if the ledger does not exist.
+  func rows<Value: Sendable>(
+    _ sql: String, _ values: [LedgerValue], _ value: (any LedgerRow) throws -> Value
+  ) throws -> [Value] {
+    try read { try $0.rows(sql, values, value) } ?? []
+  }
+}
+
 extension LedgerConnection {
+  /// Returns a value for each row.
+  func rows<Value>(
+    _ sql: String, _ values: [LedgerValue], _ value: (any LedgerRow) throws -> Value
+  ) throws -> [Value] {
+    var found: [Value] = []
+    try query(sql, values) { found.append(try value($0)) }
+    return found
+  }
+
+  /// Whether the statement returns a row, such as one that it has changed.
+  func hasRow(_ sql: String, _ values: [LedgerValue]) throws -> Bool {
+    var hasRow = false
+    try query(sql, values) { _ in hasRow = true }
+    return hasRow
+  }
+
   package func run(_ sql: String, _ values: [LedgerValue] = []) throws {
     try query(sql, values) { _ in }
   }

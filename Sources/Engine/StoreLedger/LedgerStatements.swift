@@ -86,8 +86,9 @@ package struct LedgerStatements: Sendable {
   package static let eventInsertion =
     "INSERT INTO event (sequence, at, kind, purchase) VALUES (?1, ?2, ?3, ?4)"
   package static let events =
-    "SELECT event.sequence, at, kind, \(columns.split(separator: ", ").map { "purchase." + $0 }.joined(separator: ", ")) "
-    + "FROM event LEFT JOIN purchase ON purchase.sequence = event.purchase "
+    "SELECT event.sequence, at, kind, "
+    + columns.split(separator: ", ").map { "purchase.\($0)" }.joined(separator: ", ")
+    + " FROM event LEFT JOIN purchase ON purchase.sequence = event.purchase "
     + "WHERE event.sequence > ?1 ORDER BY event.sequence LIMIT ?2"
   package static let pruning = "DELETE FROM event WHERE at < ?1 RETURNING sequence"
   package static let pruned = "UPDATE ledger SET pruned_sequence = ?1 WHERE pruned_sequence < ?1"

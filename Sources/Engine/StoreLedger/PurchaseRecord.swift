@@ -63,6 +63,16 @@ package struct SoldContent: Hashable, Sendable {
   }
 }
 
+extension Product {
+  /// The current contents, as a sale records them.
+  package var soldContents: [SoldContent] {
+    contents.map { SoldContent($0.contentIdentifier, $0.version) }
+  }
+
+  /// Whether a restore delivers the product again.
+  package var isRestorable: Bool { type == .nonConsumable || type == .autoRenewable }
+}
+
 /// The price of a sale.
 package struct SoldPrice: Hashable, Sendable {
   /// In thousandths of the currency's unit.

@@ -44,10 +44,7 @@ final class CommitQueue: Sendable {
         }
       }
     } catch {
-      throw ContentError(
-        .tooFewThreads, "Cannot start the thread that writes the ledger",
-        remedy: "Raise the limit of processes, or end other processes",
-        cause: String(cString: strerror(error.number)))
+      throw error.error("Cannot start the thread that writes the ledger")
     }
   }
 

@@ -9,10 +9,17 @@ extension APIResponse {
     _ status: Int, _ value: JSONValue, headers: [(name: String, value: String)] = [],
     type: String = "application/json"
   ) -> APIResponse {
+    json(status, value.encoded, headers: headers, type: type)
+  }
+
+  private static func json(
+    _ status: Int, _ document: [UInt8], headers: [(name: String, value: String)],
+    type: String = "application/json"
+  ) -> APIResponse {
     let isCached = headers.contains { $0.name == "Cache-Control" }
     var all = [(name: "Content-Type", value: type)]
     if !isCached { all.append((name: "Cache-Control", value: "no-store")) }
-    return APIResponse(status, headers: all + headers, value.encoded)
+    return APIResponse(status, headers: all + headers, document)
   }
 
   /// A JSON document with an entity tag; 304 if `request` already has it.
@@ -22,13 +29,14 @@ extension APIResponse {
     _ value: JSONValue, _ tag: String? = nil, to request: ServerRequest,
     headers: [(name: String, value: String)] = []
   ) throws -> APIResponse {
-    let text = if let tag { tag } else { try String(Digest(of: value.encoded).hex.prefix(32)) }
+    let document = value.encoded
+    let text = if let tag { tag } else { try String(Digest(of: document).hex.prefix(32)) }
     let validators = [
       (name: "ETag", value: "\"\(text)\""), (name: "Cache-Control", value: "private, no-cache"),
     ]
     return request.hasCopy("\"\(text)\"")
       ? APIResponse(304, headers: validators + headers)
-      : .json(200, value, headers: validators + headers)
+      : .json(200, document, headers: validators + headers)
   }
 }
 

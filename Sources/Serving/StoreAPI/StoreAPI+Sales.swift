@@ -170,8 +170,7 @@ extension PurchaseDraft {
     self.init(
       transaction: order.transaction, account: order.account, product: order.product,
       quantity: order.quantity, requestDigest: try order.digest, state: state,
-      contents: product.contents.map { SoldContent($0.contentIdentifier, $0.version) },
-      isRestorable: product.type == .nonConsumable || product.type == .autoRenewable,
+      contents: product.soldContents, isRestorable: product.isRestorable,
       price: product.price.flatMap { SoldPrice($0) }, voucher: voucher)
   }
 }

@@ -234,7 +234,7 @@ package struct APIResponse: Sendable {
 package protocol ResponseStream: Sendable {
   /// Returns available bytes, at most `limit`.
   ///
-  /// After `.wait`, `onReady` is called once, on any thread, when `next` will return something else.
+  /// After `.wait`, `onReady` is called once, on any thread, when `next` will return another part.
   func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart
   /// The client has disconnected, or the server stops; `next` is not called again.
   func cancel()

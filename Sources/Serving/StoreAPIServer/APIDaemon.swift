@@ -46,9 +46,7 @@ final class APIDaemon: @unchecked Sendable {
     daemon = hc_http_start_single(
       callbacks, UInt32(clamping: configuration.idleSeconds), Self.connectionBytes)
     guard daemon != nil else {
-      throw ContentError(
-        .cannotListen, "Cannot start the HTTP server",
-        remedy: "Stop other programs and try again", cause: String(cString: strerror(errno)))
+      throw ContentError.httpServerNotStarted(errno)
     }
   }
 
@@ -61,11 +59,7 @@ final class APIDaemon: @unchecked Sendable {
   ///
   /// Closes it at once if there are too many connections.
   func add(_ descriptor: Int32) {
-    guard connections.add(descriptor) else {
-      close(descriptor)
-      return
-    }
-    if hc_http_add(daemon, descriptor) == 0 { connections.remove(descriptor) }
+    connections.pass(descriptor, to: daemon)
   }
 
   /// Ends streams, waits for the responses of complete requests, and closes all connections.

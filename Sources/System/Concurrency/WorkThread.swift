@@ -1,4 +1,5 @@
 import CLinux
+package import ContentModel
 import Glibc
 
 /// A thread that runs a function and ends, for work that blocks or computes.
@@ -37,6 +38,13 @@ package struct WorkThread: Sendable {
   package struct NoThread: Error {
     /// The number, as in `errno`.
     package let number: Int32
+
+    /// The error with this message for users.
+    package func error(_ message: String) -> ContentError {
+      ContentError(
+        .tooFewThreads, message, remedy: "Raise the limit of processes, or end other processes",
+        cause: String(cString: strerror(number)))
+    }
   }
 
   /// Waits until the thread has ended and its thread-local storage is released.

@@ -21,10 +21,7 @@ package final class WorkerThreads {
         threads.append(try WorkThread { body(number) })
       } catch {
         guard threads.isEmpty else { return }
-        throw ContentError(
-          .tooFewThreads, "Cannot start a thread",
-          remedy: "Raise the limit of processes, or end other processes",
-          cause: String(cString: strerror(error.number)))
+        throw error.error("Cannot start a thread")
       }
     }
   }

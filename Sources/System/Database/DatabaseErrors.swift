@@ -4,9 +4,11 @@ import FileIO
 import Glibc
 
 /// The content of a database, which its errors name.
-package enum DatabaseContents: Sendable {
+package enum DatabaseContents: String, CustomStringConvertible, Sendable {
   case journal
   case ledger
+
+  package var description: String { rawValue }
 }
 
 /// The path of a database, and its content.
@@ -25,58 +27,41 @@ extension ContentError {
     if isUnspecific, [ENOSPC, EMFILE, ENFILE, EACCES].contains(system) {
       return ContentError(errno: system, path.contents == .journal ? .journal : .write, path.text)
     }
-    switch path.contents {
-    case .journal: return journal(path.text, code: code, cause)
-    case .ledger: return ledger(path.text, code: code, cause)
-    }
-  }
-
-  private static func journal(_ path: String, code: Int32, _ cause: String) -> ContentError {
+    let contents = path.contents
     switch code {
     case SQLITE_FULL:
       return ContentError(
-        .diskFull, "No space left to write the journal \(path)",
-        remedy: "Free space on that file system and try again", subject: path, cause: cause)
+        .diskFull, "No space left to write the \(contents) \(path.text)",
+        remedy: "Free space on that file system and try again", subject: path.text, cause: cause)
     case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
       return ContentError(
-        .notPermitted, "Cannot write the journal \(path)",
-        remedy: "Give this user write permission", subject: path, cause: cause)
+        .notPermitted, "Cannot write the \(contents) \(path.text)",
+        remedy: contents == .journal
+          ? "Give this user write permission"
+          : "Give this user write permission for the file and its folder",
+        subject: path.text, cause: cause)
     case SQLITE_CORRUPT, SQLITE_NOTADB:
+      return contents == .journal
+        ? damagedJournal(path.text, cause) : damagedLedger(path.text, cause)
+    case SQLITE_BUSY where contents == .ledger:
       return ContentError(
-        .journalFailed, "The journal \(path) is damaged",
-        remedy: "Move it away and get the products again. Installed versions stay readable",
-        subject: path, cause: cause)
+        .ledgerFailed, "Another process has locked the ledger \(path.text)",
+        remedy: "Wait until that process has finished, then try again", subject: path.text,
+        cause: cause)
     default:
       return ContentError(
-        .journalFailed, "Cannot read or write the journal \(path)",
-        remedy: "Check the file system and the folder's permissions, then try again", subject: path,
-        cause: cause)
+        contents == .journal ? .journalFailed : .ledgerFailed,
+        "Cannot read or write the \(contents) \(path.text)",
+        remedy: "Check the file system and the folder's permissions, then try again",
+        subject: path.text, cause: cause)
     }
   }
 
-  private static func ledger(_ path: String, code: Int32, _ cause: String) -> ContentError {
-    switch code {
-    case SQLITE_FULL:
-      return ContentError(
-        .diskFull, "No space left to write the ledger \(path)",
-        remedy: "Free space on that file system and try again", subject: path, cause: cause)
-    case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
-      return ContentError(
-        .notPermitted, "Cannot write the ledger \(path)",
-        remedy: "Give this user write permission for the file and its folder", subject: path,
-        cause: cause)
-    case SQLITE_CORRUPT, SQLITE_NOTADB: return damagedLedger(path, cause)
-    case SQLITE_BUSY:
-      return ContentError(
-        .ledgerFailed, "Another process has locked the ledger \(path)",
-        remedy: "Wait until that process has finished, then try again", subject: path,
-        cause: cause)
-    default:
-      return ContentError(
-        .ledgerFailed, "Cannot read or write the ledger \(path)",
-        remedy: "Check the file system and the folder's permissions, then try again",
-        subject: path, cause: cause)
-    }
+  private static func damagedJournal(_ path: String, _ cause: String) -> ContentError {
+    ContentError(
+      .journalFailed, "The journal \(path) is damaged",
+      remedy: "Move it away and get the products again. Installed versions stay readable",
+      subject: path, cause: cause)
   }
 
   /// The remedy keeps the file, because it may be the only record of what accounts own.

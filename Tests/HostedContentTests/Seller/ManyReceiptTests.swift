@@ -17,7 +17,7 @@ struct ManyReceiptTests {
     }
     let reported = Watched<[ContentError.Code]>([])
     let gate = SellerGate(
-      service: GrantList(grants: grants),
+      service: RestoringService(grants),
       verifier: ReceiptVerifier(keys: [key.verificationKey]), catalogKeys: nil, contents: nil,
       clock: .system
     ) { error in reported.change { $0.append(error.code) } }
@@ -36,21 +36,4 @@ struct ManyReceiptTests {
       transactionIdentifier: number, date: date, payment: Payment(productIdentifier: "a"),
       receipt: receipt)
   }
-}
-
-/// A seller that only lists grants.
-private struct GrantList: StoreService {
-  let grants: [Grant]
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
-  }
-
-  func grants(account: String?) async throws -> [Grant] { grants }
 }

@@ -338,8 +338,8 @@ struct QueueReceiptTests {
   }
 }
 
-/// A seller that restores the given purchases.
-private struct RestoringService: StoreService {
+/// A seller that lists and restores the given purchases.
+struct RestoringService: StoreService {
   let grants: [Grant]
 
   init(_ grants: [Grant]) { self.grants = grants }

@@ -231,18 +231,7 @@ struct StoreServerGuideTests {
     let words = line.replacing("/srv/store", with: tool.folder.path("store"))
       .replacing("/var/lib/store-server", with: tool.folder.path("data"))
       .split(separator: " ").map(String.init)
-    let shim = """
-      import os, socket, sys
-      listener = socket.create_server(("127.0.0.1", 0))
-      os.dup2(listener.fileno(), 3)
-      os.set_inheritable(3, True)
-      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-      os.execv(sys.argv[1], sys.argv[1:])
-      """
-    let process = try tool.start(
-      ["-c", shim] + words, output: tool.folder.path("out"), errors: tool.folder.path("err"),
-      program: "/usr/bin/python3")
-    process.wait { (try? tool.text("out").hasSuffix("\n")) == true }
+    let process = try SellingProcess.startedBySystemd(words, tool)
     let url = try tool.text("out").trimmingCharacters(in: .newlines)
     let errors = try tool.text("err")
     #expect(try tool.call("\(url)readyz", token: nil).status == 200, "\(errors)")

@@ -107,3 +107,25 @@ extension Tool {
     return Dictionary(pairs) { first, _ in first }
   }
 }
+
+extension SellingProcess {
+  /// Starts `words` with a listening socket as descriptor 3, as systemd does.
+  ///
+  /// Waits for a line in the file `out`. Errors are in `err`.
+  static func startedBySystemd(_ words: [String], _ tool: Tool) throws -> ChildProcess {
+    // The socket may already have descriptor 3: then dup2() does not make it inheritable.
+    let shim = """
+      import os, socket, sys
+      listener = socket.create_server(("127.0.0.1", 0))
+      os.dup2(listener.fileno(), 3)
+      os.set_inheritable(3, True)
+      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+      os.execv(sys.argv[1], sys.argv[1:])
+      """
+    let process = try tool.start(
+      ["-c", shim] + words, output: tool.folder.path("out"), errors: tool.folder.path("err"),
+      program: "/usr/bin/python3")
+    process.wait { (try? tool.text("out").hasSuffix("\n")) == true }
+    return process
+  }
+}

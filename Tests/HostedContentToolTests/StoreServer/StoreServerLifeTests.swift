@@ -60,20 +60,8 @@ struct StoreServerLifeTests {
   @Test("With --json, the URL is a document; systemd can pass the socket")
   func socket() throws {
     let tool = try Tool.withBook()
-    let shim = """
-      import os, socket, sys
-      listener = socket.create_server(("127.0.0.1", 0))
-      os.dup2(listener.fileno(), 3)
-      os.set_inheritable(3, True)
-      os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-      os.execv(sys.argv[1], sys.argv[1:])
-      """
-    let process = try tool.start(
-      [
-        "-c", shim, Tool.path, "store-server", "run", "store", "--data", "data", "--json",
-      ], output: tool.folder.path("out"), errors: tool.folder.path("err"),
-      program: "/usr/bin/python3")
-    process.wait { (try? tool.text("out").hasSuffix("\n")) == true }
+    let process = try SellingProcess.startedBySystemd(
+      [Tool.path, "store-server", "run", "store", "--data", "data", "--json"], tool)
     let text = try tool.text("out")
     let document = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
     let errors = try tool.text("err")

@@ -52,7 +52,7 @@ struct RequestURLs {
   /// Whether a request that ended with `fault` is sent again with a new URL.
   ///
   /// This is not an attempt, and does not delay the mirror. A mirror that refuses two new grants in
-  /// a row is not used any more. Throws `accessDenied` if there is no other one.
+  /// a row is not used again. Throws `accessDenied` if no other server is left.
   func renews(
     after fault: TransferFault, of request: PieceRequest, _ end: ExchangeEnd,
     _ mirrors: inout MirrorBook

@@ -141,7 +141,7 @@ private struct State: Sendable {
   private var asksAhead = true
   private var kept: [Holding: (urls: AuthorizedURLs, since: Double)] = [:]
 
-  /// Takes the kept URLs for `order`, or returns nil if there are none or they are too old.
+  /// Takes the kept URLs for `order`, or returns nil if they do not exist or are too old.
   mutating func take(for order: Order, at now: Double) -> AuthorizedURLs? {
     guard !order.isRenewal, let entry = kept.removeValue(forKey: order.holding) else { return nil }
     let urls = entry.urls.aged(by: now - entry.since)

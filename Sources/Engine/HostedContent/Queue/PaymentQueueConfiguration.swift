@@ -28,8 +28,8 @@ extension PaymentQueue {
     public var service: (any StoreService)?
     /// The ledger of the built-in seller; nil for `ledger.sqlite` in the library.
     ///
-    /// Several libraries and processes may share one file, on a local file system. The first purchase
-    /// creates it.
+    /// Several libraries and processes may share one file, on a local file system. The first
+    /// purchase creates it.
     public var grantsFile: URL?
     /// The key that the built-in seller signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?

@@ -12,14 +12,8 @@ extension PurchaseOrder {
         of: payment.productIdentifier, account: payment.applicationUsername,
         quantity: payment.quantity),
       state: .purchased,
-      contents: product.contents.map { SoldContent($0.contentIdentifier, $0.version) },
-      isRestorable: product.isRestorable)
+      contents: product.soldContents, isRestorable: product.isRestorable)
   }
-}
-
-extension Product {
-  /// Whether a restore delivers the product again.
-  package var isRestorable: Bool { type == .nonConsumable || type == .autoRenewable }
 }
 
 extension Grant {

@@ -1,4 +1,5 @@
 public import ContentModel
+import StoreLedger
 
 /// A seller of products: describes them, sells them and lists what an account owns.
 ///

@@ -57,7 +57,7 @@ public struct NetworkSettings: Sendable {
   /// Creates the session for `servers`.
   ///
   /// Throws `insecureConnectionRefused` if secrets would be sent without encryption.
-  func session(for servers: [WebURL], pauses: HostPauses = .shared) throws -> HTTPSession {
+  package func session(for servers: [WebURL], pauses: HostPauses = .shared) throws -> HTTPSession {
     let variables = ProxyVariables(environment())
     var configuration = HTTPConfiguration()
     let headers =

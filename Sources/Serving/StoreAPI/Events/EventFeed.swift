@@ -57,8 +57,8 @@ package final class EventFeed: Sendable {
 
   /// Responds with up to `limit` events after a cursor, or after the head for nil.
   ///
-  /// Waits at most `wait` for the first one, and then responds without events. `respond` is called once, on any thread.
-  /// Blocks while it reads the ledger.
+  /// Waits at most `wait` for the first one, and then responds without events. `respond` is called
+  /// once, on any thread. Blocks while it reads the ledger.
   package func poll(
     after cursor: String?, viewer: EventViewer, wait: Duration, limit: Int,
     respond: @escaping @Sendable (APIResponse) -> Void

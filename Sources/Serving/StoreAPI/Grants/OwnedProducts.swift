@@ -45,7 +45,7 @@ struct OwnedProducts {
     return offer
   }
 
-  /// Returns the purchased product that includes `content`; nil if there is none.
+  /// Returns the purchased product that includes `content`; nil if no purchase includes it.
   private mutating func product(with content: ProductIdentifier) throws -> ProductIdentifier? {
     // Most contents have the name of their product.
     if try isPurchased(content) { return content }

@@ -142,14 +142,12 @@ package final class SellingServer: Sendable {
   }
 
   private func startTicker() throws {
-    do {
+    do throws(WorkThread.NoThread) {
       let ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
       state.withLock { $0.ticker = ticker }
     } catch {
       stop()
-      throw ContentError(
-        .tooFewThreads, "Cannot start a thread of the store server",
-        remedy: "Raise the limit of processes, or end other processes")
+      throw error.error("Cannot start a thread of the store server")
     }
   }
 
@@ -247,7 +245,9 @@ private final class Ticker: Sendable {
   private let isStopped: DispatchSemaphore
   private let thread: WorkThread
 
-  init(every interval: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) throws {
+  init(
+    every interval: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void
+  ) throws(WorkThread.NoThread) {
     let isStopped = DispatchSemaphore(value: 0)
     self.isStopped = isStopped
     thread = try WorkThread {

@@ -104,7 +104,7 @@ private struct WebhookSender: Sendable {
     }
     // These are for the store.
     (network.bearerToken, network.headers) = (nil, [:])
-    session = try network.serverSession(for: url)
+    session = try network.session(for: [url])
   }
 
   func close() { session.close() }

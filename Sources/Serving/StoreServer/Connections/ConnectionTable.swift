@@ -1,5 +1,6 @@
-import Glibc
+import CMicroHTTPD
 import Concurrency
+import Glibc
 
 /// The open connections of a server, with limits per address and deadlines for complete requests.
 ///
@@ -48,6 +49,15 @@ package final class ConnectionTable: Sendable {
       entries[descriptor] = entry
       return true
     }
+  }
+
+  /// Passes a connected socket to a daemon; closes it at once if there are too many connections.
+  package func pass(_ descriptor: Int32, to daemon: OpaquePointer?) {
+    guard add(descriptor) else {
+      close(descriptor)
+      return
+    }
+    if hc_http_add(daemon, descriptor) == 0 { remove(descriptor) }
   }
 
   /// Removes the deadline after a complete request: a response may take any time.

@@ -1,5 +1,5 @@
 import CMicroHTTPD
-import ContentModel
+package import ContentModel
 import FileIO
 import Glibc
 
@@ -29,11 +29,7 @@ final class HTTPDaemon: @unchecked Sendable {
     daemon = hc_http_start(
       callbacks, UInt32(clamping: idleSeconds), Self.stackBytes, pem?.0, pem?.1)
     guard daemon != nil else {
-      throw certificate.map(Self.unusable)
-        ?? ContentError(
-          .cannotListen, "Cannot start the HTTP server",
-          remedy: "Stop other programs and try again",
-          cause: String(cString: strerror(errno)))
+      throw certificate.map(Self.unusable) ?? ContentError.httpServerNotStarted(errno)
     }
   }
 
@@ -46,11 +42,7 @@ final class HTTPDaemon: @unchecked Sendable {
   ///
   /// Closes it at once if there are too many connections.
   func add(_ descriptor: Int32) {
-    guard connections.add(descriptor) else {
-      close(descriptor)
-      return
-    }
-    if hc_http_add(daemon, descriptor) == 0 { connections.remove(descriptor) }
+    connections.pass(descriptor, to: daemon)
   }
 
   /// Closes all connections and waits for their threads.
@@ -102,6 +94,15 @@ final class HTTPDaemon: @unchecked Sendable {
         let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
         daemon.connections.remove(descriptor)
       })
+  }
+}
+
+extension ContentError {
+  /// `number` is the errno of libmicrohttpd.
+  package static func httpServerNotStarted(_ number: Int32) -> ContentError {
+    ContentError(
+      .cannotListen, "Cannot start the HTTP server", remedy: "Stop other programs and try again",
+      cause: String(cString: strerror(number)))
   }
 }
 

@@ -18,7 +18,7 @@ struct ServiceClient {
     address = String(base.hasSuffix("/") ? base.dropLast() : base)
     var network = try arguments.network()
     network.bearerToken = try arguments.secret("--service-token-file")
-    session = try network.serverSession(for: url)
+    session = try network.session(for: [url])
   }
 
   /// Ends the session's thread.

@@ -30,7 +30,7 @@ struct EventFeed: Sendable {
       do {
         let start = ContinuousClock.now
         if let page = try await connection.events(after: position) {
-          // There are no events of decisions before the first position.
+          // Decisions before the first position have no events in this feed.
           if position == nil { try await repeatOrders(orders.deferredOrders) }
           pass(page)
           // In case the server does not wait for events.

@@ -143,7 +143,7 @@ extension StoreServerConnection {
   /// The time in seconds that the server waits for an event.
   private static let eventWait = 25
 
-  /// Returns the next events, or none after a while; nil if the server no longer has them.
+  /// Returns the next events, or none after a while; nil if the server has deleted them.
   ///
   /// Without a cursor, returns the current position at once.
   func events(after cursor: String?) async throws -> EventPage? {
