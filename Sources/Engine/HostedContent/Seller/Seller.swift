@@ -25,8 +25,10 @@ final class Seller: Sendable {
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
     var onProblem: (@Sendable (ContentError) -> Void)?
     var task: Task<Void, Never>?
-    /// Finished purchases that the service has not acknowledged; one task sends them.
+    /// Finished purchases that the service has not acknowledged.
     var notices: ArraySlice<FinishNotice> = []
+    /// Whether a task sends them, now or after a delay.
+    var isSendingNotices = false
     var hasTimer = false
     var isClosed = false
   }
@@ -81,11 +83,12 @@ final class Seller: Sendable {
 
   /// Notifies the service of a finished purchase, in order; retries until it succeeds.
   func notifyFinished(_ notice: FinishNotice) {
-    let isFirst = state.withLock { state in
+    let starts = state.withLock { state in
+      defer { state.isSendingNotices = true }
       state.notices.append(notice)
-      return state.notices.count == 1
+      return !state.isSendingNotices
     }
-    if isFirst { run { [weak self] in await self?.sendNotices(failures: 0) } }
+    if starts { run { [weak self] in await self?.sendNotices(failures: 0) } }
   }
 
   /// Passes the service's events after `cursor` to `body` until the seller is closed.
@@ -146,7 +149,7 @@ final class Seller: Sendable {
   /// Sends pending notices one at a time; after a failure, retries later.
   private func sendNotices(failures: Int) async {
     var failures = failures
-    while let notice = state.withLock({ $0.notices.first }) {
+    while let notice = nextNotice() {
       guard let call = begin({ $0.beginCall(notice.transaction, at: $1) }) else { return }
       defer { _ = state.withLock { $0.book.end(call) } }
       do {
@@ -159,6 +162,14 @@ final class Seller: Sendable {
       failures = 0
       state.withLock { _ = $0.notices.removeFirst() }
       onAnswer?(.finishAcknowledged(transaction: notice.transaction))
+    }
+  }
+
+  /// Returns nil if the task has sent all notices: then the next notice starts another one.
+  private func nextNotice() -> FinishNotice? {
+    state.withLock { state in
+      state.isSendingNotices = !state.notices.isEmpty
+      return state.notices.first
     }
   }
 
