@@ -182,8 +182,10 @@ private final class RunningServer: Sendable {
     self.latch = latch
     self.daemon = daemon
     let address = configuration.address
-    listener = try Listener(try open(), at: address, port: port, daemon.connections, latch) {
-      connection in
+    listener = try Listener(
+      try open(), isShared: configuration.listeningSocket != nil, at: address, port: port,
+      daemon.connections, latch
+    ) { connection in
       daemon.add(connection)
       return .taken
     }

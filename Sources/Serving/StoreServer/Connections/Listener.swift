@@ -8,6 +8,8 @@ import Concurrency
 /// A listening socket with a thread that accepts connections and closes overdue ones.
 package final class Listener: Sendable {
   private let socket: Int32
+  /// Whether another process continues to use the socket.
+  private let isShared: Bool
   private let connections: ConnectionTable
   private let stop: StopLatch
   private let take: @Sendable (Int32) -> Handling
@@ -36,10 +38,11 @@ package final class Listener: Sendable {
   ///
   /// `address` and `port` are for errors.
   package init(
-    _ socket: Int32, at address: String, port: UInt16, _ connections: ConnectionTable,
-    _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Handling
+    _ socket: Int32, isShared: Bool = false, at address: String, port: UInt16,
+    _ connections: ConnectionTable, _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Handling
   ) throws {
     self.socket = socket
+    self.isShared = isShared
     guard Glibc.listen(socket, Self.backlog) == 0 else {
       let number = errno
       close(socket)
@@ -56,7 +59,11 @@ package final class Listener: Sendable {
 
   private func run() {
     var held: [Int32] = []
-    defer { ([socket] + held).forEach { close($0) } }
+    defer {
+      // Until its exec, a process that another thread is starting has a copy, which would listen.
+      if !isShared { shutdown(socket, Int32(SHUT_RDWR)) }
+      ([socket] + held).forEach { close($0) }
+    }
     while true {
       var waited = [
         pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
