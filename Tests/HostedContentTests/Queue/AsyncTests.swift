@@ -133,6 +133,7 @@ struct AsyncTests {
     let update = try #require(try await queue.updates().first)
     async let restored = queue.restore()
     let begun = try await queue.add(update)
+    await waitUntil { queue.transactions.contains { $0.id == begun } }
     #expect(try await !restored.contains { $0.id == begun })
     // The update continues, not a restored purchase of the same version.
     _ = try await queue.deliver(update)

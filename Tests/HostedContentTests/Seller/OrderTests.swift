@@ -219,6 +219,8 @@ struct OrderTests {
     let ids = (0..<20).map { _ in queue.add(Payment(productIdentifier: a)) }
     let observer = RecordingObserver()
     queue.add(observer)
+    await observer.wait { log in ids.allSatisfy { log.transactionStates[$0] != nil } }
+    group.mayAnswer.change { $0 = true }
     await observer.wait { log in
       ids.allSatisfy { [.purchased, .failed].contains(log.transactionStates[$0]?.last) }
     }
@@ -279,6 +281,8 @@ struct OrderTests {
 /// A seller that responds to all orders of a batch with one number.
 private final class GroupSeller: StoreService {
   let maximumBatchSize = 64
+  /// Until it is true, calls do not return, and later orders wait for the next batch.
+  let mayAnswer = Watched(false)
   private let number: String
   private let size = Mutex(0)
 
@@ -299,6 +303,7 @@ private final class GroupSeller: StoreService {
   }
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     size.withLock { $0 = max($0, orders.count) }
+    await mayAnswer.wait { $0 }
     return orders.map { order in
       .purchased(
         Grant(
