@@ -191,6 +191,9 @@ package final class SQLiteJournal: Sendable {
     }
   }
 
+  /// Empties the write-ahead log; otherwise the last connection does it when it is closed.
+  package func emptyLog() { writer.use.withLock { $0.emptyLog() } }
+
   private func commit(_ write: Write, to connection: borrowing SQLiteConnection) throws {
     do {
       try connection.transaction(write.body)

@@ -14,6 +14,8 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let path: DatabasePath
   private let prepared = Prepared()
   private let log = Log()
+  /// Milliseconds.
+  private static let busyTimeout: Int32 = 5_000
 
   /// Idle prepared statements.
   ///
@@ -72,7 +74,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       defer { sqlite3_close_v2(handle) }
       throw failure(of: handle, path)
     }
-    sqlite3_busy_timeout(handle, 5_000)
+    sqlite3_busy_timeout(handle, busyTimeout)
     return handle
   }
 
@@ -94,6 +96,15 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       throw Self.failure(of: handle, path)
     }
     try execute("PRAGMA journal_size_limit = 0")
+  }
+
+  /// Copies the log's changes into the database and empties the log.
+  ///
+  /// Does nothing while another connection uses the log; the result is ignored.
+  package func emptyLog() {
+    sqlite3_busy_timeout(handle, 0)
+    defer { sqlite3_busy_timeout(handle, Self.busyTimeout) }
+    _ = sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
   }
 
   /// Sets the journal mode WAL, which is stored in the file.

@@ -65,6 +65,28 @@ struct ClosingTests {
 
   // MARK: Calls of observers
 
+  @Test("After close, no file of the library changes, also when the queue is released")
+  func unchangedFiles() async throws {
+    var queue: PaymentQueue? = try queue()
+    _ = try await queue?.deliver(payment())
+    queue?.close()
+    let closed = try files()
+    #expect(closed.contains { $0.hasPrefix("journal.sqlite-wal 0 ") })
+    weak let released = queue
+    queue = nil
+    await waitUntil { released == nil }
+    #expect(try files() == closed)
+  }
+
+  /// Name, size and time of each file of the library.
+  private func files() throws -> [String] {
+    let folder = fixture.libraryPath
+    return try FileManager.default.subpathsOfDirectory(atPath: folder).sorted().map { name in
+      let found = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")
+      return "\(name) \(found[.size] ?? 0) \(found[.modificationDate] ?? 0)"
+    }
+  }
+
   @Test("After close() returns, observers are not called, and streams end with the last report")
   func noCalls() async throws {
     let queue = try queue()

@@ -20,6 +20,8 @@ package protocol QueueJournal: Sendable {
   func revokedProducts() throws -> [ProductIdentifier]
   /// Adds `products` to the revoked products, or removes them.
   func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) throws
+  /// Moves pending data to its final place, so that no file changes after the queue is closed.
+  func emptyLog()
 }
 
 extension QueueJournal {
@@ -31,6 +33,9 @@ extension QueueJournal {
 
   /// Returns no product.
   package func revokedProducts() throws -> [ProductIdentifier] { [] }
+
+  /// Does nothing.
+  package func emptyLog() {}
 
   /// Does nothing.
   package func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) throws {}

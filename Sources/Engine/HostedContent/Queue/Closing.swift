@@ -20,6 +20,7 @@ extension PaymentQueue {
     contents?.close()
     engine.wait(until: deadline)
     delivery.close(until: deadline)
+    engine.journal.emptyLog()
     lock.release()
     delivery.endStreams()
   }
