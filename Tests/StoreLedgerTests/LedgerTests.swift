@@ -168,10 +168,14 @@ struct LedgerTests {
 
   @Test(arguments: LedgerBackend.available)
   func `an erased account is replaced in all its purchases`(backend: LedgerBackend) throws {
-    let ledger = try LedgerFixture(backend).ledger()
+    let ledger = try LedgerFixture(backend).ledger { purchase, _ in
+      "for \(purchase.account ?? "nobody")"
+    }
     for (transaction, account) in [("t1", "ann"), ("t2", "bob"), ("t3", "ann")] {
       try ledger.buy(.of(transaction, account: account))
     }
+    try ledger.buy(.of("t4", account: "ann", state: .deferred))
+    #expect(try ledger.purchase("t1")?.receipt == "for ann")
     let outcome = try ledger.make(.erase(account: "ann", replacement: "erased-1"))
     #expect(outcome == LedgerOutcome(nil, isRepeated: false))
     #expect(try ledger.owned("ann").isEmpty)
@@ -180,6 +184,12 @@ struct LedgerTests {
     #expect(
       try ledger.events(after: 0, limit: 10).map(\.purchase?.account)
         == ["erased-1", "bob", "erased-1"])
+    // The receipts name the account, too.
+    #expect(try ["t1", "t3"].allSatisfy { try ledger.purchase($0)?.receipt == nil })
+    #expect(try ledger.purchase("t2")?.receipt == "for bob")
+    #expect(try ledger.decide("t4", .approve).purchase?.receipt == "for erased-1")
+    // The same request is still recognized, and not sold again.
+    #expect(try ledger.buy(.of("t1")).isRepeated)
   }
 
   @Test(arguments: LedgerBackend.available)

@@ -35,8 +35,9 @@ struct Commit {
       case .finish(let transaction): return .success(try finish(transaction))
       case .erase(let account, let replacement):
         // Locks the counter first, as all changes do, so that transactions cannot deadlock.
-        _ = try takeNumber()
+        let number = try takeNumber()
         try connection.run(statements.erasure, [.text(account), .text(replacement)])
+        try connection.run(LedgerStatements.erased, [.integer(number)])
         return .success(LedgerOutcome(nil, isRepeated: false))
       case .publish:
         try addEvent(.published, of: nil, number: try takeNumber())

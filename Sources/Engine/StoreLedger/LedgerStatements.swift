@@ -9,7 +9,8 @@ package struct LedgerStatements: Sendable {
 
   package static let numbers =
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
-  package static let head = "SELECT incarnation, next_sequence - 1, pruned_sequence FROM ledger"
+  package static let head =
+    "SELECT incarnation, next_sequence - 1, pruned_sequence, erased_sequence FROM ledger"
 
   private static let columns =
     "sequence, transaction_id, revision, account, product, quantity, state, state_at, reason, "
@@ -24,9 +25,11 @@ package struct LedgerStatements: Sendable {
   package static let state =
     "UPDATE purchase SET revision = ?2, state = ?3, state_at = ?4, reason = ?5, receipt = ?6, "
     + "sold_at = ?7, finished_at = ?8 WHERE sequence = ?1"
+  /// The receipts name the account.
   package var erasure: String {
-    "UPDATE purchase SET account = ?2 WHERE account \(equality) ?1"
+    "UPDATE purchase SET account = ?2, receipt = NULL WHERE account \(equality) ?1"
   }
+  package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
 

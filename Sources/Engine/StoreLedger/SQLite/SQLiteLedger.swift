@@ -88,6 +88,30 @@ package final class SQLiteLedger: LedgerDatabase {
     return try withConnection(reader, creating: false) { try body($0) }
   }
 
+  /// Removes replaced values from the indexes and the write-ahead log.
+  ///
+  /// `secure_delete` overwrites deleted entries, but an index may have copies of entries that it
+  /// has moved between pages. Throws `ledgerFailed` while another process reads an older state.
+  package func removeTraces() throws {
+    try folder.fileSystem.check(.journal, path)
+    let isBusy = try folder.explainingSpace {
+      try withConnection(writer, creating: false) { opened -> Bool in
+        try opened.connection.transaction { connection in
+          try connection.execute("REINDEX purchase_of_product; REINDEX purchase_change")
+        }
+        var isBusy = false
+        try opened.connection.query("PRAGMA wal_checkpoint(TRUNCATE)") {
+          isBusy = $0.integer(0) != 0
+        }
+        return isBusy
+      }
+    }
+    guard isBusy == true else { return }
+    throw ContentError(
+      .ledgerFailed, "Another process reads the ledger \(path), which still has erased data",
+      remedy: "Wait until that process has finished, then erase the account again", subject: path)
+  }
+
   // MARK: Restored copies
 
   /// Identifies the file, so that `Ledger.adopt(origin:)` detects a restored one.
