@@ -157,7 +157,7 @@ struct LedgerTests {
     let paid = try PurchaseDraft.of("t2", "b", voucher: "v")
     let results = try ledger.commit([.purchase(.of("t1")), .purchase(paid)], at: .sale)
     #expect(try results[0].get().purchase?.receipt == "signed")
-    #expect(results[1] == .failure(.unsigned(failure)))
+    #expect(results[1] == .failure(.failed(failure)))
     #expect(try ledger.purchase("t2") == nil)
     isBroken.withLock { $0 = false }
     // The voucher is still valid for this purchase.

@@ -121,7 +121,7 @@ struct Commit {
     do {
       return try sign(record, original)
     } catch {
-      throw LedgerRefusal.unsigned(ContentError(error, while: "signing a receipt"))
+      throw LedgerRefusal.failed(ContentError(error, while: "signing a receipt"))
     }
   }
 

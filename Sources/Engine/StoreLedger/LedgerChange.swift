@@ -73,8 +73,8 @@ package enum LedgerRefusal: Error, Hashable, Sendable {
   case unknownTransaction(String)
   /// The state of the purchase does not allow the change.
   case impossible(PurchaseRecord)
-  /// The receipt cannot be signed.
-  case unsigned(ContentError)
+  /// It failed alone, such as because its receipt cannot be signed.
+  case failed(ContentError)
 }
 
 /// An event of a ledger.
