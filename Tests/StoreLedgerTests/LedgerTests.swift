@@ -160,8 +160,10 @@ struct LedgerTests {
     #expect(results[1] == .failure(.failed(failure)))
     #expect(try ledger.purchase("t2") == nil)
     isBroken.withLock { $0 = false }
-    // The voucher is still valid for this purchase.
-    #expect(try ledger.buy(paid).purchase?.state == .purchased)
+    // The voucher is still valid, also for another purchase.
+    #expect(try ledger.buy(.of("t3", "b", voucher: "v")).purchase?.state == .purchased)
+    let unpaid = try #require(try ledger.buy(paid).purchase)
+    #expect(unpaid.state.name == "failed" && unpaid.receipt == nil)
   }
 
   // MARK: Accounts, vouchers and keys

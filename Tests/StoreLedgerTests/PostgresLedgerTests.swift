@@ -171,6 +171,45 @@ struct PostgresLedgerTests {
     #expect(try Ledger(ledger).head()?.last == 1)
   }
 
+  /// Returns a user of `database` that calls `body` once, before it locks the counter.
+  private static func ledger(
+    _ database: PostgresDatabase, beforeLock body: @escaping @Sendable () throws -> Void
+  ) throws -> Ledger {
+    let isCalled = Mutex(false)
+    return try ledger(database) { sql in
+      let isFirst =
+        sql == LedgerStatements.numbers
+        && isCalled.withLock { isCalled in
+          defer { isCalled = true }
+          return !isCalled
+        }
+      if isFirst { try body() }
+    }
+  }
+
+  @Test func `of two servers with one transaction, the second gets the first one's result`() throws
+  {
+    let database = try PostgresServer.shared().database()
+    let first = try Self.ledger(database)
+    #expect(try first.addVouchers([.of("v1"), .of("v2")], for: nil) == 2)
+    let other = try Self.ledger(
+      database, beforeLock: { _ = try first.buy(.of("t", voucher: "v1")) })
+    let error = #expect(throws: LedgerRefusal.self) { try other.buy(.of("t", voucher: "v2")) }
+    let sold = try #require(try first.purchase("t"))
+    #expect(error == .otherRequest(sold))
+    // The refused request has not used its voucher.
+    #expect(try first.buy(.of("u", voucher: "v2")).purchase?.state == .purchased)
+
+    let equal = try Self.ledger(database, beforeLock: { _ = try first.buy(.of("w")) })
+    let again = try equal.buy(.of("w"))
+    #expect(try again == LedgerOutcome(first.purchase("w"), isRepeated: true))
+    let late = Date.sale.addingTimeInterval(9)
+    let finishing = try Self.ledger(
+      database, beforeLock: { _ = try first.make(.finish(transaction: "w")) })
+    let finished = try finishing.make(.finish(transaction: "w"), at: late)
+    #expect(finished.isRepeated && finished.purchase?.finished == .sale)
+  }
+
   // MARK: Settings
 
   @Test func `commits are synchronous and read committed, whatever the defaults are`() throws {

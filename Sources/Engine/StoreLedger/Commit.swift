@@ -77,22 +77,23 @@ struct Commit {
 
   private mutating func record(_ draft: PurchaseDraft) throws -> LedgerOutcome {
     if let known = try row(draft.transaction) { return try Self.repeated(known, draft) }
+    let wasLocked = next != nil
     let number = try takeNumber()
-    var record = PurchaseRecord(draft, at: draft.importedDate ?? date, number: number)
-    if record.state == .purchased, let voucher = draft.voucher,
-      try !use(voucher, record)
-    {
-      record.state = .failed(.declined("The voucher is unknown or was used before"))
-    }
-    if record.state == .purchased { record.receipt = try receipt(of: record) }
-    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
-    guard try connection.hasRow(LedgerStatements.insertion, row.values) else {
-      // Another server has recorded it in the meantime.
-      guard let known = try self.row(draft.transaction) else {
-        throw DamagedLedger("a purchase was not recorded")
-      }
+    // Another server may have recorded it before the counter was locked.
+    if !wasLocked, let known = try row(draft.transaction) {
       return try Self.repeated(known, draft)
     }
+    var record = PurchaseRecord(draft, at: draft.importedDate ?? date, number: number)
+    if record.state == .purchased {
+      // Signed before the voucher is used: a refusal must not change anything.
+      record.receipt = try receipt(of: record)
+      if let voucher = draft.voucher, try !use(voucher, record) {
+        record.state = .failed(.declined("The voucher is unknown or was used before"))
+        record.receipt = nil
+      }
+    }
+    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
+    try connection.run(LedgerStatements.insertion, row.values)
     if record.state == .purchased { try addEvent(.purchased, of: record, number: number) }
     return LedgerOutcome(record, isRepeated: false)
   }
@@ -161,6 +162,7 @@ struct Commit {
     guard var row = try row(transaction) else {
       throw LedgerRefusal.unknownTransaction(transaction)
     }
+    if row.record.finished != nil { return LedgerOutcome(row.record, isRepeated: true) }
     row.record.finished = date
     try connection.run(LedgerStatements.state, row.changedValues)
     return LedgerOutcome(row.record, isRepeated: false)

@@ -19,8 +19,7 @@ package struct LedgerStatements: Sendable {
 
   package static let insertion =
     "INSERT INTO purchase (\(columns)) VALUES "
-    + "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) "
-    + "ON CONFLICT DO NOTHING RETURNING sequence"
+    + "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
   package static let transaction = selection + "WHERE transaction_id = ?1"
   package static let state =
     "UPDATE purchase SET revision = ?2, state = ?3, state_at = ?4, reason = ?5, receipt = ?6, "
@@ -98,12 +97,9 @@ package struct LedgerStatements: Sendable {
 
   // MARK: Vouchers
 
-  /// Uses a voucher, unless another purchase has used it.
-  ///
-  /// It may be used for the same purchase, which was not recorded if its receipt was not signed.
+  /// Uses a voucher, unless a purchase has used it.
   package static let voucherUse =
-    "UPDATE voucher SET transaction_id = ?2 WHERE code_digest = ?1 "
-    + "AND (transaction_id IS NULL OR transaction_id = ?2) "
+    "UPDATE voucher SET transaction_id = ?2 WHERE code_digest = ?1 AND transaction_id IS NULL "
     + "AND (product IS NULL OR product = ?3) RETURNING code_digest"
   package static let voucherInsertion =
     "INSERT INTO voucher (code_digest, product) VALUES (?1, ?2) ON CONFLICT DO NOTHING "
