@@ -177,12 +177,11 @@ struct PostgresLedgerTests {
   ) throws -> Ledger {
     let isCalled = Mutex(false)
     return try ledger(database) { sql in
-      let isFirst =
-        sql == LedgerStatements.numbers
-        && isCalled.withLock { isCalled in
-          defer { isCalled = true }
-          return !isCalled
-        }
+      guard sql == LedgerStatements.numbers else { return }
+      let isFirst = isCalled.withLock { isCalled in
+        defer { isCalled = true }
+        return !isCalled
+      }
       if isFirst { try body() }
     }
   }

@@ -30,11 +30,9 @@ struct EncodedEvent: Sendable {
 
   /// Whether `viewer` may see it.
   func isVisible(to viewer: EventViewer) -> Bool {
-    guard !isPublic else { return true }
-    guard let account else { return viewer.restriction == nil }
-    if let restriction = viewer.restriction { return account.hasSameBytes(as: restriction) }
-    return !account.beginsWithBytes(of: APIKey.prefix[...])
-      || account.hasSameBytes(as: viewer.ownAccount)
+    isPublic
+      || Caller.mayUse(
+        account, restriction: viewer.restriction, ownAccount: viewer.ownAccount)
   }
 }
 
