@@ -77,6 +77,26 @@ struct ListTests {
     #expect(await status(tag) == 200)
   }
 
+  @Test func `a name in a path may contain any visible character`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase, .admin)
+    for (number, account) in ["a/b", "/", "../c", "%", "*", "a?b#c", "_", "\u{fc}"].enumerated() {
+      let transaction = "\(number)/\(number)%?"
+      #expect(await store.buy(transaction, token, account: account).status == 201)
+      let path = "/v1/accounts/\(PercentEncoding.component(account))"
+      let list = await store.send("GET", "\(path)/entitlements", token)
+      #expect(transactions(list) == [transaction], "\(account)")
+      let purchase = "/v1/purchases/\(PercentEncoding.component(transaction))"
+      #expect(await store.send("POST", "\(purchase)/finish", token).status == 204)
+      #expect(await store.send("POST", "\(path)/erase", token).status == 204)
+      let erased = await store.send("GET", "\(path)/history", token)
+      #expect(erased.status == 200 && transactions(erased) == [])
+    }
+    for path in ["/v1%2Fproducts", "/v1/purchases/t%2Ffinish/x%2F"] {
+      #expect(await store.send("GET", path, token).status == 400)
+    }
+  }
+
   // MARK: Products
 
   @Test func `named products are found, and others are listed as invalid`() async throws {

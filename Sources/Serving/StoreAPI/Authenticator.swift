@@ -17,8 +17,9 @@ struct Caller: Sendable {
   /// Returns the account that a request names; nil and `-` name the caller's own.
   func account(_ name: String?) throws -> String {
     guard let name, name != "-" else { return ownAccount }
-    guard (1...256).contains(name.utf8.count), name.hasNoControls else {
-      throw Problem.malformed("the account is not a text of 1 to 256 bytes on one line")
+    guard (1...256).contains(name.utf8.count), name.hasNoControls, !name.isDotSegment else {
+      throw Problem.malformed(
+        "the account is not a text of 1 to 256 bytes on one line, or is “.” or “..”")
     }
     guard mayUse(name) else {
       throw Problem.forbidden(

@@ -196,125 +196,125 @@ package enum OpenAPIDocument {
     , or a JWT (ES256 or EdDSA) with kid, iss = kid, aud = the server's origin, exp at most 15 \#
     minutes ahead, jti, and optionally sub = the only account that it can use."}},"parameters":\#
     {"Transaction":{"name":"transaction","in":"path","required":true,"schema":{"type":"string",\#
-    "pattern":"^[!-.0-~]{1,128}$"}},"Account":{"name":"account","in":"path","required":true,"de\#
-    scription":"At most 256 bytes; `-` is the caller's own account.","schema":{"type":"string",\#
-    "minLength":1,"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F/]+$"}},"IfNoneMatch":{"n\#
-    ame":"If-None-Match","in":"header","schema":{"type":"string"}}},"headers":{"ETag":{"descrip\#
-    tion":"A strong entity tag.","schema":{"type":"string"}},"Link":{"description":"The next pa\#
-    ge, with rel=\"next\".","schema":{"type":"string"}},"RetryAfter":{"description":"Seconds to\#
-     wait.","schema":{"type":"string","pattern":"^[0-9]+$"}}},"responses":{"BadRequest":{"descr\#
-    iption":"The request is invalid.","content":{"application/problem+json":{"schema":{"$ref":"\#
-    #/components/schemas/Problem"}}}},"Unauthorized":{"description":"The token or JWT is missin\#
-    g, invalid, expired or revoked.","headers":{"WWW-Authenticate":{"schema":{"type":"string"}}\#
-    },"content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}\#
-    },"Forbidden":{"description":"The caller may not do this.","content":{"application/problem+\#
-    json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"NotFound":{"description":"Not f\#
-    ound.","content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Proble\#
-    m"}}}},"Conflict":{"description":"The change is not possible now; `state` is the state of t\#
-    he purchase.","headers":{"Retry-After":{"$ref":"#/components/headers/RetryAfter"}},"content\#
-    ":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Gone":{\#
-    "description":"The events after the cursor are not available.","content":{"application/prob\#
-    lem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"TooLarge":{"description":"T\#
-    he body is too large.","content":{"application/problem+json":{"schema":{"$ref":"#/component\#
-    s/schemas/Problem"}}}},"UnsupportedType":{"description":"The body is not declared as JSON."\#
-    ,"content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}}\#
-    ,"OtherRequest":{"description":"The transaction identifier was used for a different request\#
-    .","content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}\#
-    }},"Unavailable":{"description":"The server cannot process the request now.","headers":{"Re\#
-    try-After":{"$ref":"#/components/headers/RetryAfter"}},"content":{"application/problem+json\#
-    ":{"schema":{"$ref":"#/components/schemas/Problem"}}}}},"schemas":{"Problem":{"type":"objec\#
-    t","required":["type","title","status","detail","code","remedy"],"properties":{"type":{"con\#
-    st":"about:blank"},"title":{"type":"string"},"status":{"type":"integer","minimum":400,"maxi\#
-    mum":599},"detail":{"type":"string"},"code":{"type":"integer","description":"The number of \#
-    the error in this project."},"remedy":{"type":"string"},"subject":{"type":"string"},"state"\#
-    :{"$ref":"#/components/schemas/State"}}},"Identifier":{"type":"string","pattern":"^[A-Za-z0\#
-    -9][A-Za-z0-9._-]{0,199}$","not":{"const":"CACHEDIR.TAG"}},"Version":{"type":"string","maxL\#
-    ength":200,"pattern":"^[0-9]{1,18}(\\.[0-9]{1,18}){0,15}$"},"Transaction":{"type":"string",\#
-    "pattern":"^[!-~]{1,128}$"},"AccountName":{"type":["string","null"],"minLength":1,"maxLengt\#
-    h":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","description":"An opaque name of at most 25\#
-    6 bytes. Missing or `-`: the caller's own account. Names that begin with `key-` are reserve\#
-    d."},"Cursor":{"type":"string","maxLength":128,"description":"Opaque.","pattern":"^([!-\\-/\#
-    -~]{1,64}\\.(0|[1-9][0-9]{0,17}))?$"},"State":{"enum":["deferred","purchased","failed","ref\#
-    unded","revoked"]},"Content":{"type":"object","required":["contentIdentifier","version"],"p\#
-    roperties":{"contentIdentifier":{"$ref":"#/components/schemas/Identifier"},"version":{"$ref\#
-    ":"#/components/schemas/Version"}}},"NewPurchase":{"type":"object","required":["productIden\#
-    tifier"],"properties":{"productIdentifier":{"$ref":"#/components/schemas/Identifier"},"acco\#
-    unt":{"$ref":"#/components/schemas/AccountName"},"quantity":{"type":["integer","null"],"min\#
-    imum":1,"maximum":10,"default":1},"askToBuy":{"type":["boolean","null"],"default":false,"de\#
-    scription":"Defers the purchase until an administrator approves or declines it."},"voucher"\#
-    :{"type":["string","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","descri\#
-    ption":"A code that pays for the product, if the server sells by vouchers."}}},"Batch":{"ty\#
-    pe":"object","required":["purchases"],"properties":{"purchases":{"type":"array","minItems":\#
-    1,"maxItems":64,"items":{"anyOf":[{"type":"object","required":["transactionIdentifier","pro\#
-    ductIdentifier"],"properties":{"transactionIdentifier":{"$ref":"#/components/schemas/Transa\#
-    ction"},"productIdentifier":{"$ref":"#/components/schemas/Identifier"},"account":{"$ref":"#\#
-    /components/schemas/AccountName"},"quantity":{"type":["integer","null"],"minimum":1,"maximu\#
-    m":10,"default":1},"askToBuy":{"type":["boolean","null"],"default":false,"description":"Def\#
-    ers the purchase until an administrator approves or declines it."},"voucher":{"type":["stri\#
-    ng","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","description":"A code \#
-    that pays for the product, if the server sells by vouchers."}}},{"description":"Anything el\#
-    se gets a problem as its result."}]}}}},"BatchResults":{"type":"object","required":["result\#
-    s"],"properties":{"results":{"type":"array","minItems":1,"maxItems":64,"items":{"oneOf":[{"\#
-    type":"object","required":["status","purchase"],"properties":{"status":{"enum":[200,201]},"\#
-    purchase":{"$ref":"#/components/schemas/Purchase"}}},{"type":"object","required":["status",\#
-    "problem"],"properties":{"status":{"type":"integer","minimum":400,"maximum":599},"problem":\#
-    {"$ref":"#/components/schemas/Problem"}}}]}}}},"Purchase":{"type":"object","required":["tra\#
-    nsactionIdentifier","productIdentifier","account","quantity","state","purchaseDate","receip\#
-    t","contents","isRestorable","isFinished","revision"],"properties":{"transactionIdentifier"\#
-    :{"type":"string"},"productIdentifier":{"$ref":"#/components/schemas/Identifier"},"account"\#
-    :{"type":["string","null"]},"quantity":{"type":"integer","minimum":1,"maximum":10},"state":\#
-    {"$ref":"#/components/schemas/State"},"purchaseDate":{"type":"string","format":"date-time"}\#
-    ,"receipt":{"type":["string","null"],"description":"A signed receipt (JWS); null before the\#
-     purchase."},"contents":{"type":"array","items":{"$ref":"#/components/schemas/Content"}},"i\#
-    sRestorable":{"type":"boolean"},"isFinished":{"type":"boolean"},"revision":{"type":"integer\#
-    ","format":"int64"},"isInterrupted":{"const":true,"description":"It failed because the buye\#
-    r must first do something at the seller."},"reason":{"type":"string"},"revocationDate":{"ty\#
-    pe":"string","format":"date-time"}}},"Purchases":{"type":"object","required":["transactions\#
-    ","revision","hasMore"],"properties":{"transactions":{"type":"array","maxItems":1000,"items\#
-    ":{"$ref":"#/components/schemas/Purchase"}},"revision":{"type":"integer","format":"int64","\#
-    description":"`since` of the next request."},"hasMore":{"type":"boolean"}}},"Change":{"type\#
-    ":"object","properties":{"reason":{"type":["string","null"],"maxLength":1000,"pattern":"^[^\#
-    \\u0000-\\u001F\\u007F]*$"}}},"Event":{"type":"object","required":["cursor","kind","account\#
-    ","transaction","at","purchase"],"properties":{"cursor":{"$ref":"#/components/schemas/Curso\#
-    r"},"kind":{"enum":["purchased","decided","refunded","revoked","reversed","published"],"des\#
-    cription":"Other kinds may be added."},"account":{"type":["string","null"]},"transaction":{\#
-    "type":["string","null"]},"at":{"type":"string","format":"date-time"},"purchase":{"oneOf":[\#
-    {"$ref":"#/components/schemas/Purchase"},{"type":"null"}]}}},"Events":{"type":"object","req\#
-    uired":["events","cursor"],"properties":{"events":{"type":"array","maxItems":200,"items":{"\#
-    $ref":"#/components/schemas/Event"}},"cursor":{"$ref":"#/components/schemas/Cursor"}}},"Gra\#
-    ntRequest":{"type":"object","required":["contents"],"description":"Of an account, or of one\#
-     transaction.","properties":{"transaction":{"type":["string","null"],"maxLength":128,"patte\#
-    rn":"^[^\\u0000-\\u001F\\u007F]*$"},"account":{"$ref":"#/components/schemas/AccountName"},"\#
-    contents":{"type":"array","minItems":1,"maxItems":64,"items":{"$ref":"#/components/schemas/\#
-    Content"}}},"not":{"required":["transaction","account"],"properties":{"transaction":{"type"\#
-    :"string"},"account":{"type":"string"}}}},"Grants":{"type":"object","required":["expires","\#
-    files"],"properties":{"expires":{"type":"string","format":"date-time"},"files":{"type":"arr\#
-    ay","maxItems":128,"items":{"type":"object","required":["target","urls"],"properties":{"tar\#
-    get":{"type":"string","description":"The path of the file below the store."},"urls":{"type"\#
-    :"array","items":{"type":"string","format":"uri"},"description":"Secret until they expire."\#
-    }}}}}},"Products":{"type":"object","required":["products","invalid","failures","version"],"\#
-    properties":{"products":{"type":"array","maxItems":200,"items":{"$ref":"#/components/schema\#
-    s/Product"}},"invalid":{"type":"array","items":{"type":"string"}},"failures":{"type":"array\#
-    ","items":{"$ref":"#/components/schemas/Failure"}},"version":{"type":"string","description"\#
-    :"The version of the catalog."}}},"Failure":{"type":"object","required":["code","message","\#
-    remedy","subject"],"properties":{"code":{"type":"integer"},"message":{"type":"string"},"rem\#
-    edy":{"type":"string"},"subject":{"type":["string","null"]}}},"Product":{"type":"object","r\#
-    equired":["productIdentifier","type","texts","contents"],"properties":{"productIdentifier":\#
-    {"$ref":"#/components/schemas/Identifier"},"type":{"enum":["non-consumable","consumable","a\#
-    uto-renewable","non-renewing"]},"texts":{"type":"object","description":"By language (BCP 47\#
-    ).","additionalProperties":{"type":"object","required":["title","description"],"properties"\#
-    :{"title":{"type":"string"},"description":{"type":"string"},"releaseNotes":{"type":"string"\#
-    }}}},"price":{"type":"string","pattern":"^[0-9]+(\\.[0-9]+)?$"},"currency":{"type":"string"\#
-    },"contents":{"type":"array","items":{"$ref":"#/components/schemas/Offer"}},"withdrawnVersi\#
-    ons":{"type":"object","additionalProperties":{"type":"array","items":{"$ref":"#/components/\#
-    schemas/Version"}}}}},"Offer":{"type":"object","required":["productIdentifier","contentIden\#
-    tifier","version","installedSize","package","index"],"properties":{"productIdentifier":{"$r\#
-    ef":"#/components/schemas/Identifier"},"contentIdentifier":{"$ref":"#/components/schemas/Id\#
-    entifier"},"version":{"$ref":"#/components/schemas/Version"},"installedSize":{"type":"integ\#
-    er","minimum":0},"package":{"$ref":"#/components/schemas/File"},"index":{"$ref":"#/componen\#
-    ts/schemas/File"},"signers":{"type":"string"},"withdrawnVersions":{"type":"array","items":{\#
-    "$ref":"#/components/schemas/Version"}}}},"File":{"type":"object","required":["path","lengt\#
-    h","digest"],"properties":{"path":{"type":"string"},"length":{"type":"integer","minimum":0}\#
-    ,"digest":{"type":"string","pattern":"^[0-9a-f]{64}$"}}}}}}
+    "pattern":"^[!-~]{1,128}$"}},"Account":{"name":"account","in":"path","required":true,"descr\#
+    iption":"At most 256 bytes; `-` is the caller's own account. A slash is sent as %2F.","sche\#
+    ma":{"type":"string","minLength":1,"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]+$"\#
+    }},"IfNoneMatch":{"name":"If-None-Match","in":"header","schema":{"type":"string"}}},"header\#
+    s":{"ETag":{"description":"A strong entity tag.","schema":{"type":"string"}},"Link":{"descr\#
+    iption":"The next page, with rel=\"next\".","schema":{"type":"string"}},"RetryAfter":{"desc\#
+    ription":"Seconds to wait.","schema":{"type":"string","pattern":"^[0-9]+$"}}},"responses":{\#
+    "BadRequest":{"description":"The request is invalid.","content":{"application/problem+json"\#
+    :{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Unauthorized":{"description":"The to\#
+    ken or JWT is missing, invalid, expired or revoked.","headers":{"WWW-Authenticate":{"schema\#
+    ":{"type":"string"}}},"content":{"application/problem+json":{"schema":{"$ref":"#/components\#
+    /schemas/Problem"}}}},"Forbidden":{"description":"The caller may not do this.","content":{"\#
+    application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"NotFound":{\#
+    "description":"Not found.","content":{"application/problem+json":{"schema":{"$ref":"#/compo\#
+    nents/schemas/Problem"}}}},"Conflict":{"description":"The change is not possible now; `stat\#
+    e` is the state of the purchase.","headers":{"Retry-After":{"$ref":"#/components/headers/Re\#
+    tryAfter"}},"content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/P\#
+    roblem"}}}},"Gone":{"description":"The events after the cursor are not available.","content\#
+    ":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"TooLarg\#
+    e":{"description":"The body is too large.","content":{"application/problem+json":{"schema":\#
+    {"$ref":"#/components/schemas/Problem"}}}},"UnsupportedType":{"description":"The body is no\#
+    t declared as JSON.","content":{"application/problem+json":{"schema":{"$ref":"#/components/\#
+    schemas/Problem"}}}},"OtherRequest":{"description":"The transaction identifier was used for\#
+     a different request.","content":{"application/problem+json":{"schema":{"$ref":"#/component\#
+    s/schemas/Problem"}}}},"Unavailable":{"description":"The server cannot process the request \#
+    now.","headers":{"Retry-After":{"$ref":"#/components/headers/RetryAfter"}},"content":{"appl\#
+    ication/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}}},"schemas":{"Pro\#
+    blem":{"type":"object","required":["type","title","status","detail","code","remedy"],"prope\#
+    rties":{"type":{"const":"about:blank"},"title":{"type":"string"},"status":{"type":"integer"\#
+    ,"minimum":400,"maximum":599},"detail":{"type":"string"},"code":{"type":"integer","descript\#
+    ion":"The number of the error in this project."},"remedy":{"type":"string"},"subject":{"typ\#
+    e":"string"},"state":{"$ref":"#/components/schemas/State"}}},"Identifier":{"type":"string",\#
+    "pattern":"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$","not":{"const":"CACHEDIR.TAG"}},"Version":{"\#
+    type":"string","maxLength":200,"pattern":"^[0-9]{1,18}(\\.[0-9]{1,18}){0,15}$"},"Transactio\#
+    n":{"type":"string","pattern":"^[!-~]{1,128}$"},"AccountName":{"type":["string","null"],"mi\#
+    nLength":1,"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","description":"An opaqu\#
+    e name of at most 256 bytes. Missing or `-`: the caller's own account. Names that begin wit\#
+    h `key-` are reserved."},"Cursor":{"type":"string","maxLength":128,"description":"Opaque.",\#
+    "pattern":"^([!-\\-/-~]{1,64}\\.(0|[1-9][0-9]{0,17}))?$"},"State":{"enum":["deferred","purc\#
+    hased","failed","refunded","revoked"]},"Content":{"type":"object","required":["contentIdent\#
+    ifier","version"],"properties":{"contentIdentifier":{"$ref":"#/components/schemas/Identifie\#
+    r"},"version":{"$ref":"#/components/schemas/Version"}}},"NewPurchase":{"type":"object","req\#
+    uired":["productIdentifier"],"properties":{"productIdentifier":{"$ref":"#/components/schema\#
+    s/Identifier"},"account":{"$ref":"#/components/schemas/AccountName"},"quantity":{"type":["i\#
+    nteger","null"],"minimum":1,"maximum":10,"default":1},"askToBuy":{"type":["boolean","null"]\#
+    ,"default":false,"description":"Defers the purchase until an administrator approves or decl\#
+    ines it."},"voucher":{"type":["string","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001\#
+    F\\u007F]*$","description":"A code that pays for the product, if the server sells by vouche\#
+    rs."}}},"Batch":{"type":"object","required":["purchases"],"properties":{"purchases":{"type"\#
+    :"array","minItems":1,"maxItems":64,"items":{"anyOf":[{"type":"object","required":["transac\#
+    tionIdentifier","productIdentifier"],"properties":{"transactionIdentifier":{"$ref":"#/compo\#
+    nents/schemas/Transaction"},"productIdentifier":{"$ref":"#/components/schemas/Identifier"},\#
+    "account":{"$ref":"#/components/schemas/AccountName"},"quantity":{"type":["integer","null"]\#
+    ,"minimum":1,"maximum":10,"default":1},"askToBuy":{"type":["boolean","null"],"default":fals\#
+    e,"description":"Defers the purchase until an administrator approves or declines it."},"vou\#
+    cher":{"type":["string","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","d\#
+    escription":"A code that pays for the product, if the server sells by vouchers."}}},{"descr\#
+    iption":"Anything else gets a problem as its result."}]}}}},"BatchResults":{"type":"object"\#
+    ,"required":["results"],"properties":{"results":{"type":"array","minItems":1,"maxItems":64,\#
+    "items":{"oneOf":[{"type":"object","required":["status","purchase"],"properties":{"status":\#
+    {"enum":[200,201]},"purchase":{"$ref":"#/components/schemas/Purchase"}}},{"type":"object","\#
+    required":["status","problem"],"properties":{"status":{"type":"integer","minimum":400,"maxi\#
+    mum":599},"problem":{"$ref":"#/components/schemas/Problem"}}}]}}}},"Purchase":{"type":"obje\#
+    ct","required":["transactionIdentifier","productIdentifier","account","quantity","state","p\#
+    urchaseDate","receipt","contents","isRestorable","isFinished","revision"],"properties":{"tr\#
+    ansactionIdentifier":{"type":"string"},"productIdentifier":{"$ref":"#/components/schemas/Id\#
+    entifier"},"account":{"type":["string","null"]},"quantity":{"type":"integer","minimum":1,"m\#
+    aximum":10},"state":{"$ref":"#/components/schemas/State"},"purchaseDate":{"type":"string","\#
+    format":"date-time"},"receipt":{"type":["string","null"],"description":"A signed receipt (J\#
+    WS); null before the purchase."},"contents":{"type":"array","items":{"$ref":"#/components/s\#
+    chemas/Content"}},"isRestorable":{"type":"boolean"},"isFinished":{"type":"boolean"},"revisi\#
+    on":{"type":"integer","format":"int64"},"isInterrupted":{"const":true,"description":"It fai\#
+    led because the buyer must first do something at the seller."},"reason":{"type":"string"},"\#
+    revocationDate":{"type":"string","format":"date-time"}}},"Purchases":{"type":"object","requ\#
+    ired":["transactions","revision","hasMore"],"properties":{"transactions":{"type":"array","m\#
+    axItems":1000,"items":{"$ref":"#/components/schemas/Purchase"}},"revision":{"type":"integer\#
+    ","format":"int64","description":"`since` of the next request."},"hasMore":{"type":"boolean\#
+    "}}},"Change":{"type":"object","properties":{"reason":{"type":["string","null"],"maxLength"\#
+    :1000,"pattern":"^[^\\u0000-\\u001F\\u007F]*$"}}},"Event":{"type":"object","required":["cur\#
+    sor","kind","account","transaction","at","purchase"],"properties":{"cursor":{"$ref":"#/comp\#
+    onents/schemas/Cursor"},"kind":{"enum":["purchased","decided","refunded","revoked","reverse\#
+    d","published"],"description":"Other kinds may be added."},"account":{"type":["string","nul\#
+    l"]},"transaction":{"type":["string","null"]},"at":{"type":"string","format":"date-time"},"\#
+    purchase":{"oneOf":[{"$ref":"#/components/schemas/Purchase"},{"type":"null"}]}}},"Events":{\#
+    "type":"object","required":["events","cursor"],"properties":{"events":{"type":"array","maxI\#
+    tems":200,"items":{"$ref":"#/components/schemas/Event"}},"cursor":{"$ref":"#/components/sch\#
+    emas/Cursor"}}},"GrantRequest":{"type":"object","required":["contents"],"description":"Of a\#
+    n account, or of one transaction.","properties":{"transaction":{"type":["string","null"],"m\#
+    axLength":128,"pattern":"^[^\\u0000-\\u001F\\u007F]*$"},"account":{"$ref":"#/components/sch\#
+    emas/AccountName"},"contents":{"type":"array","minItems":1,"maxItems":64,"items":{"$ref":"#\#
+    /components/schemas/Content"}}},"not":{"required":["transaction","account"],"properties":{"\#
+    transaction":{"type":"string"},"account":{"type":"string"}}}},"Grants":{"type":"object","re\#
+    quired":["expires","files"],"properties":{"expires":{"type":"string","format":"date-time"},\#
+    "files":{"type":"array","maxItems":128,"items":{"type":"object","required":["target","urls"\#
+    ],"properties":{"target":{"type":"string","description":"The path of the file below the sto\#
+    re."},"urls":{"type":"array","items":{"type":"string","format":"uri"},"description":"Secret\#
+     until they expire."}}}}}},"Products":{"type":"object","required":["products","invalid","fa\#
+    ilures","version"],"properties":{"products":{"type":"array","maxItems":200,"items":{"$ref":\#
+    "#/components/schemas/Product"}},"invalid":{"type":"array","items":{"type":"string"}},"fail\#
+    ures":{"type":"array","items":{"$ref":"#/components/schemas/Failure"}},"version":{"type":"s\#
+    tring","description":"The version of the catalog."}}},"Failure":{"type":"object","required"\#
+    :["code","message","remedy","subject"],"properties":{"code":{"type":"integer"},"message":{"\#
+    type":"string"},"remedy":{"type":"string"},"subject":{"type":["string","null"]}}},"Product"\#
+    :{"type":"object","required":["productIdentifier","type","texts","contents"],"properties":{\#
+    "productIdentifier":{"$ref":"#/components/schemas/Identifier"},"type":{"enum":["non-consuma\#
+    ble","consumable","auto-renewable","non-renewing"]},"texts":{"type":"object","description":\#
+    "By language (BCP 47).","additionalProperties":{"type":"object","required":["title","descri\#
+    ption"],"properties":{"title":{"type":"string"},"description":{"type":"string"},"releaseNot\#
+    es":{"type":"string"}}}},"price":{"type":"string","pattern":"^[0-9]+(\\.[0-9]+)?$"},"curren\#
+    cy":{"type":"string"},"contents":{"type":"array","items":{"$ref":"#/components/schemas/Offe\#
+    r"}},"withdrawnVersions":{"type":"object","additionalProperties":{"type":"array","items":{"\#
+    $ref":"#/components/schemas/Version"}}}}},"Offer":{"type":"object","required":["productIden\#
+    tifier","contentIdentifier","version","installedSize","package","index"],"properties":{"pro\#
+    ductIdentifier":{"$ref":"#/components/schemas/Identifier"},"contentIdentifier":{"$ref":"#/c\#
+    omponents/schemas/Identifier"},"version":{"$ref":"#/components/schemas/Version"},"installed\#
+    Size":{"type":"integer","minimum":0},"package":{"$ref":"#/components/schemas/File"},"index"\#
+    :{"$ref":"#/components/schemas/File"},"signers":{"type":"string"},"withdrawnVersions":{"typ\#
+    e":"array","items":{"$ref":"#/components/schemas/Version"}}}},"File":{"type":"object","requ\#
+    ired":["path","length","digest"],"properties":{"path":{"type":"string"},"length":{"type":"i\#
+    nteger","minimum":0},"digest":{"type":"string","pattern":"^[0-9a-f]{64}$"}}}}}}
     """#.utf8)
 }
