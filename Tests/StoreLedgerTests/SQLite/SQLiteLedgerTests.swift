@@ -166,11 +166,12 @@ struct SQLiteLedgerTests {
     }
   }
 
-  @Test func `a database of another program or newer version is refused unchanged`() throws {
+  @Test func `a database of another program or version is refused unchanged`() throws {
     let identifier = 0x4843_4C65
     for statement in [
       "CREATE TABLE t (a)", "PRAGMA user_version = 3", "PRAGMA application_id = 9",
       "PRAGMA application_id = \(identifier); PRAGMA user_version = 2",
+      "PRAGMA application_id = \(identifier); PRAGMA user_version = 0",
     ] {
       let folder = try TemporaryFolder()
       let path = folder.path(Self.name)
