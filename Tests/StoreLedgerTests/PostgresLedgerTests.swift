@@ -176,7 +176,7 @@ struct PostgresLedgerTests {
     _ database: PostgresDatabase, beforeLock body: @escaping @Sendable () throws -> Void
   ) throws -> Ledger {
     let isCalled = Mutex(false)
-    return try ledger(database) { sql in
+    let step: PostgresLedger.Step = { sql in
       guard sql == LedgerStatements.numbers else { return }
       let isFirst = isCalled.withLock { isCalled in
         defer { isCalled = true }
@@ -184,6 +184,7 @@ struct PostgresLedgerTests {
       }
       if isFirst { try body() }
     }
+    return try ledger(database, willRun: step)
   }
 
   @Test func `of two servers with one transaction, the second gets the first one's result`() throws
