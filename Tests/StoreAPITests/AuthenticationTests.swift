@@ -218,6 +218,26 @@ struct AuthenticationTests {
     }
   }
 
+  @Test func `a purchase with a JWT for an account is for it, with and without its name`()
+    async throws
+  {
+    let store = try TestStore()
+    let signer = try Signer(.ed25519, in: store)
+    let alice = try signer.jwt(["sub": .string("alice")])
+    let first = await store.buy("t", alice)
+    #expect(first.status == 201 && first.document["account"] == .string("alice"))
+    for account in ["alice", "-"] {
+      let again = await store.buy("t", alice, account: account)
+      #expect(again.status == 200 && again.bytes == first.bytes)
+    }
+    // The service sees the same purchase, and no other account has it.
+    let service = try signer.jwt()
+    #expect(await store.buy("t", service, account: "alice").status == 200)
+    #expect(await store.buy("t", service).status == 422)
+    #expect(try store.ledger.owned(account: "alice").map(\.transaction) == ["t"])
+    #expect(try store.ledger.owned(account: signer.kid).isEmpty)
+  }
+
   @Test func `a key uses each account, but of the keys' accounts only its own`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase, kid: "key-mine")
@@ -229,5 +249,12 @@ struct AuthenticationTests {
     #expect(await store.buy("5", token, account: "key-other").status == 403)
     #expect(await store.send("GET", "/v1/accounts/key-other/history", token).status == 403)
     #expect(await store.send("GET", "/v1/accounts/alice/history", token).status == 200)
+
+    let other = try store.token(.purchase, kid: "key-other")
+    await store.buy("6", other)
+    #expect(await store.send("GET", "/v1/purchases/6", token).status == 404)
+    #expect(await store.send("POST", "/v1/purchases/6/finish", token).status == 404)
+    #expect(await store.send("POST", "/v1/purchases/6/finish", other).status == 204)
+    #expect(await store.send("POST", "/v1/purchases/4/finish", other).status == 204)
   }
 }

@@ -77,6 +77,26 @@ struct ListTests {
     #expect(await status(tag) == 200)
   }
 
+  @Test func `a name in a path may contain any visible character`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase, .admin)
+    for (number, account) in ["a/b", "/", "../c", "%", "*", "a?b#c", "_", "\u{fc}"].enumerated() {
+      let transaction = "\(number)/\(number)%?"
+      #expect(await store.buy(transaction, token, account: account).status == 201)
+      let path = "/v1/accounts/\(PercentEncoding.component(account))"
+      let list = await store.send("GET", "\(path)/entitlements", token)
+      #expect(transactions(list) == [transaction], "\(account)")
+      let purchase = "/v1/purchases/\(PercentEncoding.component(transaction))"
+      #expect(await store.send("POST", "\(purchase)/finish", token).status == 204)
+      #expect(await store.send("POST", "\(path)/erase", token).status == 204)
+      let erased = await store.send("GET", "\(path)/history", token)
+      #expect(erased.status == 200 && transactions(erased) == [])
+    }
+    for path in ["/v1%2Fproducts", "/v1/purchases/t%2Ffinish/x%2F"] {
+      #expect(await store.send("GET", path, token).status == 400)
+    }
+  }
+
   // MARK: Products
 
   @Test func `named products are found, and others are listed as invalid`() async throws {
@@ -118,8 +138,36 @@ struct ListTests {
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 304)
     store.catalog.state.change { $0.version = "2" }
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 200)
-    let many = (0...200).map { "id=p\($0)" }.joined(separator: "&")
-    #expect(await store.send("GET", "/v1/products?\(many)", token).status == 400)
+  }
+
+  @Test func `named products are in pages, too`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let names = (100..<500).map { "p\($0)" }
+    store.catalog.state.change {
+      $0.products = names.compactMap { try? ProductIdentifier(validating: $0) }
+        .map { TestCatalog.product($0) }
+    }
+    let invalid = ["a b", "\u{fc}"]
+    var (found, refused, pages): ([String], [String], Int) = ([], [], 0)
+    let query = (names + ["a%20b", "%C3%BC", "p100"]).map { "id=\($0)" }.joined(separator: "&")
+    var next: String? = "/v1/products?\(query)"
+    while let path = next {
+      let page = await store.send("GET", path, token)
+      guard case .array(let products)? = page.document["products"],
+        case .array(let unknown)? = page.document["invalid"]
+      else { break }
+      #expect(products.count + unknown.count <= 200)
+      found += products.compactMap { $0["productIdentifier"]?.string }
+      refused += unknown.compactMap(\.string)
+      next = page.header("Link").map { String($0.dropFirst().prefix { $0 != ">" }) }
+      pages += 1
+    }
+    #expect(found == names && refused == invalid && pages == 3)
+    // The rest would not fit into the head of a response.
+    let long = (1_000..<1_400).map { "id=product-\($0)" }.joined(separator: "&")
+    let response = await store.send("GET", "/v1/products?\(long)", token)
+    #expect(response.status == 400 && response.isProblem)
   }
 
   @Test func `a product that cannot be looked up has an error without its cause`() async throws {

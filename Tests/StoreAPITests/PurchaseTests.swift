@@ -91,6 +91,8 @@ struct PurchaseTests {
     let store = try TestStore(decider: FixedDecider(.success(.approveWithVoucher)))
     let token = try store.token(.purchase)
     _ = try store.ledger.addVouchers([Digest(of: Array("CODE".utf8))], for: nil)
+    let several = await store.buy("0", token, ",\"quantity\":2,\"voucher\":\"CODE\"")
+    #expect(several.document["reason"] == .string("A voucher pays for a quantity of 1"))
     let states = [
       await store.buy("1", token, ",\"voucher\":\"other\""),
       await store.buy("2", token, ",\"voucher\":\"CODE\""),

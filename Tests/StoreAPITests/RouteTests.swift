@@ -110,4 +110,20 @@ struct RouteTests {
     #expect(await store.send("GET", "/readyz").status == 200)
     #expect(store.reports.value == [.secretFailure, .secretFailure])
   }
+
+  @Test func `while the ledger cannot be reached, each operation gets 503 with Retry-After`()
+    async throws
+  {
+    let store = try TestStore()
+    let token = try store.token(.read, .purchase, .content, .admin)
+    let sold = await store.buy("t", token)
+    store.database.state.change { $0.failure = .secretFailure }
+    for (operation, method, path) in Self.requests where operation.scopes != nil {
+      let response = await store.send(method, path, token)
+      #expect(response.status == 503 && response.isProblem, "\(path)")
+      #expect(response.header("Retry-After") == "1", "\(path)")
+    }
+    store.database.state.change { $0.failure = nil }
+    #expect(await store.buy("t", token).bytes == sold.bytes)
+  }
 }

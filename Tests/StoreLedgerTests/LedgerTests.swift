@@ -157,21 +157,27 @@ struct LedgerTests {
     let paid = try PurchaseDraft.of("t2", "b", voucher: "v")
     let results = try ledger.commit([.purchase(.of("t1")), .purchase(paid)], at: .sale)
     #expect(try results[0].get().purchase?.receipt == "signed")
-    #expect(results[1] == .failure(.unsigned(failure)))
+    #expect(results[1] == .failure(.failed(failure)))
     #expect(try ledger.purchase("t2") == nil)
     isBroken.withLock { $0 = false }
-    // The voucher is still valid for this purchase.
-    #expect(try ledger.buy(paid).purchase?.state == .purchased)
+    // The voucher is still valid, also for another purchase.
+    #expect(try ledger.buy(.of("t3", "b", voucher: "v")).purchase?.state == .purchased)
+    let unpaid = try #require(try ledger.buy(paid).purchase)
+    #expect(unpaid.state.name == "failed" && unpaid.receipt == nil)
   }
 
   // MARK: Accounts, vouchers and keys
 
   @Test(arguments: LedgerBackend.available)
   func `an erased account is replaced in all its purchases`(backend: LedgerBackend) throws {
-    let ledger = try LedgerFixture(backend).ledger()
+    let ledger = try LedgerFixture(backend).ledger { purchase, _ in
+      "for \(purchase.account ?? "nobody")"
+    }
     for (transaction, account) in [("t1", "ann"), ("t2", "bob"), ("t3", "ann")] {
       try ledger.buy(.of(transaction, account: account))
     }
+    try ledger.buy(.of("t4", account: "ann", state: .deferred))
+    #expect(try ledger.purchase("t1")?.receipt == "for ann")
     let outcome = try ledger.make(.erase(account: "ann", replacement: "erased-1"))
     #expect(outcome == LedgerOutcome(nil, isRepeated: false))
     #expect(try ledger.owned("ann").isEmpty)
@@ -180,6 +186,12 @@ struct LedgerTests {
     #expect(
       try ledger.events(after: 0, limit: 10).map(\.purchase?.account)
         == ["erased-1", "bob", "erased-1"])
+    // The receipts name the account, too.
+    #expect(try ["t1", "t3"].allSatisfy { try ledger.purchase($0)?.receipt == nil })
+    #expect(try ledger.purchase("t2")?.receipt == "for bob")
+    #expect(try ledger.decide("t4", .approve).purchase?.receipt == "for erased-1")
+    // The same request is still recognized, and not sold again.
+    #expect(try ledger.buy(.of("t1")).isRepeated)
   }
 
   @Test(arguments: LedgerBackend.available)

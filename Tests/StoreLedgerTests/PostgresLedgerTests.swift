@@ -171,6 +171,45 @@ struct PostgresLedgerTests {
     #expect(try Ledger(ledger).head()?.last == 1)
   }
 
+  /// Returns a user of `database` that calls `body` once, before it locks the counter.
+  private static func ledger(
+    _ database: PostgresDatabase, beforeLock body: @escaping @Sendable () throws -> Void
+  ) throws -> Ledger {
+    let isCalled = Mutex(false)
+    let step: PostgresLedger.Step = { sql in
+      guard sql == LedgerStatements.numbers else { return }
+      let isFirst = isCalled.withLock { isCalled in
+        defer { isCalled = true }
+        return !isCalled
+      }
+      if isFirst { try body() }
+    }
+    return try ledger(database, willRun: step)
+  }
+
+  @Test func `of two servers with one transaction, the second gets the first one's result`() throws
+  {
+    let database = try PostgresServer.shared().database()
+    let first = try Self.ledger(database)
+    #expect(try first.addVouchers([.of("v1"), .of("v2")], for: nil) == 2)
+    let other = try Self.ledger(
+      database, beforeLock: { _ = try first.buy(.of("t", voucher: "v1")) })
+    let error = #expect(throws: LedgerRefusal.self) { try other.buy(.of("t", voucher: "v2")) }
+    let sold = try #require(try first.purchase("t"))
+    #expect(error == .otherRequest(sold))
+    // The refused request has not used its voucher.
+    #expect(try first.buy(.of("u", voucher: "v2")).purchase?.state == .purchased)
+
+    let equal = try Self.ledger(database, beforeLock: { _ = try first.buy(.of("w")) })
+    let again = try equal.buy(.of("w"))
+    #expect(try again == LedgerOutcome(first.purchase("w"), isRepeated: true))
+    let late = Date.sale.addingTimeInterval(9)
+    let finishing = try Self.ledger(
+      database, beforeLock: { _ = try first.make(.finish(transaction: "w")) })
+    let finished = try finishing.make(.finish(transaction: "w"), at: late)
+    #expect(finished.isRepeated && finished.purchase?.finished == .sale)
+  }
+
   // MARK: Settings
 
   @Test func `commits are synchronous and read committed, whatever the defaults are`() throws {
@@ -197,16 +236,19 @@ struct PostgresLedgerTests {
 
   // MARK: Schema
 
-  @Test func `a newer ledger and a foreign table are refused unchanged`() throws {
+  @Test func `a ledger of another version and a foreign table are refused unchanged`() throws {
     let database = try PostgresServer.shared().database()
     try database.run("CREATE TABLE theirs (a int)")
     try Self.ledger(database).buy(.of("t"))
-    try database.run("UPDATE ledger_schema SET version = 2; UPDATE ledger SET origin = 'another'")
-    let newer = try Self.ledger(database)
-    for _ in 0..<2 {
-      let bought = #expect(throws: ContentError.self) { try newer.buy(.of("u")) }
-      #expect(bought?.message.contains("has schema 2") == true)
-      #expect(throws: ContentError.self) { try newer.owned("ann") }
+    try database.run("UPDATE ledger SET origin = 'another'")
+    for version in [2, 0] {
+      try database.run("UPDATE ledger_schema SET version = \(version)")
+      let other = try Self.ledger(database)
+      for _ in 0..<2 {
+        let bought = #expect(throws: ContentError.self) { try other.buy(.of("u")) }
+        #expect(bought?.message.contains("has schema \(version)") == true)
+        #expect(throws: ContentError.self) { try other.owned("ann") }
+      }
     }
     #expect(try database.run("SELECT origin, next_sequence FROM ledger") == "another|2")
 

@@ -35,8 +35,9 @@ struct Commit {
       case .finish(let transaction): return .success(try finish(transaction))
       case .erase(let account, let replacement):
         // Locks the counter first, as all changes do, so that transactions cannot deadlock.
-        _ = try takeNumber()
+        let number = try takeNumber()
         try connection.run(statements.erasure, [.text(account), .text(replacement)])
+        try connection.run(LedgerStatements.erased, [.integer(number)])
         return .success(LedgerOutcome(nil, isRepeated: false))
       case .publish:
         try addEvent(.published, of: nil, number: try takeNumber())
@@ -76,22 +77,23 @@ struct Commit {
 
   private mutating func record(_ draft: PurchaseDraft) throws -> LedgerOutcome {
     if let known = try row(draft.transaction) { return try Self.repeated(known, draft) }
+    let wasLocked = next != nil
     let number = try takeNumber()
-    var record = PurchaseRecord(draft, at: draft.importedDate ?? date, number: number)
-    if record.state == .purchased, let voucher = draft.voucher,
-      try !use(voucher, record)
-    {
-      record.state = .failed(.declined("The voucher is unknown or was used before"))
-    }
-    if record.state == .purchased { record.receipt = try receipt(of: record) }
-    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
-    guard try connection.hasRow(LedgerStatements.insertion, row.values) else {
-      // Another server has recorded it in the meantime.
-      guard let known = try self.row(draft.transaction) else {
-        throw DamagedLedger("a purchase was not recorded")
-      }
+    // Another server may have recorded it before the counter was locked.
+    if !wasLocked, let known = try row(draft.transaction) {
       return try Self.repeated(known, draft)
     }
+    var record = PurchaseRecord(draft, at: draft.importedDate ?? date, number: number)
+    if record.state == .purchased {
+      // Signed before the voucher is used: a refusal must not change anything.
+      record.receipt = try receipt(of: record)
+      if let voucher = draft.voucher, try !use(voucher, record) {
+        record.state = .failed(.declined("The voucher is unknown or was used before"))
+        record.receipt = nil
+      }
+    }
+    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
+    try connection.run(LedgerStatements.insertion, row.values)
     if record.state == .purchased { try addEvent(.purchased, of: record, number: number) }
     return LedgerOutcome(record, isRepeated: false)
   }
@@ -120,7 +122,7 @@ struct Commit {
     do {
       return try sign(record, original)
     } catch {
-      throw LedgerRefusal.unsigned(ContentError(error, while: "signing a receipt"))
+      throw LedgerRefusal.failed(ContentError(error, while: "signing a receipt"))
     }
   }
 
@@ -160,6 +162,7 @@ struct Commit {
     guard var row = try row(transaction) else {
       throw LedgerRefusal.unknownTransaction(transaction)
     }
+    if row.record.finished != nil { return LedgerOutcome(row.record, isRepeated: true) }
     row.record.finished = date
     try connection.run(LedgerStatements.state, row.changedValues)
     return LedgerOutcome(row.record, isRepeated: false)

@@ -21,6 +21,10 @@ package struct LedgerHead: Hashable, Sendable {
   package let last: Int64
   /// Events up to this number were deleted.
   package let pruned: Int64
+  /// The number of the last erasure of an account; 0 before the first.
+  ///
+  /// Events that were read before it may name the account.
+  package let erased: Int64
 
   /// The position after all events.
   package var position: LedgerPosition {
@@ -29,7 +33,7 @@ package struct LedgerHead: Hashable, Sendable {
 
   /// Whether all events after `position` are available.
   package func has(_ position: LedgerPosition) -> Bool {
-    position.incarnation == incarnation && (pruned...last).contains(position.sequence)
+    position.incarnation == incarnation && position.sequence >= pruned && position.sequence <= last
   }
 }
 
@@ -37,7 +41,9 @@ extension Ledger {
   /// Returns the state of the numbers; nil if the ledger does not exist.
   package func head() throws -> LedgerHead? {
     try database.rows(LedgerStatements.head, []) {
-      LedgerHead(incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2))
+      LedgerHead(
+        incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2),
+        erased: $0.integer(3))
     }.first
   }
 

@@ -63,7 +63,7 @@ extension ImportSummary {
     case .success(let outcome): if outcome.isRepeated { known += 1 } else { imported += 1 }
     case .failure(.otherRequest(let other)):
       if other.isSameSale(as: record) { known += 1 } else { conflicts.append(record.transaction) }
-    case .failure(.unsigned(let error)): throw error
+    case .failure(.failed(let error)): throw error
     case .failure(.unknownTransaction), .failure(.impossible):
       conflicts.append(record.transaction)
     }

@@ -33,10 +33,12 @@ package final class Ledger: Sendable {
     -> [Result<LedgerOutcome, LedgerRefusal>]
   {
     guard !changes.isEmpty else { return [] }
-    return try database.write { connection in
+    let results = try database.write { connection in
       var commit = Commit(connection, statements, sign, date, count: changes.count)
       return try changes.map { try commit.make($0) }
     }
+    if changes.contains(where: \.isErasure) { try database.removeTraces() }
+    return results
   }
 
   // MARK: Look-ups

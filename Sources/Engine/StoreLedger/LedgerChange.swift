@@ -7,10 +7,13 @@ package enum LedgerChange: Sendable {
   case decide(transaction: String, PurchaseChange)
   /// The buyer's queue has finished the purchase.
   case finish(transaction: String)
-  /// Replaces the name of an account in all its purchases.
+  /// Replaces the name of an account in all its purchases, and removes their receipts, which have
+  /// the name.
   case erase(account: String, replacement: String)
   /// Records that the store's catalog has changed.
   case publish
+
+  var isErasure: Bool { if case .erase = self { true } else { false } }
 }
 
 /// A purchase to be recorded.
@@ -70,8 +73,8 @@ package enum LedgerRefusal: Error, Hashable, Sendable {
   case unknownTransaction(String)
   /// The state of the purchase does not allow the change.
   case impossible(PurchaseRecord)
-  /// The receipt cannot be signed.
-  case unsigned(ContentError)
+  /// It failed alone, such as because its receipt cannot be signed.
+  case failed(ContentError)
 }
 
 /// An event of a ledger.

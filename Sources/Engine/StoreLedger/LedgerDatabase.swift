@@ -14,8 +14,16 @@ package protocol LedgerDatabase: Sendable {
   /// Runs `body` on one state of the ledger; nil if the ledger does not exist.
   func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value?
 
+  /// Overwrites what replaced values have left in the files of the database.
+  func removeTraces() throws
+
   /// Closes idle connections. A later call opens them again.
   func close()
+}
+
+extension LedgerDatabase {
+  /// Does nothing: a database server removes old versions of rows itself.
+  package func removeTraces() throws {}
 }
 
 /// A connection to a ledger within one transaction.

@@ -8,8 +8,8 @@ package enum LedgerSchema {
 
   /// Adds the row of the table `ledger`; the values are its incarnation and its origin.
   package static let firstRow =
-    "INSERT INTO ledger (id, incarnation, origin, next_sequence, pruned_sequence) "
-    + "VALUES (0, ?1, ?2, 1, 0)"
+    "INSERT INTO ledger (id, incarnation, origin, next_sequence, pruned_sequence, "
+    + "erased_sequence) VALUES (0, ?1, ?2, 1, 0, 0)"
 
   /// The statements that create the tables.
   ///
@@ -22,7 +22,8 @@ package enum LedgerSchema {
         incarnation TEXT NOT NULL,       -- changes when the ledger is restored from a backup
         origin TEXT NOT NULL,            -- identifies the database, to detect a restore
         next_sequence INTEGER NOT NULL,   -- of purchases, changes and events, in commit order
-        pruned_sequence INTEGER NOT NULL  -- events up to this number were deleted
+        pruned_sequence INTEGER NOT NULL, -- events up to this number were deleted
+        erased_sequence INTEGER NOT NULL  -- the number of the last erasure of an account
       )
       """,
       """
@@ -37,7 +38,7 @@ package enum LedgerSchema {
         state_at INTEGER,                 -- of a refund or a revocation
         reason TEXT,                     -- of a failure, refund or revocation
         request_digest TEXT NOT NULL,
-        receipt TEXT,
+        receipt TEXT,                    -- null if not signed, and after an erasure
         contents TEXT NOT NULL,          -- lines of an identifier, a space and a version
         is_restorable INTEGER NOT NULL,
         price INTEGER,                    -- in thousandths

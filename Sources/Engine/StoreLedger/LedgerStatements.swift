@@ -9,7 +9,8 @@ package struct LedgerStatements: Sendable {
 
   package static let numbers =
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
-  package static let head = "SELECT incarnation, next_sequence - 1, pruned_sequence FROM ledger"
+  package static let head =
+    "SELECT incarnation, next_sequence - 1, pruned_sequence, erased_sequence FROM ledger"
 
   private static let columns =
     "sequence, transaction_id, revision, account, product, quantity, state, state_at, reason, "
@@ -18,15 +19,16 @@ package struct LedgerStatements: Sendable {
 
   package static let insertion =
     "INSERT INTO purchase (\(columns)) VALUES "
-    + "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) "
-    + "ON CONFLICT DO NOTHING RETURNING sequence"
+    + "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
   package static let transaction = selection + "WHERE transaction_id = ?1"
   package static let state =
     "UPDATE purchase SET revision = ?2, state = ?3, state_at = ?4, reason = ?5, receipt = ?6, "
     + "sold_at = ?7, finished_at = ?8 WHERE sequence = ?1"
+  /// The receipts name the account.
   package var erasure: String {
-    "UPDATE purchase SET account = ?2 WHERE account \(equality) ?1"
+    "UPDATE purchase SET account = ?2, receipt = NULL WHERE account \(equality) ?1"
   }
+  package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
 
@@ -95,12 +97,9 @@ package struct LedgerStatements: Sendable {
 
   // MARK: Vouchers
 
-  /// Uses a voucher, unless another purchase has used it.
-  ///
-  /// It may be used for the same purchase, which was not recorded if its receipt was not signed.
+  /// Uses a voucher, unless a purchase has used it.
   package static let voucherUse =
-    "UPDATE voucher SET transaction_id = ?2 WHERE code_digest = ?1 "
-    + "AND (transaction_id IS NULL OR transaction_id = ?2) "
+    "UPDATE voucher SET transaction_id = ?2 WHERE code_digest = ?1 AND transaction_id IS NULL "
     + "AND (product IS NULL OR product = ?3) RETURNING code_digest"
   package static let voucherInsertion =
     "INSERT INTO voucher (code_digest, product) VALUES (?1, ?2) ON CONFLICT DO NOTHING "

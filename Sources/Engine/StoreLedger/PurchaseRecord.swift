@@ -15,7 +15,8 @@ package struct PurchaseRecord: Hashable, Sendable {
   package var state: PurchaseState
   /// The time of the purchase, or of its approval, in whole milliseconds.
   package var date: Date
-  /// The signed receipt (JWS); nil before the purchase, and without a receipt key.
+  /// The signed receipt (JWS); nil before the purchase, without a receipt key, and after the
+  /// account was erased.
   package var receipt: String?
   /// The contents of the product when it was sold.
   package let contents: [SoldContent]

@@ -17,11 +17,11 @@ struct Caller: Sendable {
   /// Returns the account that a request names; nil and `-` name the caller's own.
   func account(_ name: String?) throws -> String {
     guard let name, name != "-" else { return ownAccount }
-    guard (1...256).contains(name.utf8.count), name.hasNoControls else {
-      throw Problem.malformed("the account is not a text of 1 to 256 bytes on one line")
+    guard (1...256).contains(name.utf8.count), name.hasNoControls, !name.isDotSegment else {
+      throw Problem.malformed(
+        "the account is not a text of 1 to 256 bytes on one line, or is “.” or “..”")
     }
-    let isReserved = name.beginsWithBytes(of: APIKey.prefix[...])
-    guard mayUse(name), !isReserved || name.hasSameBytes(as: ownAccount) else {
+    guard mayUse(name) else {
       throw Problem.forbidden(
         "The caller may not use this account",
         remedy: "Use the caller's own account, or a token for the other account")
@@ -29,12 +29,18 @@ struct Caller: Sendable {
     return name
   }
 
-  /// Whether the caller may use `account`; nil is the account of a library, not of a server.
+  /// Whether the caller may use `account`, which is nil for a library's own account.
+  func mayUse(_ account: String?) -> Bool {
+    Self.mayUse(account, restriction: restriction, ownAccount: ownAccount)
+  }
+
+  /// Whether a caller may use `account`: only `restriction`, or else all except those of other keys.
   ///
   /// Compares bytes, as databases do: `==` also accepts different Unicode forms of é.
-  func mayUse(_ account: String?) -> Bool {
-    guard let restriction else { return true }
-    return account?.hasSameBytes(as: restriction) == true
+  static func mayUse(_ account: String?, restriction: String?, ownAccount: String) -> Bool {
+    guard let account else { return restriction == nil }
+    if let restriction { return account.hasSameBytes(as: restriction) }
+    return !account.beginsWithBytes(of: APIKey.prefix[...]) || account.hasSameBytes(as: ownAccount)
   }
 }
 

@@ -15,306 +15,306 @@ package enum OpenAPIDocument {
     ounts","description":"The purchases of an account"},{"name":"events","description":"Changes\#
     , in commit order"},{"name":"content","description":"URLs of packages"},{"name":"server","d\#
     escription":"State and description of the server"}],"paths":{"/v1/products":{"get":{"operat\#
-    ionId":"listProducts","tags":["products"],"summary":"Look up products","description":"Witho\#
-    ut id, returns all products in pages of 200; the header Link names the next page. Scope: re\#
-    ad or purchase.","parameters":[{"name":"id","in":"query","description":"A product identifie\#
-    r; may be repeated. Invalid and unknown ones are in `invalid`.","schema":{"type":"array","m\#
-    axItems":200,"items":{"type":"string"}},"style":"form","explode":true},{"name":"cursor","in\#
-    ":"query","description":"From the header Link; ignored with id.","schema":{"type":"string"}\#
-    },{"$ref":"#/components/parameters/IfNoneMatch"}],"responses":{"200":{"description":"The pr\#
-    oducts of the page, or those with the given identifiers.","headers":{"ETag":{"$ref":"#/comp\#
-    onents/headers/ETag"},"Link":{"$ref":"#/components/headers/Link"}},"content":{"application/\#
-    json":{"schema":{"$ref":"#/components/schemas/Products"}}}},"304":{"description":"The catal\#
-    og is the same as that of If-None-Match.","headers":{"ETag":{"$ref":"#/components/headers/E\#
-    Tag"}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/resp\#
-    onses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"503":{"$ref":"#/com\#
-    ponents/responses/Unavailable"}}}},"/v1/purchases":{"post":{"operationId":"purchase","tags"\#
-    :["purchases"],"summary":"Buy a product","description":"The key identifies the purchase for\#
-    ever: repeat an interrupted request with the same key and the same body. 404: the product i\#
-    s not offered. 409: the same request is being processed. Scope: purchase.","parameters":[{"\#
-    name":"Idempotency-Key","in":"header","required":true,"description":"The identifier of the \#
-    transaction.","schema":{"$ref":"#/components/schemas/Transaction"}}],"requestBody":{"requir\#
-    ed":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/NewPurchase"\#
-    }}}},"responses":{"200":{"description":"The same request was made before: its purchase as i\#
-    t is now.","headers":{"Idempotent-Replayed":{"schema":{"type":"string","const":"true"}}},"c\#
-    ontent":{"application/json":{"schema":{"$ref":"#/components/schemas/Purchase"}}}},"201":{"d\#
-    escription":"A new purchase in the state purchased, deferred or failed. It is durable.","co\#
-    ntent":{"application/json":{"schema":{"$ref":"#/components/schemas/Purchase"}}}},"400":{"$r\#
-    ef":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized\#
-    "},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/components/responses/\#
-    NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"413":{"$ref":"#/components/res\#
-    ponses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"422":{"$ref":"#/\#
-    components/responses/OtherRequest"},"503":{"$ref":"#/components/responses/Unavailable"}}}},\#
-    "/v1/purchases:batch":{"post":{"operationId":"purchaseBatch","tags":["purchases"],"summary"\#
-    :"Buy several products in one commit","description":"Scope: purchase.","requestBody":{"requ\#
-    ired":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Batch"}}}}\#
-    ,"responses":{"200":{"description":"One result for each purchase, in the same order.","cont\#
-    ent":{"application/json":{"schema":{"$ref":"#/components/schemas/BatchResults"}}}},"400":{"\#
-    $ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthoriz\#
-    ed"},"403":{"$ref":"#/components/responses/Forbidden"},"413":{"$ref":"#/components/response\#
-    s/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"503":{"$ref":"#/compo\#
-    nents/responses/Unavailable"}}}},"/v1/purchases/{transaction}":{"parameters":[{"$ref":"#/co\#
-    mponents/parameters/Transaction"}],"get":{"operationId":"readPurchase","tags":["purchases"]\#
-    ,"summary":"Read a purchase","description":"Scope: read or purchase.","responses":{"200":{"\#
-    description":"The purchase.","content":{"application/json":{"schema":{"$ref":"#/components/\#
-    schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/c\#
-    omponents/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":\#
-    {"$ref":"#/components/responses/NotFound"},"503":{"$ref":"#/components/responses/Unavailabl\#
-    e"}}}},"/v1/purchases/{transaction}/finish":{"parameters":[{"$ref":"#/components/parameters\#
-    /Transaction"}],"post":{"operationId":"finishPurchase","tags":["purchases"],"summary":"Fini\#
-    sh a purchase","description":"409: it is deferred or failed. Scope: purchase.","responses":\#
-    {"204":{"description":"It is finished; also if it was finished before."},"400":{"$ref":"#/c\#
-    omponents/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},"403"\#
-    :{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/components/responses/NotFound\#
-    "},"409":{"$ref":"#/components/responses/Conflict"},"503":{"$ref":"#/components/responses/U\#
-    navailable"}}}},"/v1/purchases/{transaction}/approve":{"parameters":[{"$ref":"#/components/\#
-    parameters/Transaction"}],"post":{"operationId":"approvePurchase","tags":["purchases"],"sum\#
-    mary":"Approve a deferred or interrupted purchase","description":"Scope: admin.","responses\#
-    ":{"200":{"description":"The purchase after the change; also if it was changed like this be\#
-    fore.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Purchase"}}}},\#
-    "400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Un\#
-    authorized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/components/\#
-    responses/NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"503":{"$ref":"#/comp\#
-    onents/responses/Unavailable"}}}},"/v1/purchases/{transaction}/decline":{"parameters":[{"$r\#
-    ef":"#/components/parameters/Transaction"}],"post":{"operationId":"declinePurchase","tags":\#
-    ["purchases"],"summary":"Decline a deferred purchase","description":"Scope: admin.","reques\#
-    tBody":{"required":false,"content":{"application/json":{"schema":{"$ref":"#/components/sche\#
-    mas/Change"}}}},"responses":{"200":{"description":"The purchase after the change; also if i\#
-    t was changed like this before.","content":{"application/json":{"schema":{"$ref":"#/compone\#
-    nts/schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":\#
-    "#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"4\#
-    04":{"$ref":"#/components/responses/NotFound"},"409":{"$ref":"#/components/responses/Confli\#
-    ct"},"413":{"$ref":"#/components/responses/TooLarge"},"415":{"$ref":"#/components/responses\#
-    /UnsupportedType"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/purchases/{t\#
-    ransaction}/refund":{"parameters":[{"$ref":"#/components/parameters/Transaction"}],"post":{\#
-    "operationId":"refundPurchase","tags":["purchases"],"summary":"Record that the price was pa\#
-    id back","description":"Scope: admin.","requestBody":{"required":false,"content":{"applicat\#
-    ion/json":{"schema":{"$ref":"#/components/schemas/Change"}}}},"responses":{"200":{"descript\#
-    ion":"The purchase after the change; also if it was changed like this before.","content":{"\#
-    application/json":{"schema":{"$ref":"#/components/schemas/Purchase"}}}},"400":{"$ref":"#/co\#
-    mponents/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},"403":\#
-    {"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/components/responses/NotFound"\#
-    },"409":{"$ref":"#/components/responses/Conflict"},"413":{"$ref":"#/components/responses/To\#
-    oLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"503":{"$ref":"#/component\#
-    s/responses/Unavailable"}}}},"/v1/purchases/{transaction}/revoke":{"parameters":[{"$ref":"#\#
-    /components/parameters/Transaction"}],"post":{"operationId":"revokePurchase","tags":["purch\#
-    ases"],"summary":"Take the product back","description":"Scope: admin.","requestBody":{"requ\#
-    ired":false,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Change"}}\#
-    }},"responses":{"200":{"description":"The purchase after the change; also if it was changed\#
-     like this before.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/P\#
-    urchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components\#
-    /responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"\#
-    #/components/responses/NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"413":{"\#
-    $ref":"#/components/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedT\#
-    ype"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/purchases/{transaction}/r\#
-    everse":{"parameters":[{"$ref":"#/components/parameters/Transaction"}],"post":{"operationId\#
-    ":"reversePurchase","tags":["purchases"],"summary":"Undo a refund or a revocation","descrip\#
-    tion":"Scope: admin.","responses":{"200":{"description":"The purchase after the change; als\#
-    o if it was changed like this before.","content":{"application/json":{"schema":{"$ref":"#/c\#
-    omponents/schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"\#
-    $ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidde\#
-    n"},"404":{"$ref":"#/components/responses/NotFound"},"409":{"$ref":"#/components/responses/\#
-    Conflict"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/accounts/{account}/e\#
-    ntitlements":{"parameters":[{"$ref":"#/components/parameters/Account"}],"get":{"operationId\#
-    ":"listEntitlements","tags":["accounts"],"summary":"List what an account can restore","desc\#
-    ription":"Every restorable purchase in the state purchased, finished or not. Scope: read or\#
-     purchase.","parameters":[{"name":"since","in":"query","description":"The `revision` of the\#
-     previous page.","schema":{"type":"integer","format":"int64","minimum":0,"maximum":92233720\#
-    36854775807,"default":0}},{"name":"limit","in":"query","schema":{"type":"integer","minimum"\#
-    :1,"maximum":1000,"default":1000}},{"$ref":"#/components/parameters/IfNoneMatch"}],"respons\#
-    es":{"200":{"description":"A page in the order of the last changes.","headers":{"ETag":{"$r\#
-    ef":"#/components/headers/ETag"}},"content":{"application/json":{"schema":{"$ref":"#/compon\#
-    ents/schemas/Purchases"}}}},"304":{"description":"The page is the same as that of If-None-M\#
-    atch.","headers":{"ETag":{"$ref":"#/components/headers/ETag"}}},"400":{"$ref":"#/components\#
-    /responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":\#
-    "#/components/responses/Forbidden"},"503":{"$ref":"#/components/responses/Unavailable"}}}},\#
-    "/v1/accounts/{account}/history":{"parameters":[{"$ref":"#/components/parameters/Account"}]\#
-    ,"get":{"operationId":"listHistory","tags":["accounts"],"summary":"List all purchases of an\#
-     account","description":"Also consumables, and purchases in other states. Scope: read or pu\#
-    rchase.","parameters":[{"name":"since","in":"query","description":"The `revision` of the pr\#
-    evious page.","schema":{"type":"integer","format":"int64","minimum":0,"maximum":92233720368\#
-    54775807,"default":0}},{"name":"limit","in":"query","schema":{"type":"integer","minimum":1,\#
-    "maximum":1000,"default":1000}},{"$ref":"#/components/parameters/IfNoneMatch"}],"responses"\#
-    :{"200":{"description":"A page in the order of the last changes.","headers":{"ETag":{"$ref"\#
-    :"#/components/headers/ETag"}},"content":{"application/json":{"schema":{"$ref":"#/component\#
-    s/schemas/Purchases"}}}},"304":{"description":"The page is the same as that of If-None-Matc\#
-    h.","headers":{"ETag":{"$ref":"#/components/headers/ETag"}}},"400":{"$ref":"#/components/re\#
-    sponses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/\#
-    components/responses/Forbidden"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v\#
-    1/accounts/{account}/erase":{"parameters":[{"$ref":"#/components/parameters/Account"}],"pos\#
-    t":{"operationId":"eraseAccount","tags":["accounts"],"summary":"Replace the name of an acco\#
-    unt by a random one","description":"Scope: admin.","responses":{"204":{"description":"No pu\#
-    rchase has the name any more."},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"\#
-    $ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidde\#
-    n"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/events":{"get":{"operationI\#
-    d":"listEvents","tags":["events"],"summary":"Wait for events","description":"With `Accept: \#
-    text/event-stream`, the response is a stream. 410: the cursor is older than 30 days, or of \#
-    another ledger, such as before a restore. Read the entitlements then. Scope: read or purcha\#
-    se.","parameters":[{"name":"after","in":"query","description":"The cursor of the last event\#
-    ; without it, only new events.","schema":{"$ref":"#/components/schemas/Cursor"}},{"name":"w\#
-    ait","in":"query","description":"Seconds to wait for the first event.","schema":{"type":"in\#
-    teger","minimum":0,"maximum":30,"default":0}},{"name":"limit","in":"query","schema":{"type"\#
-    :"integer","minimum":1,"maximum":200,"default":200}},{"name":"Last-Event-ID","in":"header",\#
-    "description":"Like `after`, for a stream that continues; ignored for a response in JSON.",\#
-    "schema":{"type":"string"}}],"responses":{"200":{"description":"Events, or none after `wait\#
-    `. A stream sends each event with its cursor as id, its kind as event and its JSON as data,\#
-     and a comment every 15 s. It ends after 15 minutes.","content":{"application/json":{"schem\#
-    a":{"$ref":"#/components/schemas/Events"}},"text/event-stream":{"schema":{"type":"string"}}\#
-    }},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses\#
-    /Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"410":{"$ref":"#/componen\#
-    ts/responses/Gone"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/content-gra\#
-    nts":{"post":{"operationId":"grantContent","tags":["content"],"summary":"Get the URLs of pu\#
-    rchased contents","description":"403: a content is not in a purchase in the state purchased\#
-    . 404: the version is not offered any more. Scope: content.","requestBody":{"required":true\#
-    ,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/GrantRequest"}}}},"r\#
-    esponses":{"200":{"description":"The package and the index of each content, at every conten\#
-    t URL. `urls` is empty if the packages are public.","content":{"application/json":{"schema"\#
-    :{"$ref":"#/components/schemas/Grants"}}}},"400":{"$ref":"#/components/responses/BadRequest\#
-    "},"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/respons\#
-    es/Forbidden"},"404":{"$ref":"#/components/responses/NotFound"},"413":{"$ref":"#/components\#
-    /responses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"503":{"$ref"\#
-    :"#/components/responses/Unavailable"}}}},"/internal/authorize":{"get":{"operationId":"auth\#
-    orize","tags":["content"],"summary":"Decide about a request of the content host","descripti\#
-    on":"For nginx's module auth_request. Only the grant in the URL counts; Authorization is ig\#
-    nored.","security":[],"parameters":[{"name":"X-Original-URI","in":"header","description":"T\#
-    he request target of the client, `$request_uri`.","schema":{"type":"string"}}],"responses":\#
-    {"204":{"description":"The request is allowed.","headers":{"Cache-Control":{"schema":{"type\#
-    ":"string","pattern":"^max-age=[0-9]+$"}}}},"401":{"description":"The URL has no grant."},"\#
-    403":{"description":"The grant is invalid or has expired, or the path is ambiguous."}}}},"/\#
-    healthz":{"get":{"operationId":"readHealth","tags":["server"],"summary":"Check that the pro\#
-    cess lives","security":[],"responses":{"200":{"description":"It lives.","content":{"applica\#
-    tion/json":{"schema":{"type":"object","required":["status"],"properties":{"status":{"const"\#
-    :"ok"}}}}}}}}},"/readyz":{"get":{"operationId":"readReadiness","tags":["server"],"summary":\#
-    "Check that the ledger and the catalog can be read","security":[],"responses":{"200":{"desc\#
-    ription":"Both can be read.","content":{"application/json":{"schema":{"type":"object","requ\#
-    ired":["status"],"properties":{"status":{"const":"ready"}}}}}},"503":{"$ref":"#/components/\#
-    responses/Unavailable"}}}},"/v1/openapi.json":{"get":{"operationId":"readDescription","tags\#
-    ":["server"],"summary":"Read this document","security":[],"responses":{"200":{"description"\#
-    :"An OpenAPI document.","content":{"application/json":{"schema":{"type":"object","required"\#
-    :["openapi","info","paths"]}}}}}}}},"components":{"securitySchemes":{"bearer":{"type":"http\#
-    ","scheme":"bearer","description":"An opaque token (`hct_` and 43 characters), or a JWT (ES\#
-    256 or EdDSA) with kid, iss = kid, aud = the server's origin, exp at most 15 minutes ahead,\#
-     jti, and optionally sub = the only account that it can use."}},"parameters":{"Transaction"\#
-    :{"name":"transaction","in":"path","required":true,"schema":{"type":"string","pattern":"^[!\#
-    -.0-~]{1,128}$"}},"Account":{"name":"account","in":"path","required":true,"description":"At\#
-     most 256 bytes; `-` is the caller's own account.","schema":{"type":"string","minLength":1,\#
-    "maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F/]+$"}},"IfNoneMatch":{"name":"If-None-\#
-    Match","in":"header","schema":{"type":"string"}}},"headers":{"ETag":{"description":"A stron\#
-    g entity tag.","schema":{"type":"string"}},"Link":{"description":"The next page, with rel=\\#
-    "next\".","schema":{"type":"string"}},"RetryAfter":{"description":"Seconds to wait.","schem\#
-    a":{"type":"string","pattern":"^[0-9]+$"}}},"responses":{"BadRequest":{"description":"The r\#
-    equest is invalid.","content":{"application/problem+json":{"schema":{"$ref":"#/components/s\#
-    chemas/Problem"}}}},"Unauthorized":{"description":"The token or JWT is missing, invalid, ex\#
-    pired or revoked.","headers":{"WWW-Authenticate":{"schema":{"type":"string"}}},"content":{"\#
-    application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Forbidden":\#
-    {"description":"The caller may not do this.","content":{"application/problem+json":{"schema\#
-    ":{"$ref":"#/components/schemas/Problem"}}}},"NotFound":{"description":"Not found.","conten\#
-    t":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Confli\#
-    ct":{"description":"The change is not possible now; `state` is the state of the purchase.",\#
-    "headers":{"Retry-After":{"$ref":"#/components/headers/RetryAfter"}},"content":{"applicatio\#
-    n/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Gone":{"description":\#
-    "The events after the cursor are not available.","content":{"application/problem+json":{"sc\#
-    hema":{"$ref":"#/components/schemas/Problem"}}}},"TooLarge":{"description":"The body is too\#
-     large.","content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Prob\#
-    lem"}}}},"UnsupportedType":{"description":"The body is not declared as JSON.","content":{"a\#
-    pplication/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"OtherRequest\#
-    ":{"description":"The transaction identifier was used for a different request.","content":{\#
-    "application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Unavailabl\#
-    e":{"description":"The server cannot process the request now.","headers":{"Retry-After":{"$\#
-    ref":"#/components/headers/RetryAfter"}},"content":{"application/problem+json":{"schema":{"\#
-    $ref":"#/components/schemas/Problem"}}}}},"schemas":{"Problem":{"type":"object","required":\#
-    ["type","title","status","detail","code","remedy"],"properties":{"type":{"const":"about:bla\#
-    nk"},"title":{"type":"string"},"status":{"type":"integer","minimum":400,"maximum":599},"det\#
-    ail":{"type":"string"},"code":{"type":"integer","description":"The number of the error in t\#
-    his project."},"remedy":{"type":"string"},"subject":{"type":"string"},"state":{"$ref":"#/co\#
-    mponents/schemas/State"}}},"Identifier":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9.\#
-    _-]{0,199}$","not":{"const":"CACHEDIR.TAG"}},"Version":{"type":"string","maxLength":200,"pa\#
-    ttern":"^[0-9]{1,18}(\\.[0-9]{1,18}){0,15}$"},"Transaction":{"type":"string","pattern":"^[!\#
-    -~]{1,128}$"},"AccountName":{"type":["string","null"],"minLength":1,"maxLength":256,"patter\#
-    n":"^[^\\u0000-\\u001F\\u007F]*$","description":"An opaque name of at most 256 bytes. Missi\#
-    ng or `-`: the caller's own account. Names that begin with `key-` are reserved."},"Cursor":\#
-    {"type":"string","maxLength":128,"description":"Opaque.","pattern":"^([!-\\-/-~]{1,64}\\.(0\#
-    |[1-9][0-9]{0,17}))?$"},"State":{"enum":["deferred","purchased","failed","refunded","revoke\#
-    d"]},"Content":{"type":"object","required":["contentIdentifier","version"],"properties":{"c\#
-    ontentIdentifier":{"$ref":"#/components/schemas/Identifier"},"version":{"$ref":"#/component\#
-    s/schemas/Version"}}},"NewPurchase":{"type":"object","required":["productIdentifier"],"prop\#
-    erties":{"productIdentifier":{"$ref":"#/components/schemas/Identifier"},"account":{"$ref":"\#
-    #/components/schemas/AccountName"},"quantity":{"type":["integer","null"],"minimum":1,"maxim\#
-    um":10,"default":1},"askToBuy":{"type":["boolean","null"],"default":false,"description":"De\#
-    fers the purchase until an administrator approves or declines it."},"voucher":{"type":["str\#
-    ing","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","description":"A code\#
-     that pays for the product, if the server sells by vouchers."}}},"Batch":{"type":"object","\#
-    required":["purchases"],"properties":{"purchases":{"type":"array","minItems":1,"maxItems":6\#
-    4,"items":{"anyOf":[{"type":"object","required":["transactionIdentifier","productIdentifier\#
-    "],"properties":{"transactionIdentifier":{"$ref":"#/components/schemas/Transaction"},"produ\#
-    ctIdentifier":{"$ref":"#/components/schemas/Identifier"},"account":{"$ref":"#/components/sc\#
-    hemas/AccountName"},"quantity":{"type":["integer","null"],"minimum":1,"maximum":10,"default\#
-    ":1},"askToBuy":{"type":["boolean","null"],"default":false,"description":"Defers the purcha\#
-    se until an administrator approves or declines it."},"voucher":{"type":["string","null"],"m\#
-    axLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","description":"A code that pays for \#
-    the product, if the server sells by vouchers."}}},{"description":"Anything else gets a prob\#
-    lem as its result."}]}}}},"BatchResults":{"type":"object","required":["results"],"propertie\#
-    s":{"results":{"type":"array","minItems":1,"maxItems":64,"items":{"oneOf":[{"type":"object"\#
-    ,"required":["status","purchase"],"properties":{"status":{"enum":[200,201]},"purchase":{"$r\#
-    ef":"#/components/schemas/Purchase"}}},{"type":"object","required":["status","problem"],"pr\#
-    operties":{"status":{"type":"integer","minimum":400,"maximum":599},"problem":{"$ref":"#/com\#
-    ponents/schemas/Problem"}}}]}}}},"Purchase":{"type":"object","required":["transactionIdenti\#
-    fier","productIdentifier","account","quantity","state","purchaseDate","receipt","contents",\#
-    "isRestorable","isFinished","revision"],"properties":{"transactionIdentifier":{"type":"stri\#
-    ng"},"productIdentifier":{"$ref":"#/components/schemas/Identifier"},"account":{"type":["str\#
-    ing","null"]},"quantity":{"type":"integer","minimum":1,"maximum":10},"state":{"$ref":"#/com\#
-    ponents/schemas/State"},"purchaseDate":{"type":"string","format":"date-time"},"receipt":{"t\#
-    ype":["string","null"],"description":"A signed receipt (JWS); null before the purchase."},"\#
-    contents":{"type":"array","items":{"$ref":"#/components/schemas/Content"}},"isRestorable":{\#
-    "type":"boolean"},"isFinished":{"type":"boolean"},"revision":{"type":"integer","format":"in\#
-    t64"},"isInterrupted":{"const":true,"description":"It failed because the buyer must first d\#
-    o something at the seller."},"reason":{"type":"string"},"revocationDate":{"type":"string","\#
-    format":"date-time"}}},"Purchases":{"type":"object","required":["transactions","revision","\#
-    hasMore"],"properties":{"transactions":{"type":"array","maxItems":1000,"items":{"$ref":"#/c\#
-    omponents/schemas/Purchase"}},"revision":{"type":"integer","format":"int64","description":"\#
-    `since` of the next request."},"hasMore":{"type":"boolean"}}},"Change":{"type":"object","pr\#
-    operties":{"reason":{"type":["string","null"],"maxLength":1000,"pattern":"^[^\\u0000-\\u001\#
-    F\\u007F]*$"}}},"Event":{"type":"object","required":["cursor","kind","account","transaction\#
-    ","at","purchase"],"properties":{"cursor":{"$ref":"#/components/schemas/Cursor"},"kind":{"e\#
-    num":["purchased","decided","refunded","revoked","reversed","published"],"description":"Oth\#
-    er kinds may be added."},"account":{"type":["string","null"]},"transaction":{"type":["strin\#
-    g","null"]},"at":{"type":"string","format":"date-time"},"purchase":{"oneOf":[{"$ref":"#/com\#
-    ponents/schemas/Purchase"},{"type":"null"}]}}},"Events":{"type":"object","required":["event\#
-    s","cursor"],"properties":{"events":{"type":"array","maxItems":200,"items":{"$ref":"#/compo\#
-    nents/schemas/Event"}},"cursor":{"$ref":"#/components/schemas/Cursor"}}},"GrantRequest":{"t\#
-    ype":"object","required":["contents"],"description":"Of an account, or of one transaction."\#
-    ,"properties":{"transaction":{"type":["string","null"],"maxLength":128,"pattern":"^[^\\u000\#
-    0-\\u001F\\u007F]*$"},"account":{"$ref":"#/components/schemas/AccountName"},"contents":{"ty\#
-    pe":"array","minItems":1,"maxItems":64,"items":{"$ref":"#/components/schemas/Content"}}},"n\#
-    ot":{"required":["transaction","account"],"properties":{"transaction":{"type":"string"},"ac\#
-    count":{"type":"string"}}}},"Grants":{"type":"object","required":["expires","files"],"prope\#
-    rties":{"expires":{"type":"string","format":"date-time"},"files":{"type":"array","maxItems"\#
-    :128,"items":{"type":"object","required":["target","urls"],"properties":{"target":{"type":"\#
-    string","description":"The path of the file below the store."},"urls":{"type":"array","item\#
-    s":{"type":"string","format":"uri"},"description":"Secret until they expire."}}}}}},"Produc\#
-    ts":{"type":"object","required":["products","invalid","failures","version"],"properties":{"\#
-    products":{"type":"array","maxItems":200,"items":{"$ref":"#/components/schemas/Product"}},"\#
-    invalid":{"type":"array","items":{"type":"string"}},"failures":{"type":"array","items":{"$r\#
-    ef":"#/components/schemas/Failure"}},"version":{"type":"string","description":"The version \#
-    of the catalog."}}},"Failure":{"type":"object","required":["code","message","remedy","subje\#
-    ct"],"properties":{"code":{"type":"integer"},"message":{"type":"string"},"remedy":{"type":"\#
-    string"},"subject":{"type":["string","null"]}}},"Product":{"type":"object","required":["pro\#
-    ductIdentifier","type","texts","contents"],"properties":{"productIdentifier":{"$ref":"#/com\#
-    ponents/schemas/Identifier"},"type":{"enum":["non-consumable","consumable","auto-renewable"\#
-    ,"non-renewing"]},"texts":{"type":"object","description":"By language (BCP 47).","additiona\#
-    lProperties":{"type":"object","required":["title","description"],"properties":{"title":{"ty\#
-    pe":"string"},"description":{"type":"string"},"releaseNotes":{"type":"string"}}}},"price":{\#
-    "type":"string","pattern":"^[0-9]+(\\.[0-9]+)?$"},"currency":{"type":"string"},"contents":{\#
-    "type":"array","items":{"$ref":"#/components/schemas/Offer"}},"withdrawnVersions":{"type":"\#
-    object","additionalProperties":{"type":"array","items":{"$ref":"#/components/schemas/Versio\#
-    n"}}}}},"Offer":{"type":"object","required":["productIdentifier","contentIdentifier","versi\#
-    on","installedSize","package","index"],"properties":{"productIdentifier":{"$ref":"#/compone\#
-    nts/schemas/Identifier"},"contentIdentifier":{"$ref":"#/components/schemas/Identifier"},"ve\#
-    rsion":{"$ref":"#/components/schemas/Version"},"installedSize":{"type":"integer","minimum":\#
-    0},"package":{"$ref":"#/components/schemas/File"},"index":{"$ref":"#/components/schemas/Fil\#
-    e"},"signers":{"type":"string"},"withdrawnVersions":{"type":"array","items":{"$ref":"#/comp\#
-    onents/schemas/Version"}}}},"File":{"type":"object","required":["path","length","digest"],"\#
-    properties":{"path":{"type":"string"},"length":{"type":"integer","minimum":0},"digest":{"ty\#
-    pe":"string","pattern":"^[0-9a-f]{64}$"}}}}}}
+    ionId":"listProducts","tags":["products"],"summary":"Look up products","description":"Retur\#
+    ns the products with the given identifiers, or else all, in pages of 200; the header Link n\#
+    ames the next page. Scope: read or purchase.","parameters":[{"name":"id","in":"query","desc\#
+    ription":"A product identifier; may be repeated. Invalid and unknown ones are in `invalid`.\#
+    ","schema":{"type":"array","items":{"type":"string"}},"style":"form","explode":true},{"name\#
+    ":"cursor","in":"query","description":"From the header Link; ignored with id.","schema":{"t\#
+    ype":"string"}},{"$ref":"#/components/parameters/IfNoneMatch"}],"responses":{"200":{"descri\#
+    ption":"The products of the page, or those with the given identifiers.","headers":{"ETag":{\#
+    "$ref":"#/components/headers/ETag"},"Link":{"$ref":"#/components/headers/Link"}},"content":\#
+    {"application/json":{"schema":{"$ref":"#/components/schemas/Products"}}}},"304":{"descripti\#
+    on":"The catalog is the same as that of If-None-Match.","headers":{"ETag":{"$ref":"#/compon\#
+    ents/headers/ETag"}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/c\#
+    omponents/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"503":\#
+    {"$ref":"#/components/responses/Unavailable"}}}},"/v1/purchases":{"post":{"operationId":"pu\#
+    rchase","tags":["purchases"],"summary":"Buy a product","description":"The key identifies th\#
+    e purchase forever: repeat an interrupted request with the same key and the same body. 404:\#
+     the product is not offered. 409: the same request is being processed. Scope: purchase.","p\#
+    arameters":[{"name":"Idempotency-Key","in":"header","required":true,"description":"The iden\#
+    tifier of the transaction.","schema":{"$ref":"#/components/schemas/Transaction"}}],"request\#
+    Body":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schema\#
+    s/NewPurchase"}}}},"responses":{"200":{"description":"The same request was made before: its\#
+     purchase as it is now.","headers":{"Idempotent-Replayed":{"schema":{"type":"string","const\#
+    ":"true"}}},"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Purchase"\#
+    }}}},"201":{"description":"A new purchase in the state purchased, deferred or failed. It is\#
+     durable.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Purchase"}\#
+    }}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/response\#
+    s/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/compone\#
+    nts/responses/NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"413":{"$ref":"#/\#
+    components/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"42\#
+    2":{"$ref":"#/components/responses/OtherRequest"},"503":{"$ref":"#/components/responses/Una\#
+    vailable"}}}},"/v1/purchases:batch":{"post":{"operationId":"purchaseBatch","tags":["purchas\#
+    es"],"summary":"Buy several products in one commit","description":"Scope: purchase.","reque\#
+    stBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/sche\#
+    mas/Batch"}}}},"responses":{"200":{"description":"One result for each purchase, in the same\#
+     order.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/BatchResults\#
+    "}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/respon\#
+    ses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"413":{"$ref":"#/compo\#
+    nents/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"503":{"\#
+    $ref":"#/components/responses/Unavailable"}}}},"/v1/purchases/{transaction}":{"parameters":\#
+    [{"$ref":"#/components/parameters/Transaction"}],"get":{"operationId":"readPurchase","tags"\#
+    :["purchases"],"summary":"Read a purchase","description":"Scope: read or purchase.","respon\#
+    ses":{"200":{"description":"The purchase.","content":{"application/json":{"schema":{"$ref":\#
+    "#/components/schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401\#
+    ":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forb\#
+    idden"},"404":{"$ref":"#/components/responses/NotFound"},"503":{"$ref":"#/components/respon\#
+    ses/Unavailable"}}}},"/v1/purchases/{transaction}/finish":{"parameters":[{"$ref":"#/compone\#
+    nts/parameters/Transaction"}],"post":{"operationId":"finishPurchase","tags":["purchases"],"\#
+    summary":"Finish a purchase","description":"409: it is deferred or failed. Scope: purchase.\#
+    ","responses":{"204":{"description":"It is finished; also if it was finished before."},"400\#
+    ":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauth\#
+    orized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/components/resp\#
+    onses/NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"503":{"$ref":"#/componen\#
+    ts/responses/Unavailable"}}}},"/v1/purchases/{transaction}/approve":{"parameters":[{"$ref":\#
+    "#/components/parameters/Transaction"}],"post":{"operationId":"approvePurchase","tags":["pu\#
+    rchases"],"summary":"Approve a deferred or interrupted purchase","description":"Scope: admi\#
+    n.","responses":{"200":{"description":"The purchase after the change; also if it was change\#
+    d like this before.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/\#
+    Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/component\#
+    s/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":\#
+    "#/components/responses/NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"503":{\#
+    "$ref":"#/components/responses/Unavailable"}}}},"/v1/purchases/{transaction}/decline":{"par\#
+    ameters":[{"$ref":"#/components/parameters/Transaction"}],"post":{"operationId":"declinePur\#
+    chase","tags":["purchases"],"summary":"Decline a deferred purchase","description":"Scope: a\#
+    dmin.","requestBody":{"required":false,"content":{"application/json":{"schema":{"$ref":"#/c\#
+    omponents/schemas/Change"}}}},"responses":{"200":{"description":"The purchase after the cha\#
+    nge; also if it was changed like this before.","content":{"application/json":{"schema":{"$r\#
+    ef":"#/components/schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},\#
+    "401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/\#
+    Forbidden"},"404":{"$ref":"#/components/responses/NotFound"},"409":{"$ref":"#/components/re\#
+    sponses/Conflict"},"413":{"$ref":"#/components/responses/TooLarge"},"415":{"$ref":"#/compon\#
+    ents/responses/UnsupportedType"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v\#
+    1/purchases/{transaction}/refund":{"parameters":[{"$ref":"#/components/parameters/Transacti\#
+    on"}],"post":{"operationId":"refundPurchase","tags":["purchases"],"summary":"Record that th\#
+    e price was paid back","description":"Scope: admin.","requestBody":{"required":false,"conte\#
+    nt":{"application/json":{"schema":{"$ref":"#/components/schemas/Change"}}}},"responses":{"2\#
+    00":{"description":"The purchase after the change; also if it was changed like this before.\#
+    ","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Purchase"}}}},"400"\#
+    :{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unautho\#
+    rized"},"403":{"$ref":"#/components/responses/Forbidden"},"404":{"$ref":"#/components/respo\#
+    nses/NotFound"},"409":{"$ref":"#/components/responses/Conflict"},"413":{"$ref":"#/component\#
+    s/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"},"503":{"$ref\#
+    ":"#/components/responses/Unavailable"}}}},"/v1/purchases/{transaction}/revoke":{"parameter\#
+    s":[{"$ref":"#/components/parameters/Transaction"}],"post":{"operationId":"revokePurchase",\#
+    "tags":["purchases"],"summary":"Take the product back","description":"Scope: admin.","reque\#
+    stBody":{"required":false,"content":{"application/json":{"schema":{"$ref":"#/components/sch\#
+    emas/Change"}}}},"responses":{"200":{"description":"The purchase after the change; also if \#
+    it was changed like this before.","content":{"application/json":{"schema":{"$ref":"#/compon\#
+    ents/schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref"\#
+    :"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"\#
+    404":{"$ref":"#/components/responses/NotFound"},"409":{"$ref":"#/components/responses/Confl\#
+    ict"},"413":{"$ref":"#/components/responses/TooLarge"},"415":{"$ref":"#/components/response\#
+    s/UnsupportedType"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/purchases/{\#
+    transaction}/reverse":{"parameters":[{"$ref":"#/components/parameters/Transaction"}],"post"\#
+    :{"operationId":"reversePurchase","tags":["purchases"],"summary":"Undo a refund or a revoca\#
+    tion","description":"Scope: admin.","responses":{"200":{"description":"The purchase after t\#
+    he change; also if it was changed like this before.","content":{"application/json":{"schema\#
+    ":{"$ref":"#/components/schemas/Purchase"}}}},"400":{"$ref":"#/components/responses/BadRequ\#
+    est"},"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/resp\#
+    onses/Forbidden"},"404":{"$ref":"#/components/responses/NotFound"},"409":{"$ref":"#/compone\#
+    nts/responses/Conflict"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/accoun\#
+    ts/{account}/entitlements":{"parameters":[{"$ref":"#/components/parameters/Account"}],"get"\#
+    :{"operationId":"listEntitlements","tags":["accounts"],"summary":"List what an account can \#
+    restore","description":"Every restorable purchase in the state purchased, finished or not. \#
+    Scope: read or purchase.","parameters":[{"name":"since","in":"query","description":"The `re\#
+    vision` of the previous page.","schema":{"type":"integer","format":"int64","minimum":0,"max\#
+    imum":9223372036854775807,"default":0}},{"name":"limit","in":"query","schema":{"type":"inte\#
+    ger","minimum":1,"maximum":1000,"default":1000}},{"$ref":"#/components/parameters/IfNoneMat\#
+    ch"}],"responses":{"200":{"description":"A page in the order of the last changes.","headers\#
+    ":{"ETag":{"$ref":"#/components/headers/ETag"}},"content":{"application/json":{"schema":{"$\#
+    ref":"#/components/schemas/Purchases"}}}},"304":{"description":"The page is the same as tha\#
+    t of If-None-Match.","headers":{"ETag":{"$ref":"#/components/headers/ETag"}}},"400":{"$ref"\#
+    :"#/components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},\#
+    "403":{"$ref":"#/components/responses/Forbidden"},"503":{"$ref":"#/components/responses/Una\#
+    vailable"}}}},"/v1/accounts/{account}/history":{"parameters":[{"$ref":"#/components/paramet\#
+    ers/Account"}],"get":{"operationId":"listHistory","tags":["accounts"],"summary":"List all p\#
+    urchases of an account","description":"Also consumables, and purchases in other states. Sco\#
+    pe: read or purchase.","parameters":[{"name":"since","in":"query","description":"The `revis\#
+    ion` of the previous page.","schema":{"type":"integer","format":"int64","minimum":0,"maximu\#
+    m":9223372036854775807,"default":0}},{"name":"limit","in":"query","schema":{"type":"integer\#
+    ","minimum":1,"maximum":1000,"default":1000}},{"$ref":"#/components/parameters/IfNoneMatch"\#
+    }],"responses":{"200":{"description":"A page in the order of the last changes.","headers":{\#
+    "ETag":{"$ref":"#/components/headers/ETag"}},"content":{"application/json":{"schema":{"$ref\#
+    ":"#/components/schemas/Purchases"}}}},"304":{"description":"The page is the same as that o\#
+    f If-None-Match.","headers":{"ETag":{"$ref":"#/components/headers/ETag"}}},"400":{"$ref":"#\#
+    /components/responses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},"40\#
+    3":{"$ref":"#/components/responses/Forbidden"},"503":{"$ref":"#/components/responses/Unavai\#
+    lable"}}}},"/v1/accounts/{account}/erase":{"parameters":[{"$ref":"#/components/parameters/A\#
+    ccount"}],"post":{"operationId":"eraseAccount","tags":["accounts"],"summary":"Replace the n\#
+    ame of an account by a random one","description":"Scope: admin.","responses":{"204":{"descr\#
+    iption":"No purchase has the name any more."},"400":{"$ref":"#/components/responses/BadRequ\#
+    est"},"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/resp\#
+    onses/Forbidden"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/v1/events":{"get\#
+    ":{"operationId":"listEvents","tags":["events"],"summary":"Wait for events","description":"\#
+    With `Accept: text/event-stream`, the response is a stream. 410: the cursor is older than 3\#
+    0 days, or of another ledger, such as before a restore. Read the entitlements then. Scope: \#
+    read or purchase.","parameters":[{"name":"after","in":"query","description":"The cursor of \#
+    the last event; without it, only new events.","schema":{"$ref":"#/components/schemas/Cursor\#
+    "}},{"name":"wait","in":"query","description":"Seconds to wait for the first event.","schem\#
+    a":{"type":"integer","minimum":0,"maximum":30,"default":0}},{"name":"limit","in":"query","s\#
+    chema":{"type":"integer","minimum":1,"maximum":200,"default":200}},{"name":"Last-Event-ID",\#
+    "in":"header","description":"Like `after`, for a stream that continues; ignored for a respo\#
+    nse in JSON.","schema":{"type":"string"}}],"responses":{"200":{"description":"Events, or no\#
+    ne after `wait`. A stream sends each event with its cursor as id, its kind as event and its\#
+     JSON as data, and a comment every 15 s. It ends after 15 minutes.","content":{"application\#
+    /json":{"schema":{"$ref":"#/components/schemas/Events"}},"text/event-stream":{"schema":{"ty\#
+    pe":"string"}}}},"400":{"$ref":"#/components/responses/BadRequest"},"401":{"$ref":"#/compon\#
+    ents/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"},"410":{"$re\#
+    f":"#/components/responses/Gone"},"503":{"$ref":"#/components/responses/Unavailable"}}}},"/\#
+    v1/content-grants":{"post":{"operationId":"grantContent","tags":["content"],"summary":"Get \#
+    the URLs of purchased contents","description":"403: a content is not in a purchase in the s\#
+    tate purchased. 404: the version is not offered any more. Scope: content.","requestBody":{"\#
+    required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/GrantR\#
+    equest"}}}},"responses":{"200":{"description":"The package and the index of each content, a\#
+    t every content URL. `urls` is empty if the packages are public.","content":{"application/j\#
+    son":{"schema":{"$ref":"#/components/schemas/Grants"}}}},"400":{"$ref":"#/components/respon\#
+    ses/BadRequest"},"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/comp\#
+    onents/responses/Forbidden"},"404":{"$ref":"#/components/responses/NotFound"},"413":{"$ref"\#
+    :"#/components/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnsupportedType"}\#
+    ,"503":{"$ref":"#/components/responses/Unavailable"}}}},"/internal/authorize":{"get":{"oper\#
+    ationId":"authorize","tags":["content"],"summary":"Decide about a request of the content ho\#
+    st","description":"For nginx's module auth_request. Only the grant in the URL counts; Autho\#
+    rization is ignored.","security":[],"parameters":[{"name":"X-Original-URI","in":"header","d\#
+    escription":"The request target of the client, `$request_uri`.","schema":{"type":"string"}}\#
+    ],"responses":{"204":{"description":"The request is allowed.","headers":{"Cache-Control":{"\#
+    schema":{"type":"string","pattern":"^max-age=[0-9]+$"}}}},"401":{"description":"The URL has\#
+     no grant."},"403":{"description":"The grant is invalid or has expired, or the path is ambi\#
+    guous."}}}},"/healthz":{"get":{"operationId":"readHealth","tags":["server"],"summary":"Chec\#
+    k that the process lives","security":[],"responses":{"200":{"description":"It lives.","cont\#
+    ent":{"application/json":{"schema":{"type":"object","required":["status"],"properties":{"st\#
+    atus":{"const":"ok"}}}}}}}}},"/readyz":{"get":{"operationId":"readReadiness","tags":["serve\#
+    r"],"summary":"Check that the ledger and the catalog can be read","security":[],"responses"\#
+    :{"200":{"description":"Both can be read.","content":{"application/json":{"schema":{"type":\#
+    "object","required":["status"],"properties":{"status":{"const":"ready"}}}}}},"503":{"$ref":\#
+    "#/components/responses/Unavailable"}}}},"/v1/openapi.json":{"get":{"operationId":"readDesc\#
+    ription","tags":["server"],"summary":"Read this document","security":[],"responses":{"200":\#
+    {"description":"An OpenAPI document.","content":{"application/json":{"schema":{"type":"obje\#
+    ct","required":["openapi","info","paths"]}}}}}}}},"components":{"securitySchemes":{"bearer"\#
+    :{"type":"http","scheme":"bearer","description":"An opaque token (`hct_` and 43 characters)\#
+    , or a JWT (ES256 or EdDSA) with kid, iss = kid, aud = the server's origin, exp at most 15 \#
+    minutes ahead, jti, and optionally sub = the only account that it can use."}},"parameters":\#
+    {"Transaction":{"name":"transaction","in":"path","required":true,"schema":{"type":"string",\#
+    "pattern":"^[!-~]{1,128}$"}},"Account":{"name":"account","in":"path","required":true,"descr\#
+    iption":"At most 256 bytes; `-` is the caller's own account. A slash is sent as %2F.","sche\#
+    ma":{"type":"string","minLength":1,"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]+$"\#
+    }},"IfNoneMatch":{"name":"If-None-Match","in":"header","schema":{"type":"string"}}},"header\#
+    s":{"ETag":{"description":"A strong entity tag.","schema":{"type":"string"}},"Link":{"descr\#
+    iption":"The next page, with rel=\"next\".","schema":{"type":"string"}},"RetryAfter":{"desc\#
+    ription":"Seconds to wait.","schema":{"type":"string","pattern":"^[0-9]+$"}}},"responses":{\#
+    "BadRequest":{"description":"The request is invalid.","content":{"application/problem+json"\#
+    :{"schema":{"$ref":"#/components/schemas/Problem"}}}},"Unauthorized":{"description":"The to\#
+    ken or JWT is missing, invalid, expired or revoked.","headers":{"WWW-Authenticate":{"schema\#
+    ":{"type":"string"}}},"content":{"application/problem+json":{"schema":{"$ref":"#/components\#
+    /schemas/Problem"}}}},"Forbidden":{"description":"The caller may not do this.","content":{"\#
+    application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"NotFound":{\#
+    "description":"Not found.","content":{"application/problem+json":{"schema":{"$ref":"#/compo\#
+    nents/schemas/Problem"}}}},"Conflict":{"description":"The change is not possible now; `stat\#
+    e` is the state of the purchase.","headers":{"Retry-After":{"$ref":"#/components/headers/Re\#
+    tryAfter"}},"content":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/P\#
+    roblem"}}}},"Gone":{"description":"The events after the cursor are not available.","content\#
+    ":{"application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}},"TooLarg\#
+    e":{"description":"The body is too large.","content":{"application/problem+json":{"schema":\#
+    {"$ref":"#/components/schemas/Problem"}}}},"UnsupportedType":{"description":"The body is no\#
+    t declared as JSON.","content":{"application/problem+json":{"schema":{"$ref":"#/components/\#
+    schemas/Problem"}}}},"OtherRequest":{"description":"The transaction identifier was used for\#
+     a different request.","content":{"application/problem+json":{"schema":{"$ref":"#/component\#
+    s/schemas/Problem"}}}},"Unavailable":{"description":"The server cannot process the request \#
+    now.","headers":{"Retry-After":{"$ref":"#/components/headers/RetryAfter"}},"content":{"appl\#
+    ication/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}}},"schemas":{"Pro\#
+    blem":{"type":"object","required":["type","title","status","detail","code","remedy"],"prope\#
+    rties":{"type":{"const":"about:blank"},"title":{"type":"string"},"status":{"type":"integer"\#
+    ,"minimum":400,"maximum":599},"detail":{"type":"string"},"code":{"type":"integer","descript\#
+    ion":"The number of the error in this project."},"remedy":{"type":"string"},"subject":{"typ\#
+    e":"string"},"state":{"$ref":"#/components/schemas/State"}}},"Identifier":{"type":"string",\#
+    "pattern":"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$","not":{"const":"CACHEDIR.TAG"}},"Version":{"\#
+    type":"string","maxLength":200,"pattern":"^[0-9]{1,18}(\\.[0-9]{1,18}){0,15}$"},"Transactio\#
+    n":{"type":"string","pattern":"^[!-~]{1,128}$"},"AccountName":{"type":["string","null"],"mi\#
+    nLength":1,"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","description":"An opaqu\#
+    e name of at most 256 bytes. Missing or `-`: the caller's own account. Names that begin wit\#
+    h `key-` are reserved."},"Cursor":{"type":"string","maxLength":128,"description":"Opaque.",\#
+    "pattern":"^([!-\\-/-~]{1,64}\\.(0|[1-9][0-9]{0,17}))?$"},"State":{"enum":["deferred","purc\#
+    hased","failed","refunded","revoked"]},"Content":{"type":"object","required":["contentIdent\#
+    ifier","version"],"properties":{"contentIdentifier":{"$ref":"#/components/schemas/Identifie\#
+    r"},"version":{"$ref":"#/components/schemas/Version"}}},"NewPurchase":{"type":"object","req\#
+    uired":["productIdentifier"],"properties":{"productIdentifier":{"$ref":"#/components/schema\#
+    s/Identifier"},"account":{"$ref":"#/components/schemas/AccountName"},"quantity":{"type":["i\#
+    nteger","null"],"minimum":1,"maximum":10,"default":1},"askToBuy":{"type":["boolean","null"]\#
+    ,"default":false,"description":"Defers the purchase until an administrator approves or decl\#
+    ines it."},"voucher":{"type":["string","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001\#
+    F\\u007F]*$","description":"A code that pays for the product, if the server sells by vouche\#
+    rs."}}},"Batch":{"type":"object","required":["purchases"],"properties":{"purchases":{"type"\#
+    :"array","minItems":1,"maxItems":64,"items":{"anyOf":[{"type":"object","required":["transac\#
+    tionIdentifier","productIdentifier"],"properties":{"transactionIdentifier":{"$ref":"#/compo\#
+    nents/schemas/Transaction"},"productIdentifier":{"$ref":"#/components/schemas/Identifier"},\#
+    "account":{"$ref":"#/components/schemas/AccountName"},"quantity":{"type":["integer","null"]\#
+    ,"minimum":1,"maximum":10,"default":1},"askToBuy":{"type":["boolean","null"],"default":fals\#
+    e,"description":"Defers the purchase until an administrator approves or declines it."},"vou\#
+    cher":{"type":["string","null"],"maxLength":256,"pattern":"^[^\\u0000-\\u001F\\u007F]*$","d\#
+    escription":"A code that pays for the product, if the server sells by vouchers."}}},{"descr\#
+    iption":"Anything else gets a problem as its result."}]}}}},"BatchResults":{"type":"object"\#
+    ,"required":["results"],"properties":{"results":{"type":"array","minItems":1,"maxItems":64,\#
+    "items":{"oneOf":[{"type":"object","required":["status","purchase"],"properties":{"status":\#
+    {"enum":[200,201]},"purchase":{"$ref":"#/components/schemas/Purchase"}}},{"type":"object","\#
+    required":["status","problem"],"properties":{"status":{"type":"integer","minimum":400,"maxi\#
+    mum":599},"problem":{"$ref":"#/components/schemas/Problem"}}}]}}}},"Purchase":{"type":"obje\#
+    ct","required":["transactionIdentifier","productIdentifier","account","quantity","state","p\#
+    urchaseDate","receipt","contents","isRestorable","isFinished","revision"],"properties":{"tr\#
+    ansactionIdentifier":{"type":"string"},"productIdentifier":{"$ref":"#/components/schemas/Id\#
+    entifier"},"account":{"type":["string","null"]},"quantity":{"type":"integer","minimum":1,"m\#
+    aximum":10},"state":{"$ref":"#/components/schemas/State"},"purchaseDate":{"type":"string","\#
+    format":"date-time"},"receipt":{"type":["string","null"],"description":"A signed receipt (J\#
+    WS); null before the purchase."},"contents":{"type":"array","items":{"$ref":"#/components/s\#
+    chemas/Content"}},"isRestorable":{"type":"boolean"},"isFinished":{"type":"boolean"},"revisi\#
+    on":{"type":"integer","format":"int64"},"isInterrupted":{"const":true,"description":"It fai\#
+    led because the buyer must first do something at the seller."},"reason":{"type":"string"},"\#
+    revocationDate":{"type":"string","format":"date-time"}}},"Purchases":{"type":"object","requ\#
+    ired":["transactions","revision","hasMore"],"properties":{"transactions":{"type":"array","m\#
+    axItems":1000,"items":{"$ref":"#/components/schemas/Purchase"}},"revision":{"type":"integer\#
+    ","format":"int64","description":"`since` of the next request."},"hasMore":{"type":"boolean\#
+    "}}},"Change":{"type":"object","properties":{"reason":{"type":["string","null"],"maxLength"\#
+    :1000,"pattern":"^[^\\u0000-\\u001F\\u007F]*$"}}},"Event":{"type":"object","required":["cur\#
+    sor","kind","account","transaction","at","purchase"],"properties":{"cursor":{"$ref":"#/comp\#
+    onents/schemas/Cursor"},"kind":{"enum":["purchased","decided","refunded","revoked","reverse\#
+    d","published"],"description":"Other kinds may be added."},"account":{"type":["string","nul\#
+    l"]},"transaction":{"type":["string","null"]},"at":{"type":"string","format":"date-time"},"\#
+    purchase":{"oneOf":[{"$ref":"#/components/schemas/Purchase"},{"type":"null"}]}}},"Events":{\#
+    "type":"object","required":["events","cursor"],"properties":{"events":{"type":"array","maxI\#
+    tems":200,"items":{"$ref":"#/components/schemas/Event"}},"cursor":{"$ref":"#/components/sch\#
+    emas/Cursor"}}},"GrantRequest":{"type":"object","required":["contents"],"description":"Of a\#
+    n account, or of one transaction.","properties":{"transaction":{"type":["string","null"],"m\#
+    axLength":128,"pattern":"^[^\\u0000-\\u001F\\u007F]*$"},"account":{"$ref":"#/components/sch\#
+    emas/AccountName"},"contents":{"type":"array","minItems":1,"maxItems":64,"items":{"$ref":"#\#
+    /components/schemas/Content"}}},"not":{"required":["transaction","account"],"properties":{"\#
+    transaction":{"type":"string"},"account":{"type":"string"}}}},"Grants":{"type":"object","re\#
+    quired":["expires","files"],"properties":{"expires":{"type":"string","format":"date-time"},\#
+    "files":{"type":"array","maxItems":128,"items":{"type":"object","required":["target","urls"\#
+    ],"properties":{"target":{"type":"string","description":"The path of the file below the sto\#
+    re."},"urls":{"type":"array","items":{"type":"string","format":"uri"},"description":"Secret\#
+     until they expire."}}}}}},"Products":{"type":"object","required":["products","invalid","fa\#
+    ilures","version"],"properties":{"products":{"type":"array","maxItems":200,"items":{"$ref":\#
+    "#/components/schemas/Product"}},"invalid":{"type":"array","items":{"type":"string"}},"fail\#
+    ures":{"type":"array","items":{"$ref":"#/components/schemas/Failure"}},"version":{"type":"s\#
+    tring","description":"The version of the catalog."}}},"Failure":{"type":"object","required"\#
+    :["code","message","remedy","subject"],"properties":{"code":{"type":"integer"},"message":{"\#
+    type":"string"},"remedy":{"type":"string"},"subject":{"type":["string","null"]}}},"Product"\#
+    :{"type":"object","required":["productIdentifier","type","texts","contents"],"properties":{\#
+    "productIdentifier":{"$ref":"#/components/schemas/Identifier"},"type":{"enum":["non-consuma\#
+    ble","consumable","auto-renewable","non-renewing"]},"texts":{"type":"object","description":\#
+    "By language (BCP 47).","additionalProperties":{"type":"object","required":["title","descri\#
+    ption"],"properties":{"title":{"type":"string"},"description":{"type":"string"},"releaseNot\#
+    es":{"type":"string"}}}},"price":{"type":"string","pattern":"^[0-9]+(\\.[0-9]+)?$"},"curren\#
+    cy":{"type":"string"},"contents":{"type":"array","items":{"$ref":"#/components/schemas/Offe\#
+    r"}},"withdrawnVersions":{"type":"object","additionalProperties":{"type":"array","items":{"\#
+    $ref":"#/components/schemas/Version"}}}}},"Offer":{"type":"object","required":["productIden\#
+    tifier","contentIdentifier","version","installedSize","package","index"],"properties":{"pro\#
+    ductIdentifier":{"$ref":"#/components/schemas/Identifier"},"contentIdentifier":{"$ref":"#/c\#
+    omponents/schemas/Identifier"},"version":{"$ref":"#/components/schemas/Version"},"installed\#
+    Size":{"type":"integer","minimum":0},"package":{"$ref":"#/components/schemas/File"},"index"\#
+    :{"$ref":"#/components/schemas/File"},"signers":{"type":"string"},"withdrawnVersions":{"typ\#
+    e":"array","items":{"$ref":"#/components/schemas/Version"}}}},"File":{"type":"object","requ\#
+    ired":["path","length","digest"],"properties":{"path":{"type":"string"},"length":{"type":"i\#
+    nteger","minimum":0},"digest":{"type":"string","pattern":"^[0-9a-f]{64}$"}}}}}}
     """#.utf8)
 }

@@ -66,7 +66,7 @@ extension Problem {
       case .otherRequest: self = .otherRequest
       case .unknownTransaction: self = .unknownTransaction
       case .impossible(let record): self = .impossible(record.state)
-      case .unsigned(let error): self.init(failure: error, report)
+      case .failed(let error): self.init(failure: error, report)
       }
     default: self.init(failure: ContentError(error, while: "processing a request"), report)
     }

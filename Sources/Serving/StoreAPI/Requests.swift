@@ -89,7 +89,11 @@ extension String {
   /// Whether the text has 1 to 128 visible ASCII characters, as identifiers have.
   var isVisibleIdentifier: Bool {
     (1...128).contains(utf8.count) && utf8.allSatisfy { (0x21...0x7e).contains($0) }
+      && !isDotSegment
   }
+
+  /// Whether clients and proxies would remove the text from a path (RFC 3986, 5.2.4).
+  var isDotSegment: Bool { self == "." || self == ".." }
 }
 
 extension RequestLocation {

@@ -7,6 +7,8 @@ import StoreServer
 /// Requests for lists.
 extension StoreAPI {
   private static let maximumProducts = 200
+  /// The maximum length of the query of a link; proxies limit the head of a response.
+  private static let maximumQuery = 2_000
 
   /// The purchases of an account; without `all`, only those that can be restored.
   func purchases(_ call: Call, all: Bool) throws -> APIResponse {
@@ -23,16 +25,14 @@ extension StoreAPI {
       ]), to: call.request.head)
   }
 
-  /// The named products, or a page of all.
+  /// A page of the named products, or of all.
   func products(_ call: Call) throws -> APIResponse {
     // Read first: if the catalog changes now, the client asks once more than necessary.
     let version = try catalog.version
-    let texts = call.location.query.filter { $0.name == "id" }.map(\.value)
-    guard texts.count <= Self.maximumProducts else {
-      throw Problem.malformed("it has more than \(Self.maximumProducts) parameters id")
-    }
-    let known = Set(texts.compactMap { try? ProductIdentifier(validating: $0) })
-    let malformed = texts.filter { (try? ProductIdentifier(validating: $0)) == nil }
+    let texts = Set(call.location.query.filter { $0.name == "id" }.map(\.value)).sorted()
+    let named = texts.prefix(Self.maximumProducts)
+    let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
+    let malformed = named.filter { (try? ProductIdentifier(validating: $0)) == nil }
     let found = try catalog.products(texts.isEmpty ? nil : known)
     let cursor = texts.isEmpty ? call.location.parameter("cursor") ?? "" : ""
     let sorted = found.products.filter { $0.productIdentifier.rawValue > cursor }
@@ -44,13 +44,27 @@ extension StoreAPI {
       "failures": .array(found.failures.map(\.json)),
       "version": .string(version),
     ])
+    let link =
+      try texts.isEmpty
+      ? Self.link(from: page.last, of: sorted.count)
+      : Self.link(to: texts.dropFirst(Self.maximumProducts))
     guard found.failures.isEmpty else {
       // Without an entity tag: the next look-up may succeed.
-      return .json(200, document, headers: Self.link(from: page.last, of: sorted.count))
+      return .json(200, document, headers: link)
     }
     return try .tagged(
-      document, PercentEncoding.component(version), to: call.request.head,
-      headers: Self.link(from: page.last, of: sorted.count))
+      document, PercentEncoding.component(version), to: call.request.head, headers: link)
+  }
+
+  /// The header with the page of the other named products, if there are any.
+  private static func link(to others: ArraySlice<String>) throws -> [(name: String, value: String)]
+  {
+    guard !others.isEmpty else { return [] }
+    let query = others.map { "id=\(PercentEncoding.component($0))" }.joined(separator: "&")
+    guard query.utf8.count <= maximumQuery else {
+      throw Problem.malformed("it has too many parameters id")
+    }
+    return [(name: "Link", value: "</v1/products?\(query)>; rel=\"next\"")]
   }
 
   /// The header with the next page of `count` products, if there is one.

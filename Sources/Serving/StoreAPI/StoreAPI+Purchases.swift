@@ -63,7 +63,7 @@ extension StoreAPI {
     _ transaction: String, for caller: Caller,
     _ respond: @escaping @Sendable (APIResponse) -> Void
   ) throws {
-    if caller.restriction != nil { _ = try purchase(transaction, for: caller) }
+    _ = try purchase(transaction, for: caller)
     commit(.finish(transaction: transaction), respond) { _ in APIResponse(204) }
   }
 

@@ -162,7 +162,14 @@ extension PurchaseDraft {
     case .approve: state = .purchased
     case .approveWithVoucher:
       voucher = try order.voucher.map { try Digest(of: Array($0.utf8)) }
-      state = voucher == nil ? .failed(.declined("The purchase needs a voucher")) : .purchased
+      if voucher == nil {
+        state = .failed(.declined("The purchase needs a voucher"))
+      } else if order.quantity > 1 {
+        // Otherwise the buyer chooses how much one code pays for.
+        state = .failed(.declined("A voucher pays for a quantity of 1"))
+      } else {
+        state = .purchased
+      }
     case .decline(let reason): state = .failed(.declined(reason.printable(limit: 240)))
     case .later: state = .deferred
     case .interrupt: state = .failed(.interrupted)

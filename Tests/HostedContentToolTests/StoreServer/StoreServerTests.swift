@@ -111,6 +111,18 @@ struct StoreServerTests {
     }
   }
 
+  @Test("A file that is not a ledger is not imported, and no server is created for it")
+  func notImported() throws {
+    let tool = try Tool()
+    let file = tool.folder.path("ledger.sqlite")
+    let bytes = Data(String(repeating: "not a ledger ", count: 100).utf8)
+    try bytes.write(to: URL(filePath: file))
+    try tool.fail(
+      ["store-server", "import", "--grants", "ledger.sqlite", "--data", "data"], status: 1)
+    #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
+    #expect(!FileManager.default.fileExists(atPath: tool.folder.path("data")))
+  }
+
   @Test("The built-in seller's purchases are imported, and keep their transactions")
   func imported() throws {
     let tool = try Tool.withBook()

@@ -75,6 +75,28 @@ struct EventPollTests {
     #expect(try other.events.isEmpty)
   }
 
+  @Test func `An approved interrupted purchase is an event for its account only`() async throws {
+    let fixture = try FeedFixture()
+    let start = try fixture.cursor
+    for (transaction, account) in [("t-1", "ada"), ("t-2", "key-other")] {
+      let draft = try PurchaseDraft(
+        test: transaction, "space", account, state: .failed(.interrupted))
+      let changes: [LedgerChange] = [
+        .purchase(draft), .decide(transaction: transaction, .approve),
+      ]
+      for result in try fixture.ledger.commit(changes, at: FeedFixture.date) {
+        _ = try result.get()
+      }
+    }
+    for (account, visible) in [
+      (nil, ["t-1"]), ("ada", ["t-1"]), ("bob", []), ("key-other", ["t-2"]),
+    ] as [(String?, [String])] {
+      let events = try await fixture.poll(after: start, account: account).events
+      #expect(events.compactMap { $0.purchase?.transaction } == visible)
+      #expect(events.allSatisfy { $0.kind == .decidedAfterInterruption })
+    }
+  }
+
   @Test func `A request finds its event among many of other accounts`() async throws {
     let fixture = try FeedFixture()
     let start = try fixture.cursor

@@ -96,6 +96,24 @@ struct EventStreamTests {
     #expect(await reader.isAtEnd())
   }
 
+  @Test func `Events do not name an account after it was erased`() async throws {
+    let fixture = try FeedFixture()
+    let start = try fixture.cursor
+    let first = try fixture.stream()
+    try fixture.sell(["t-1"])
+    fixture.feed.wake()
+    #expect(await first.text(until: "\"t-1\"").contains("\"ada\""))
+    _ = try fixture.ledger.commit(
+      [.erase(account: "ada", replacement: "nobody")], at: FeedFixture.date)
+    fixture.feed.wake()
+    // The first stream keeps the event in memory.
+    let second = try fixture.stream(after: start)
+    _ = await second.text(until: "\n\n")
+    let text = await second.text(until: "\n\n")
+    #expect(text.contains("\"t-1\"") && text.contains("\"nobody\""))
+    #expect(!text.contains("\"ada\""))
+  }
+
   @Test func `A client that was too slow for the kept events ends`() async throws {
     let fixture = try FeedFixture()
     let reader = try fixture.stream()

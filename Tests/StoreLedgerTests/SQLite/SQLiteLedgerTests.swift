@@ -98,6 +98,33 @@ struct SQLiteLedgerTests {
     }
   }
 
+  @Test func `what a killed process has left in the log is synced before it is read`() throws {
+    let ledger = try ledger()
+    try ledger.buy(.of("t"))
+    for isFailing in [false, true] {
+      // As after the end of the process: the log has the purchase, maybe only in the page cache.
+      let copy = try copy(cuttingLogTo: .max)
+      let synced = Watched<[String]>([])
+      let files = FileSystem { operation, path in
+        guard operation == .sync else { return }
+        synced.change { $0.append(path) }
+        if isFailing { throw FaultPlan.diskFull }
+      }
+      let found = try Self.ledger(in: copy, files)
+      let purchase = Result { try found.purchase("t") }
+      #expect(synced.value.first == copy.path("\(Self.name)-wal"))
+      if isFailing {
+        #expect(throws: ContentError.self) { try purchase.get() }
+      } else {
+        #expect(try purchase.get()?.transaction == "t")
+        // The log and its name.
+        #expect(synced.value.count == 2)
+        #expect(try found.buy(.of("t")).isRepeated)
+      }
+    }
+    withExtendedLifetime(ledger) {}
+  }
+
   @Test func `a damaged or truncated database is an error and is not replaced`() throws {
     do {
       let ledger = try ledger()
@@ -139,11 +166,12 @@ struct SQLiteLedgerTests {
     }
   }
 
-  @Test func `a database of another program or newer version is refused unchanged`() throws {
+  @Test func `a database of another program or version is refused unchanged`() throws {
     let identifier = 0x4843_4C65
     for statement in [
       "CREATE TABLE t (a)", "PRAGMA user_version = 3", "PRAGMA application_id = 9",
       "PRAGMA application_id = \(identifier); PRAGMA user_version = 2",
+      "PRAGMA application_id = \(identifier); PRAGMA user_version = 0",
     ] {
       let folder = try TemporaryFolder()
       let path = folder.path(Self.name)

@@ -39,7 +39,7 @@ extension Result<LedgerOutcome, LedgerRefusal> {
       return Grant(purchase)
     case .failure(.otherRequest(let known)):
       throw ContentError.transactionExists(known.payment, order)
-    case .failure(.unsigned(let error)): throw error
+    case .failure(.failed(let error)): throw error
     case .failure(.unknownTransaction), .failure(.impossible): break
     }
     throw ContentError(

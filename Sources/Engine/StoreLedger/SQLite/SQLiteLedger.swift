@@ -88,6 +88,30 @@ package final class SQLiteLedger: LedgerDatabase {
     return try withConnection(reader, creating: false) { try body($0) }
   }
 
+  /// Removes replaced values from the indexes and the write-ahead log.
+  ///
+  /// `secure_delete` overwrites deleted entries, but an index may have copies of entries that it
+  /// has moved between pages. Throws `ledgerFailed` while another process reads an older state.
+  package func removeTraces() throws {
+    try folder.fileSystem.check(.journal, path)
+    let isBusy = try folder.explainingSpace {
+      try withConnection(writer, creating: false) { opened -> Bool in
+        try opened.connection.transaction { connection in
+          try connection.execute("REINDEX purchase_of_product; REINDEX purchase_change")
+        }
+        var isBusy = false
+        try opened.connection.query("PRAGMA wal_checkpoint(TRUNCATE)") {
+          isBusy = $0.integer(0) != 0
+        }
+        return isBusy
+      }
+    }
+    guard isBusy == true else { return }
+    throw ContentError(
+      .ledgerFailed, "Another process reads the ledger \(path), which still has erased data",
+      remedy: "Wait until that process has finished, then erase the account again", subject: path)
+  }
+
   // MARK: Restored copies
 
   /// Identifies the file, so that `Ledger.adopt(origin:)` detects a restored one.
@@ -180,8 +204,21 @@ package final class SQLiteLedger: LedgerDatabase {
         try SQLiteLedgerSchema.prepare(
           connection, path: path, creating: creating, lockTimeout: lockTimeout)
       else { return nil }
+      try syncLog()
       return Opened(connection, inode: status.identity.inode)
     }
+  }
+
+  /// Makes the commits durable that the connection has found in the write-ahead log.
+  ///
+  /// A process that was killed during a sync leaves commits in the page cache only. They are read
+  /// like all others, but a power failure would undo them.
+  private func syncLog() throws {
+    let log = name + "-wal"
+    guard let status = try folder.status(of: log), status.size > 0 else { return }
+    // SQLite has no locks on this file, which closing it here would release.
+    try folder.file(log).sync()
+    try folder.sync()
   }
 
   /// Creates an empty file.

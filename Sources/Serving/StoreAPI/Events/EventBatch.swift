@@ -30,11 +30,9 @@ struct EncodedEvent: Sendable {
 
   /// Whether `viewer` may see it.
   func isVisible(to viewer: EventViewer) -> Bool {
-    guard !isPublic else { return true }
-    guard let account else { return viewer.restriction == nil }
-    if let restriction = viewer.restriction { return account.hasSameBytes(as: restriction) }
-    return !account.beginsWithBytes(of: APIKey.prefix[...])
-      || account.hasSameBytes(as: viewer.ownAccount)
+    isPublic
+      || Caller.mayUse(
+        account, restriction: viewer.restriction, ownAccount: viewer.ownAccount)
   }
 }
 
@@ -94,6 +92,7 @@ struct EventBatch: Sendable {
 /// The newest events of a ledger, so that they are read once for all receivers.
 struct EventWindow {
   private var incarnation: String?
+  private var erased: Int64 = 0
   /// All events after `start`, up to `end`.
   private var events: [EncodedEvent] = []
   private var (start, end): (Int64, Int64) = (0, 0)
@@ -104,12 +103,13 @@ struct EventWindow {
 
   /// Reads new events, and returns the head of the ledger.
   ///
-  /// The first time, and after the ledger was replaced, the window begins at the head.
+  /// The first time, after the ledger was replaced, and after an account was erased, which the
+  /// events may name, the window begins at the head.
   mutating func update(from ledger: Ledger) throws -> LedgerHead {
     guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
-    if incarnation != head.incarnation || end > head.last {
+    if incarnation != head.incarnation || erased != head.erased || end > head.last {
       self = EventWindow()
-      (incarnation, start, end) = (head.incarnation, head.last, head.last)
+      (incarnation, erased, start, end) = (head.incarnation, head.erased, head.last, head.last)
     }
     let batch = try EventBatch(after: end, from: ledger, head)
     events += batch.events

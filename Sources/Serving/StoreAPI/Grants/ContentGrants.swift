@@ -79,11 +79,14 @@ package struct ContentGrants: Sendable {
   private func scope(
     of fields: RequestFields, _ restriction: String?, _ defaultAccount: String
   ) throws -> OwnedProducts.Scope {
+    func mayUse(_ account: String?) -> Bool {
+      Caller.mayUse(account, restriction: restriction, ownAccount: defaultAccount)
+    }
     let name = try fields.text("account", limit: 256)
     guard let transaction = try fields.text("transaction", limit: 128) else {
       let account = name.flatMap { $0 == "-" ? nil : $0 } ?? restriction ?? defaultAccount
       guard !account.isEmpty else { throw Problem.malformed("the account is empty") }
-      guard Self.mayUse(account, restriction, defaultAccount) else {
+      guard mayUse(account) else {
         throw Problem.forbidden(
           "The caller may not use this account",
           remedy: "Use the caller's own account, or a token for the other account")
@@ -95,16 +98,9 @@ package struct ContentGrants: Sendable {
     }
     // A purchase of another account is refused like an unknown one.
     guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
-      Self.mayUse(purchase.account, restriction, defaultAccount)
+      mayUse(purchase.account)
     else { throw Problem.notPurchased("The transaction is not a purchase of the caller") }
     return .purchase(purchase)
-  }
-
-  /// Compares bytes, as databases do: `==` also accepts different Unicode forms of é.
-  private static func mayUse(_ account: String?, _ restriction: String?, _ own: String) -> Bool {
-    guard let account else { return restriction == nil }
-    if let restriction { return account.hasSameBytes(as: restriction) }
-    return !account.beginsWithBytes(of: APIKey.prefix[...]) || account.hasSameBytes(as: own)
   }
 
   private var lifetime: Duration {

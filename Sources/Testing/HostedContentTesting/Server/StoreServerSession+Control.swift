@@ -76,7 +76,7 @@ extension StoreServerSession {
       throw ContentError(
         .usage, "Cannot \(change.name) the purchase \(transaction): it is \(record.state.name)",
         remedy: "Request a change that this state allows", subject: transaction.rawValue)
-    case .failure(.unsigned(let error))?: throw error
+    case .failure(.failed(let error))?: throw error
     case .failure(.unknownTransaction)?, .failure(.otherRequest)?, nil: break
     }
     throw ContentError(

@@ -36,9 +36,11 @@ enum StoreServerImportCommand {
     }
     let source = Ledger(try SQLiteLedger(place.name, in: folder))
     defer { source.close() }
+    // Read first: if it is not a ledger of this version, nothing is created.
+    let hasOwnPurchases = try source.hasOwnPurchases()
     let ledger = try arguments.ledger(creating: true)
     defer { ledger.close() }
-    let account = try source.hasOwnPurchases() ? ownAccount(ledger, arguments) : nil
+    let account = try hasOwnPurchases ? ownAccount(ledger, arguments) : nil
     if !arguments.has("--data") {
       console.note("Without --data, imported purchases have no receipts.")
     }
