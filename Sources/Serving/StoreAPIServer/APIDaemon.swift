@@ -219,6 +219,9 @@ final class APIDaemon: @unchecked Sendable {
         Unmanaged<APIDaemon>.fromOpaque(context).takeUnretainedValue().connections
           .remove(descriptor)
         APIDaemon.discardUnread(descriptor)
+      },
+      refuse: { _, status in
+        SuspendableConnection.queued(APIResponse(RequestHead.Refusal(unread: Int(status))))
       })
   }
 }
@@ -233,16 +236,29 @@ extension RequestHead {
   }
 }
 
+extension RequestHead.Refusal {
+  /// Why libmicrohttpd refuses a request with this status before its head is read.
+  fileprivate init(unread status: Int) {
+    let reason =
+      switch status {
+      case 413: "The body is too long."
+      case 414: "The request target is too long."
+      case 431: "The header fields are too long."
+      case 505: "The server supports only HTTP/1.0 and HTTP/1.1."
+      case 500...: "The request does not fit into the memory of its connection."
+      default: "The request is not valid HTTP."
+      }
+    self.init(status, reason)
+  }
+}
+
 extension APIResponse {
-  /// Creates the problem details (RFC 9457) for a refused request.
+  /// Creates the problem details for a refused request.
   fileprivate init(_ refusal: RequestHead.Refusal) {
-    let title = String(cString: hc_http_reason(UInt32(clamping: refusal.status)))
-    let code = ContentError.Code.requestRefused.rawValue
-    let text = """
-      {"type": "about:blank", "title": "\(title)", "status": \(refusal.status), "code": \(code), \
-      "detail": "\(refusal.reason)", "remedy": "Correct the request"}
-      """
-    self.init(
-      refusal.status, headers: [("Content-Type", "application/problem+json")], Array(text.utf8))
+    self =
+      Problem(
+        refusal.status,
+        ContentError(.requestRefused, refusal.reason, remedy: "Correct the request")
+      ).response
   }
 }
