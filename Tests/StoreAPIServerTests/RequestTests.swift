@@ -181,6 +181,28 @@ struct RequestTests {
     #expect(try clients[0].response().body == "next")
   }
 
+  @Test func `the health is answered while all threads are busy`() throws {
+    let isReleased = Watched(false)
+    let fixture = try APIFixture(
+      {
+        $0.workers = 1
+        $0.respondAtOnce = { StoreAPI.healthResponse(to: $0) }
+      },
+      handle: { request, respond in
+        isReleased.block { $0 }
+        echo(request, respond)
+      })
+    defer { isReleased.change { $0 = true } }
+    let busy = try fixture.client()
+    busy.request("GET", "/busy")
+    let client = try fixture.client()
+    for method in ["GET", "HEAD", "GET"] {
+      #expect(try client.get("/healthz", method).status == 200)
+    }
+    isReleased.change { $0 = true }
+    #expect(try busy.response().body == "GET /busy ")
+  }
+
   @Test func `a client may leave while its request waits`() throws {
     let waiting = WaitingRequests()
     let fixture = try APIFixture(handle: waiting.handler)

@@ -110,6 +110,8 @@ final class TestCatalog: SaleCatalog {
   struct State: Sendable {
     var version = "1"
     var products: [Product] = []
+    /// Whether look-ups wait.
+    var isHeld = false
     var failure: ContentError?
     var failures: [ContentError] = []
   }
@@ -133,6 +135,7 @@ final class TestCatalog: SaleCatalog {
   }
 
   func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
+    state.block { !$0.isHeld }
     let state = state.value
     if let failure = state.failure { throw failure }
     let found = state.products.filter { identifiers?.contains($0.productIdentifier) ?? true }

@@ -140,6 +140,14 @@ extension Problem {
       members: ["state": .string(state.name)])
   }
 
+  static var tooManyLookups: Problem {
+    Problem(
+      503,
+      ContentError(
+        .serverBusy, "Too many requests wait for the store", remedy: "Repeat the request later"),
+      headers: [(name: "Retry-After", value: "5")])
+  }
+
   static var undecided: Problem {
     Problem(
       409,

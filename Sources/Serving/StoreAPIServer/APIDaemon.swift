@@ -30,6 +30,8 @@ final class APIDaemon: @unchecked Sendable {
   private static let connectionBytes = 8 << 10
   /// The part of it that a request's head may use; the rest is for the head of the response.
   private static let headLimit = 7 << 10
+  /// The time in seconds for responses after `onStopTimeout`.
+  private static let lastTimeout = 5.0
 
   init(_ configuration: APIServer.Configuration, _ handle: @escaping APIServer.Handler) throws {
     self.configuration = configuration
@@ -72,7 +74,11 @@ final class APIDaemon: @unchecked Sendable {
     }
     enter(.draining)
     configuration.onStop?()
-    _ = unfinished.wait(timeout: .now() + configuration.stopTimeout.inSeconds)
+    let result = unfinished.wait(timeout: .now() + configuration.stopTimeout.inSeconds)
+    if result == .timedOut, let end = configuration.onStopTimeout {
+      end()
+      _ = unfinished.wait(timeout: .now() + Self.lastTimeout)
+    }
     // Afterwards, no connection is suspended, as libmicrohttpd requires.
     enter(.closed)
     hc_http_stop(daemon)
@@ -115,6 +121,10 @@ final class APIDaemon: @unchecked Sendable {
       return send(response, to: request, connection)
     }
     if request.bodySize > configuration.bodyLimit { return refuse(request, tooLong, connection) }
+    if let head = request.head, let response = configuration.respondAtOnce?(head) {
+      connections.beginAnswer(connection.descriptor)
+      return send(response, to: request, connection)
+    }
     return handOver(request, connection)
   }
 

@@ -12,7 +12,7 @@ final class IncomingRequest {
   private var method = ""
   private var path = "-"
   /// What the handler gets.
-  private var head: ServerRequest?
+  private(set) var head: ServerRequest?
   private var body: [UInt8] = []
   private(set) var hasHead = false
   private(set) var bodySize = 0

@@ -80,6 +80,12 @@ package final class StoreCatalog: SaleCatalog {
     return SaleProducts(try lookUp(missing, in: loaded), and: known)
   }
 
+  package func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? {
+    let known = state.withLock { state in identifiers.compactMap { state.products[$0] } }
+    return known.count == identifiers.count
+      ? SaleProducts(products: known, invalid: [], failures: []) : nil
+  }
+
   package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
     try current().snapshot.offers(of: product)
   }
