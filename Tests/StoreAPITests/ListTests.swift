@@ -114,9 +114,15 @@ struct ListTests {
       #expect(next == nil || products.count == 200)
     }
     #expect(found == names)
+    for cursor in ["..", "a%20b", "a%00", "1.2/3"] {
+      let response = await store.send("GET", "/v1/products?cursor=\(cursor)", token)
+      #expect(response.status == 400 && response.isProblem, "\(cursor)")
+    }
     let headers = [(name: "If-None-Match", value: "\"1\"")]
+    // No product is read.
+    store.catalog.state.change { $0.isHeld = true }
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 304)
-    store.catalog.state.change { $0.version = "2" }
+    store.catalog.state.change { ($0.isHeld, $0.version) = (false, "2") }
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 200)
     let many = (0...200).map { "id=p\($0)" }.joined(separator: "&")
     #expect(await store.send("GET", "/v1/products?\(many)", token).status == 400)

@@ -134,14 +134,30 @@ final class TestCatalog: SaleCatalog {
     }
   }
 
-  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
+  func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts {
+    let state = try available()
+    let found = state.products.filter { identifiers.contains($0.productIdentifier) }
+    let missing = identifiers.subtracting(found.map(\.productIdentifier))
+    return SaleProducts(
+      products: found, invalid: missing.map(\.rawValue), failures: state.failures)
+  }
+
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
+    let state = try available()
+    let rest = state.products.filter { product in
+      position.map { $0 < product.productIdentifier } ?? true
+    }.sorted { $0.productIdentifier < $1.productIdentifier }
+    let page = Array(rest.prefix(limit))
+    return SalePage(
+      SaleProducts(products: page, invalid: [], failures: state.failures),
+      next: rest.count > limit ? page.last?.productIdentifier : nil)
+  }
+
+  private func available() throws -> State {
     state.block { !$0.isHeld }
     let state = state.value
     if let failure = state.failure { throw failure }
-    let found = state.products.filter { identifiers?.contains($0.productIdentifier) ?? true }
-    let missing = (identifiers ?? []).subtracting(found.map(\.productIdentifier))
-    return SaleProducts(
-      products: found, invalid: missing.map(\.rawValue), failures: state.failures)
+    return state
   }
 
   static func product(

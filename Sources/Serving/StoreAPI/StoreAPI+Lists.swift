@@ -27,42 +27,45 @@ extension StoreAPI {
   func products(_ call: Call) throws -> APIResponse {
     // Read first: if the catalog changes now, the client asks once more than necessary.
     let version = try catalog.version
+    let tag = PercentEncoding.component(version)
     let texts = call.location.query.filter { $0.name == "id" }.map(\.value)
     guard texts.count <= Self.maximumProducts else {
       throw Problem.malformed("it has more than \(Self.maximumProducts) parameters id")
     }
+    let position = try texts.isEmpty ? position(call.location.parameter("cursor") ?? "") : nil
+    if let unchanged = APIResponse.unchanged(tag, for: call.request.head) { return unchanged }
     let known = Set(texts.compactMap { try? ProductIdentifier(validating: $0) })
     let malformed = texts.filter { (try? ProductIdentifier(validating: $0)) == nil }
-    let found = try catalog.products(texts.isEmpty ? nil : known)
-    let cursor = texts.isEmpty ? call.location.parameter("cursor") ?? "" : ""
-    let sorted = found.products.filter { $0.productIdentifier.rawValue > cursor }
-      .sorted { $0.productIdentifier < $1.productIdentifier }
-    let page = sorted.prefix(Self.maximumProducts)
+    let page =
+      try texts.isEmpty
+      ? catalog.page(after: position, limit: Self.maximumProducts)
+      : SalePage(catalog.products(known), next: nil)
+    let found = page.products
+    let products = found.products.sorted { $0.productIdentifier < $1.productIdentifier }
     let document = JSONValue.object([
-      "products": .array(try page.map { try $0.json() }),
+      "products": .array(try products.map { try $0.json() }),
       "invalid": .array(Set(found.invalid + malformed).sorted().map { .string($0) }),
       "failures": .array(found.failures.map(\.json)),
       "version": .string(version),
     ])
+    // A product identifier needs no escapes.
+    let link = page.next.map {
+      [(name: "Link", value: "</v1/products?cursor=\($0.rawValue)>; rel=\"next\"")]
+    }
     guard found.failures.isEmpty else {
       // Without an entity tag: the next look-up may succeed.
-      return .json(200, document, headers: Self.link(from: page.last, of: sorted.count))
+      return .json(200, document, headers: link ?? [])
     }
-    return try .tagged(
-      document, PercentEncoding.component(version), to: call.request.head,
-      headers: Self.link(from: page.last, of: sorted.count))
+    return try .tagged(document, tag, to: call.request.head, headers: link ?? [])
   }
 
-  /// The header with the next page of `count` products, if there is one.
-  private static func link(from last: Product?, of count: Int) -> [(name: String, value: String)] {
-    guard let last, count > maximumProducts else { return [] }
-    // A product identifier needs no escapes.
-    return [
-      (
-        name: "Link",
-        value: "</v1/products?cursor=\(last.productIdentifier.rawValue)>; rel=\"next\""
-      )
-    ]
+  /// The position that a cursor names; nil for an empty one.
+  private func position(_ cursor: String) throws -> ProductIdentifier? {
+    guard !cursor.isEmpty else { return nil }
+    guard let position = try? ProductIdentifier(validating: cursor) else {
+      throw Problem.malformed("the cursor of the products is not from this API")
+    }
+    return position
   }
 }
 

@@ -189,45 +189,6 @@ extension StoreAPI {
   }
 }
 
-/// The products that a server sells.
-///
-/// Thread-safe; calls block.
-package protocol SaleCatalog: Sendable {
-  /// Changes whenever a product changes.
-  var version: String { get throws }
-  /// Looks up products; nil returns all.
-  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts
-  /// Returns products that need no look-up; nil if one of them does.
-  ///
-  /// Does not block.
-  func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts?
-  /// Returns every offered version of each content of `product`; by default, only the newest ones.
-  func offers(of product: ProductIdentifier) throws -> [ContentOffer]
-}
-
-extension SaleCatalog {
-  package func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { nil }
-
-  package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
-    let found = try products([product])
-    if let failure = found.failures.first { throw failure }
-    return found.products.first?.contents ?? []
-  }
-}
-
-/// The result of a look-up in the catalog.
-package struct SaleProducts: Sendable {
-  package let products: [Product]
-  package let invalid: [String]
-  package let failures: [ContentError]
-
-  package init(products: [Product], invalid: [String], failures: [ContentError]) {
-    self.products = products
-    self.invalid = invalid
-    self.failures = failures
-  }
-}
-
 /// A request to a store server, with its complete body.
 package struct APIRequest: Sendable {
   package let head: ServerRequest
