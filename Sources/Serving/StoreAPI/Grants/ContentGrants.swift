@@ -124,10 +124,7 @@ package struct ContentGrants: Sendable {
           "?grant="
             + (try GrantSignature.grant(path, account: account, expires: expires, secret: secret))
         case .secureLink(let secret, _, _):
-          "?md5="
-            + (try GrantSignature.secureLink(
-              address.folder + path, expires: expires, secret: secret))
-            + "&expires=\(expires)"
+          try GrantSignature.secureLink(address.folder + path, until: expires, secret: secret)
         }
       return "\(address.url)/\(PercentEncoding.path(path))\(query)"
     }
