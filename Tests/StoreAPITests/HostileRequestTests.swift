@@ -99,7 +99,8 @@ struct HostileRequestTests {
     let store = try TestStore()
     let token = try store.token(.read)
     for target in [
-      "", "*", "v1/products", "/v1/products?id=%", "/v1/%2fproducts", "/v1/purchases/%00",
+      "", "*", "v1/products", "/v1/products?id=%", "/v1/purchases/%00",
+      "/v1/accounts/a%2F%00/history",
       "/v1/purchases/%ff", "/v1/products#x",
     ] {
       let response = await store.send("GET", target, token)

@@ -45,6 +45,8 @@ struct RouteTests {
       "/", "/v1", "/v1/", "/v2/products", "/v1/products/", "/v1/purchases/",
       "/v1/purchases//finish", "/v1/accounts", "/v1/accounts/a", "/v1/accounts//history",
       "/v1/purchases/t/finish/", "/v1/purchases/t/sell", "/V1/products", "//v1/products", "/v1/*/x",
+      "/v1%2Fproducts", "/v1/%2fproducts", "/v1/purchases%2Ft", "/v1/accounts%2Fa/history",
+      "/v1/accounts/a/history%2F", "/v1/accounts/a%2Fhistory",
     ] {
       for token in [nil, token] {
         let response = await store.send("GET", path, token)

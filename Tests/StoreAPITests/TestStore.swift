@@ -62,7 +62,8 @@ final class TestStore: Sendable {
     headers: [(name: String, value: String)] = [], body: [UInt8]
   ) async -> APIResponse {
     let authorization = token.map { [(name: "Authorization", value: "Bearer \($0)")] } ?? []
-    let head = ServerRequest(method, target, headers: headers + authorization)
+    let head = ServerRequest(
+      method, target, headers: headers + authorization, allowsEscapedSlashes: true)
     return await withCheckedContinuation { continuation in
       api.handle(APIRequest(head, body: body)) { continuation.resume(returning: $0) }
     }

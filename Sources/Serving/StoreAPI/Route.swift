@@ -46,7 +46,9 @@ struct Route: Hashable, Sendable {
       (name, template[2]) = (components[2], "*")
     }
     let path = "/" + template.joined(separator: "/")
-    guard let operations = Self.table[path], path.contains("*") == !name.isEmpty
+    // An escaped slash is part of a name, and no other component has one.
+    guard let operations = Self.table[path], path.contains("*") == !name.isEmpty,
+      !template.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) })
     else {
       throw Problem(
         404,

@@ -13,11 +13,15 @@ package struct ServerRequest: Sendable {
 
   /// Parses a request.
   ///
-  /// Header names are case-insensitive.
-  package init(_ method: String, _ target: String, headers: [(name: String, value: String)] = []) {
+  /// Header names are case-insensitive. With `allowsEscapedSlashes`, a component of the path may
+  /// contain a slash: use components and not the path to route the request.
+  package init(
+    _ method: String, _ target: String, headers: [(name: String, value: String)] = [],
+    allowsEscapedSlashes: Bool = false
+  ) {
     self.method = method
     self.target = target
-    location = RequestLocation(target)
+    location = RequestLocation(target, allowsEscapedSlashes: allowsEscapedSlashes)
     self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
   }
 
@@ -39,7 +43,7 @@ package struct ServerRequest: Sendable {
 package struct RequestLocation: Sendable, Hashable {
   /// The components of the path.
   ///
-  /// No component contains a slash or a NUL.
+  /// No component contains a NUL, or a slash unless escaped slashes are allowed.
   package let components: [String]
   /// The parameters of the query, in the order in which they were sent.
   package let query: [Parameter]
@@ -59,8 +63,9 @@ package struct RequestLocation: Sendable, Hashable {
   /// Parses origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.
   ///
   /// Components are decoded after the split at slashes, so that an escaped slash cannot create a
-  /// new component. An escaped slash or NUL, an incomplete escape, and invalid UTF-8 are refused.
-  init?(_ target: String) {
+  /// new component. An escaped NUL, an incomplete escape, and invalid UTF-8 are refused, and an
+  /// escaped slash unless it is allowed.
+  init?(_ target: String, allowsEscapedSlashes: Bool = false) {
     guard let origin = Self.originForm(target), !origin.utf8.contains(UInt8(ascii: "#")) else {
       return nil
     }
@@ -71,7 +76,8 @@ package struct RequestLocation: Sendable, Hashable {
       .dropFirst()
     {
       guard let component = Self.decoded(part),
-        !component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 })
+        !component.utf8.contains(0),
+        allowsEscapedSlashes || !component.utf8.contains(UInt8(ascii: "/"))
       else { return nil }
       components.append(component)
     }
