@@ -110,7 +110,7 @@ struct AuthorizationTests {
     let (fixture, uri, _, _) = try bought()
     var passed = 0.0
     for (time, age) in [
-      (0, 29), (569.5, 29), (570, 29), (570.5, 28), (598, 1), (599, 0), (599.9, 0),
+      (0, 29), (569.5, 29), (570, 29), (570.5, 28), (598, 1), (599, 0), (599.75, 0),
     ] {
       fixture.advance(time - passed)
       passed = time
