@@ -143,6 +143,28 @@ struct RequestTests {
     for client in slow { #expect(client.end() != .silence) }
   }
 
+  @Test func `clients that do not read are disconnected, and do not delay others`() throws {
+    let fixture = try APIFixture(
+      {
+        $0.requestTimeout = .seconds(1)
+        $0.responseTimeout = .seconds(1)
+        $0.idleSeconds = 3_600
+      },
+      handle: { request, respond in
+        // More than the buffers of both sockets.
+        let isLong = request.head.path == "/long"
+        respond(APIResponse(200, [UInt8](repeating: 0, count: isLong ? 32 << 20 : 1)))
+      })
+    let silent = try (0..<2).map { _ in
+      let client = try fixture.client()
+      client.request("GET", "/long")
+      return client
+    }
+    #expect(try fixture.client().get("/").status == 200)
+    fixture.handled.block { requests in requests.count { $0.path == "/long" } == 2 }
+    #expect(silent.count == 2)
+  }
+
   @Test func `connections beyond the limit are closed`() throws {
     let fixture = try APIFixture { $0.connectionLimit = 2 }
     let clients = try (0..<2).map { _ in try fixture.client() }

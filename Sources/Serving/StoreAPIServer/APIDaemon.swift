@@ -122,7 +122,6 @@ final class APIDaemon: @unchecked Sendable {
     }
     if request.bodySize > configuration.bodyLimit { return refuse(request, tooLong, connection) }
     if let head = request.head, let response = configuration.respondAtOnce?(head) {
-      connections.beginAnswer(connection.descriptor)
       return send(response, to: request, connection)
     }
     return handOver(request, connection)
@@ -148,7 +147,6 @@ final class APIDaemon: @unchecked Sendable {
   private func refuse(
     _ request: IncomingRequest, _ refusal: RequestHead.Refusal, _ connection: SuspendableConnection
   ) -> Bool {
-    connections.beginAnswer(connection.descriptor)
     request.isLast = true
     return send(APIResponse(refusal), to: request, connection)
   }
@@ -174,6 +172,9 @@ final class APIDaemon: @unchecked Sendable {
   private func send(
     _ response: APIResponse, to request: IncomingRequest, _ connection: SuspendableConnection
   ) -> Bool {
+    let isStream = if case .stream = response.body { true } else { false }
+    connections.beginAnswer(
+      connection.descriptor, within: isStream ? nil : configuration.responseTimeout)
     request.status = response.status
     if state.withLock({ $0.phase }) != .running { request.isLast = true }
     return connection.send(response, to: request)

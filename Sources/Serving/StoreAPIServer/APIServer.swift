@@ -51,6 +51,8 @@ package final class APIServer: Sendable {
     package var requestTimeout: Duration = .seconds(10)
     /// The maximum time in seconds without a byte, or without a complete request after a response.
     package var idleSeconds = 60
+    /// The time in which a client must receive a response, except a stream.
+    package var responseTimeout: Duration = .seconds(120)
     /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.
     package var stopTimeout: Duration = .seconds(20)
     /// Called when `stop` begins, so that the handler responds to requests that wait for events.
