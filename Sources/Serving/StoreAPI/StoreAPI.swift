@@ -110,6 +110,7 @@ extension StoreAPI {
   /// Responds, or throws before it responds.
   private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
     let (request, caller, name) = (call.request, call.caller, call.route.name)
+    try call.location.requireSingleParameters()
     switch call.route.operation {
     case .purchase: try purchase(call, respond)
     case .batch: try purchaseBatch(call, respond)
@@ -126,7 +127,7 @@ extension StoreAPI {
     case .erase: erase(try caller.account(name), respond)
     case .events: try serveEvents(call, respond)
     case .grant:
-      let body = try request.object().json
+      let body = try request.json()
       try lookUp(respond) { [grants] in
         try grants.grant(body, account: caller.restriction, defaultAccount: caller.ownAccount)
       }
