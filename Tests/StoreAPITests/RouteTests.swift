@@ -99,6 +99,23 @@ struct RouteTests {
     #expect(description.status == 200 && description.bytes == Array("{}".utf8))
   }
 
+  @Test func `without its ledger, each operation gets 503, and nothing is lost`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read, .purchase, .content, .admin)
+    await store.buy("t", token)
+    store.database.state.change { $0.failure = .secretFailure }
+    #expect(await store.buy("new", token).status == 503)
+    for (operation, method, path) in Self.requests where operation.scopes != nil {
+      let response = await store.send(method, path, token)
+      #expect(response.status == 503 && response.isProblem, "\(path)")
+      #expect(response.header("Retry-After") == "1", "\(path)")
+      #expect(!String(decoding: response.bytes, as: UTF8.self).contains("ecret"), "\(path)")
+    }
+    store.database.state.change { $0.failure = nil }
+    #expect(await store.send("GET", "/v1/purchases/t", token).status == 200)
+    #expect(await store.buy("new", token).status == 201)
+  }
+
   @Test func `without its ledger or its catalog, the server lives but is not ready`() async throws {
     let store = try TestStore()
     store.catalog.state.change { $0.failure = .secretFailure }
