@@ -26,8 +26,7 @@ struct OpenAPIDocumentTests {
     #expect(used == named)
   }
 
-  @Test func `Each operation of the server is described, with the statuses of every request`() throws
-  {
+  @Test func `Each operation is described, with the statuses that all requests may get`() throws {
     let document = try JSONValue(parsing: OpenAPIDocument.bytes)
     guard case .object(let paths)? = document["paths"] else { throw UnexpectedBody() }
     var found: Set<Route.Operation> = []
