@@ -22,6 +22,14 @@ final class APIClient {
     /// By lower-case name.
     let headers: [String: String]
     var body: String
+
+    /// Whether it has complete problem details (RFC 9457).
+    var isProblem: Bool {
+      headers["content-type"] == "application/problem+json"
+        && ["\"status\":\(status)", "\"code\":", "\"detail\":\"", "\"remedy\":\""]
+          .allSatisfy { body.contains($0) }
+        && !body.contains("\"title\":\"Error\"")
+    }
   }
 
   init(port: UInt16, of server: AnyObject? = nil) throws {

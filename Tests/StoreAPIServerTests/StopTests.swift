@@ -64,6 +64,22 @@ struct StopTests {
     #expect(stream.state.value.isCancelled)
   }
 
+  @Test func `what requests wait for is ended after this time, and they are answered`() throws {
+    let waiting = WaitingRequests()
+    let fixture = try APIFixture(
+      {
+        $0.stopTimeout = .zero
+        $0.onStopTimeout = { waiting.respondToAll("ended") }
+      }, handle: waiting.handler)
+    let client = try fixture.client()
+    client.request("GET", "/slow")
+    waiting.block(until: 1)
+    fixture.server.stop()
+    let response = try client.response()
+    #expect(response.body == "ended")
+    #expect(response.headers["connection"] == "close")
+  }
+
   @Test func `a server can be stopped at any time during many requests`() throws {
     let fixture = try APIFixture { $0.stopTimeout = .zero }
     for round in 1...20 {

@@ -29,7 +29,8 @@ struct HostileRequestTests {
       "{\(product),\"account\":\"\(String(repeating: "a", count: 257))\"}",
       "{\(product),\"account\":\"\\ud800\"}", "{\(product),\"voucher\":true}",
       "{\(product),\"voucher\":\"\(String(repeating: "a", count: 257))\"}",
-      "{\(product),\"x\":\(deep)}",
+      "{\(product),\"x\":\(deep)}", "{\(product),\"x\":null}", "{\(product),\"Account\":\"a\"}",
+      "{\(product),\"transactionIdentifier\":\"t\"}", "{\(product),\"quantity\":true}",
     ]
     let invalidText = Array("{\"productIdentifier\":\"".utf8) + [0xff, 0x22, 0x7d]
     for body in texts.map({ Array($0.utf8) }) + [invalidText] {
@@ -40,6 +41,30 @@ struct HostileRequestTests {
     }
     #expect(try store.ledger.purchase("t") == nil)
     #expect(await store.buy("t", token).status == 201)
+  }
+
+  @Test func `an unknown member and a repeated parameter are refused`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase, .content, .admin)
+    await store.buy("t", token, account: "a")
+    let content = "{\"contentIdentifier\":\"book\",\"version\":\"1.2\""
+    for (path, body) in [
+      ("purchases:batch", "{\"purchases\":[{}],\"x\":1}"),
+      ("purchases/t/refund", "{\"Reason\":\"\"}"),
+      ("content-grants", "{\"account\":\"a\",\"contents\":[\(content)}],\"x\":1}"),
+      ("content-grants", "{\"account\":\"a\",\"contents\":[\(content),\"x\":1}]}"),
+      ("content-grants", "{\"transaction\":\"t t\",\"contents\":[\(content)}]}"),
+    ] {
+      let response = await store.send("POST", "/v1/\(path)", token, body: body)
+      #expect(response.status == 400 && response.isProblem, "\(body)")
+    }
+    for query in [
+      "accounts/a/history?limit=1&limit=2", "events?wait=0&wait=0", "products?cursor=a&cursor=b",
+    ] {
+      let response = await store.send("GET", "/v1/\(query)", token)
+      #expect(response.status == 400 && response.isProblem, "\(query)")
+    }
+    #expect(await store.send("GET", "/v1/products?id=book&id=coins", token).status == 200)
   }
 
   @Test func `a long body is refused`() async throws {
@@ -102,7 +127,8 @@ struct HostileRequestTests {
     let store = try TestStore()
     let token = try store.token(.read)
     for target in [
-      "", "*", "v1/products", "/v1/products?id=%", "/v1/%2fproducts", "/v1/purchases/%00",
+      "", "*", "v1/products", "/v1/products?id=%", "/v1/purchases/%00",
+      "/v1/accounts/a%2F%00/history",
       "/v1/purchases/%ff", "/v1/products#x",
     ] {
       let response = await store.send("GET", target, token)

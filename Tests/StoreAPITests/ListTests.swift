@@ -32,6 +32,25 @@ struct ListTests {
     #expect(none.status == 200 && transactions(none) == [])
   }
 
+  @Test func `an account and a transaction may contain slashes`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase, .admin)
+    for (account, path) in [("a/b", "a%2Fb"), ("/", "%2f"), ("a//../b", "a%2F%2F..%2Fb")] {
+      let bought = await store.buy("order/\(account)", token, account: account)
+      #expect(bought.status == 201, "\(account)")
+      let purchase = "/v1/purchases/order%2F\(path)"
+      #expect(await store.send("GET", purchase, token).document == bought.document)
+      #expect(await store.send("POST", "\(purchase)/finish", token).status == 204)
+      for list in ["entitlements", "history"] {
+        let response = await store.send("GET", "/v1/accounts/\(path)/\(list)", token)
+        #expect(transactions(response) == ["order/\(account)"], "\(account)")
+      }
+      #expect(await store.send("POST", "/v1/accounts/\(path)/erase", token).status == 204)
+      let erased = await store.send("GET", "/v1/accounts/\(path)/history", token)
+      #expect(transactions(erased).isEmpty)
+    }
+  }
+
   @Test func `pages continue after a revision`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase)
@@ -93,7 +112,7 @@ struct ListTests {
       #expect(erased.status == 200 && transactions(erased) == [])
     }
     for path in ["/v1%2Fproducts", "/v1/purchases/t%2Ffinish/x%2F"] {
-      #expect(await store.send("GET", path, token).status == 400)
+      #expect(await store.send("GET", path, token).status == 404)
     }
   }
 
@@ -134,9 +153,15 @@ struct ListTests {
       #expect(next == nil || products.count == 200)
     }
     #expect(found == names)
+    for cursor in ["..", "a%20b", "a%00", "1.2/3"] {
+      let response = await store.send("GET", "/v1/products?cursor=\(cursor)", token)
+      #expect(response.status == 400 && response.isProblem, "\(cursor)")
+    }
     let headers = [(name: "If-None-Match", value: "\"1\"")]
+    // No product is read.
+    store.catalog.state.change { $0.isHeld = true }
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 304)
-    store.catalog.state.change { $0.version = "2" }
+    store.catalog.state.change { ($0.isHeld, $0.version) = (false, "2") }
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 200)
   }
 

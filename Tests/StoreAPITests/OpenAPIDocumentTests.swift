@@ -1,8 +1,9 @@
 import ContentTrust
 import Foundation
-import StoreAPI
 import TestSupport
 import Testing
+
+@testable import StoreAPI
 
 @Suite("The description of the API")
 struct OpenAPIDocumentTests {
@@ -23,6 +24,30 @@ struct OpenAPIDocumentTests {
       named.formUnion(components.keys.map { "#/components/\(kind)/\($0)" })
     }
     #expect(used == named)
+  }
+
+  @Test func `Each operation is described, with the statuses that all requests may get`() throws {
+    let document = try JSONValue(parsing: OpenAPIDocument.bytes)
+    guard case .object(let paths)? = document["paths"] else { throw UnexpectedBody() }
+    var found: Set<Route.Operation> = []
+    for (path, item) in paths {
+      let template = path.split(separator: "/", omittingEmptySubsequences: false)
+        .map { $0.hasPrefix("{") ? "*" : String($0) }.joined(separator: "/")
+      guard case .object(let members) = item else { throw UnexpectedBody() }
+      for (method, description) in members where method != "parameters" {
+        let operation = try #require(Route.table[template]?[method.uppercased()], "\(path)")
+        found.insert(operation)
+        guard case .object(let responses)? = description["responses"] else {
+          throw UnexpectedBody()
+        }
+        var statuses = ["400", "405", "413", "414", "431", "500", "501"]
+        if operation.scopes != nil { statuses += ["401", "403", "503"] }
+        let missing = Set(statuses).subtracting(responses.keys)
+        #expect(missing.isEmpty, "\(method) \(path)")
+        #expect((description["security"] == .array([])) == (operation.scopes == nil))
+      }
+    }
+    #expect(found == Set(Route.Operation.allCases))
   }
 
   private static func references(in value: JSONValue) -> [String] {

@@ -45,6 +45,8 @@ struct RouteTests {
       "/", "/v1", "/v1/", "/v2/products", "/v1/products/", "/v1/purchases/",
       "/v1/purchases//finish", "/v1/accounts", "/v1/accounts/a", "/v1/accounts//history",
       "/v1/purchases/t/finish/", "/v1/purchases/t/sell", "/V1/products", "//v1/products", "/v1/*/x",
+      "/v1%2Fproducts", "/v1/%2fproducts", "/v1/purchases%2Ft", "/v1/accounts%2Fa/history",
+      "/v1/accounts/a/history%2F", "/v1/accounts/a%2Fhistory",
     ] {
       for token in [nil, token] {
         let response = await store.send("GET", path, token)
@@ -95,6 +97,23 @@ struct RouteTests {
     #expect(await store.send("GET", "/readyz").status == 200)
     let description = await store.send("GET", "/v1/openapi.json")
     #expect(description.status == 200 && description.bytes == Array("{}".utf8))
+  }
+
+  @Test func `without its ledger, each operation gets 503, and nothing is lost`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read, .purchase, .content, .admin)
+    await store.buy("t", token)
+    store.database.state.change { $0.failure = .secretFailure }
+    #expect(await store.buy("new", token).status == 503)
+    for (operation, method, path) in Self.requests where operation.scopes != nil {
+      let response = await store.send(method, path, token)
+      #expect(response.status == 503 && response.isProblem, "\(path)")
+      #expect(response.header("Retry-After") == "1", "\(path)")
+      #expect(!String(decoding: response.bytes, as: UTF8.self).contains("ecret"), "\(path)")
+    }
+    store.database.state.change { $0.failure = nil }
+    #expect(await store.send("GET", "/v1/purchases/t", token).status == 200)
+    #expect(await store.buy("new", token).status == 201)
   }
 
   @Test func `without its ledger or its catalog, the server lives but is not ready`() async throws {

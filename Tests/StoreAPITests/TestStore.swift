@@ -62,7 +62,8 @@ final class TestStore: Sendable {
     headers: [(name: String, value: String)] = [], body: [UInt8]
   ) async -> APIResponse {
     let authorization = token.map { [(name: "Authorization", value: "Bearer \($0)")] } ?? []
-    let head = ServerRequest(method, target, headers: headers + authorization)
+    let head = ServerRequest(
+      method, target, headers: headers + authorization, allowsEscapedSlashes: true)
     return await withCheckedContinuation { continuation in
       api.handle(APIRequest(head, body: body)) { continuation.resume(returning: $0) }
     }
@@ -110,6 +111,8 @@ final class TestCatalog: SaleCatalog {
   struct State: Sendable {
     var version = "1"
     var products: [Product] = []
+    /// Whether look-ups wait.
+    var isHeld = false
     var failure: ContentError?
     var failures: [ContentError] = []
   }
@@ -132,13 +135,30 @@ final class TestCatalog: SaleCatalog {
     }
   }
 
-  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
-    let state = state.value
-    if let failure = state.failure { throw failure }
-    let found = state.products.filter { identifiers?.contains($0.productIdentifier) ?? true }
-    let missing = (identifiers ?? []).subtracting(found.map(\.productIdentifier))
+  func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts {
+    let state = try available()
+    let found = state.products.filter { identifiers.contains($0.productIdentifier) }
+    let missing = identifiers.subtracting(found.map(\.productIdentifier))
     return SaleProducts(
       products: found, invalid: missing.map(\.rawValue), failures: state.failures)
+  }
+
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
+    let state = try available()
+    let rest = state.products.filter { product in
+      position.map { $0 < product.productIdentifier } ?? true
+    }.sorted { $0.productIdentifier < $1.productIdentifier }
+    let page = Array(rest.prefix(limit))
+    return SalePage(
+      SaleProducts(products: page, invalid: [], failures: state.failures),
+      next: rest.count > limit ? page.last?.productIdentifier : nil)
+  }
+
+  private func available() throws -> State {
+    state.block { !$0.isHeld }
+    let state = state.value
+    if let failure = state.failure { throw failure }
+    return state
   }
 
   static func product(

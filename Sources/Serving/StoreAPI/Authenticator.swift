@@ -148,10 +148,11 @@ struct Authenticator: Sendable {
 
   /// Returns the account of the claim `sub`.
   ///
-  /// The checks are those of accounts in requests.
+  /// The checks are those of accounts in requests. `-` is not an account here: a user who chooses
+  /// this name must not get the account of the service.
   private static func account(_ subject: JSONValue, of key: APIKey) throws -> String {
     let signer = Caller(key: key, restriction: nil, scopes: [])
-    guard let name = subject.string, let account = try? signer.account(name) else {
+    guard let name = subject.string, name != "-", let account = try? signer.account(name) else {
       throw Problem.unauthorized("The claim sub of the JWT is not a valid account")
     }
     return account

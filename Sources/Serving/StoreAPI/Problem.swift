@@ -47,9 +47,10 @@ package struct Problem: Error {
   private static let titles = [
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
     405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
-    413: "Content Too Large", 415: "Unsupported Media Type", 422: "Unprocessable Content",
-    429: "Too Many Requests", 431: "Request Header Fields Too Large",
-    500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
+    413: "Content Too Large", 414: "URI Too Long", 415: "Unsupported Media Type",
+    422: "Unprocessable Content", 429: "Too Many Requests",
+    431: "Request Header Fields Too Large", 500: "Internal Server Error",
+    501: "Not Implemented", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
   ]
 }
 
@@ -137,6 +138,14 @@ extension Problem {
         .requestRefused, "The change is not possible: the purchase is \(state.name)",
         remedy: "Request a change that this state allows"),
       members: ["state": .string(state.name)])
+  }
+
+  static var tooManyLookups: Problem {
+    Problem(
+      503,
+      ContentError(
+        .serverBusy, "Too many requests wait for the store", remedy: "Repeat the request later"),
+      headers: [(name: "Retry-After", value: "5")])
   }
 
   static var undecided: Problem {

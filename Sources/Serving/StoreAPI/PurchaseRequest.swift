@@ -2,6 +2,11 @@ import ContentModel
 import StoreLedger
 
 extension PurchaseRequest {
+  /// The members of a request, except the transaction.
+  static let members: Set<String> = [
+    "productIdentifier", "account", "quantity", "askToBuy", "voucher",
+  ]
+
   /// Reads a request; throws a problem if it is invalid or the caller may not use the account.
   init(_ fields: RequestFields, transaction: String?, for caller: Caller) throws {
     guard let transaction, transaction.isVisibleIdentifier else {

@@ -6,8 +6,13 @@ extension APIRequest {
   /// The maximum length of a body, in bytes.
   package static let maximumBody = 64 << 10
 
-  /// Returns the body, which must be a JSON object of at most `limit` bytes.
-  func object(limit: Int = APIRequest.maximumBody) throws -> RequestFields {
+  /// Returns the body, which must be a JSON object of at most `limit` bytes with only these members.
+  func object(_ members: Set<String>, limit: Int = APIRequest.maximumBody) throws -> RequestFields {
+    try RequestFields(json(limit: limit), of: "the body", members)
+  }
+
+  /// Returns the body, which must be JSON of at most `limit` bytes.
+  func json(limit: Int = APIRequest.maximumBody) throws -> JSONValue {
     guard isJSON else {
       throw Problem(
         415,
@@ -21,13 +26,11 @@ extension APIRequest {
         ContentError(
           .requestRefused, "The body has more than \(limit) bytes", remedy: "Send a shorter body"))
     }
-    let value: JSONValue
     do {
-      value = try JSONValue(parsing: body, limit: limit)
+      return try JSONValue(parsing: body, limit: limit)
     } catch {
       throw Problem.malformed("the body has \(error.description.printable(limit: 200))")
     }
-    return try RequestFields(value, of: "the body")
   }
 
   /// Whether the body is JSON, or has no declared type.
@@ -42,9 +45,17 @@ extension APIRequest {
 struct RequestFields: Sendable {
   let json: JSONValue
 
-  /// Throws a problem if `json` is not an object; `name` is used in the message.
-  init(_ json: JSONValue, of name: String) throws {
-    guard case .object = json else { throw Problem.malformed("\(name) is not a JSON object") }
+  /// Throws a problem if `json` is not an object with only these members.
+  ///
+  /// An unknown member may be important for the caller, so it is not ignored. `name` is used in the
+  /// message.
+  init(_ json: JSONValue, of name: String, _ members: Set<String>) throws {
+    guard case .object(let found) = json else {
+      throw Problem.malformed("\(name) is not a JSON object")
+    }
+    if let unknown = Set(found.keys).subtracting(members).min() {
+      throw Problem.malformed("\(name) has the unknown member \(unknown.printable(limit: 100))")
+    }
     self.json = json
   }
 
@@ -97,6 +108,17 @@ extension String {
 }
 
 extension RequestLocation {
+  /// Throws a problem if a parameter with one value is repeated.
+  func requireSingleParameters() throws {
+    var names: Set<String> = []
+    for parameter in query where parameter.name != "id" {
+      guard names.insert(parameter.name).inserted else {
+        let name = parameter.name.printable(limit: 100)
+        throw Problem.malformed("the parameter \(name) is repeated")
+      }
+    }
+  }
+
   /// Returns a parameter of the query as a number; throws a problem if it is not in `range`.
   func number(_ name: String, _ range: ClosedRange<Int64>, default number: Int64) throws -> Int64 {
     guard let text = parameter(name) else { return number }

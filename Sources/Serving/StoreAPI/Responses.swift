@@ -31,12 +31,19 @@ extension APIResponse {
   ) throws -> APIResponse {
     let document = value.encoded
     let text = if let tag { tag } else { try String(Digest(of: document).hex.prefix(32)) }
-    let validators = [
-      (name: "ETag", value: "\"\(text)\""), (name: "Cache-Control", value: "private, no-cache"),
+    return unchanged(text, for: request)
+      ?? .json(200, document, headers: validators(text) + headers)
+  }
+
+  /// The response 304 if the client has a copy with this entity tag; nil otherwise.
+  static func unchanged(_ tag: String, for request: ServerRequest) -> APIResponse? {
+    request.hasCopy("\"\(tag)\"") ? APIResponse(304, headers: validators(tag)) : nil
+  }
+
+  private static func validators(_ tag: String) -> [(name: String, value: String)] {
+    [
+      (name: "ETag", value: "\"\(tag)\""), (name: "Cache-Control", value: "private, no-cache"),
     ]
-    return request.hasCopy("\"\(text)\"")
-      ? APIResponse(304, headers: validators + headers)
-      : .json(200, document, headers: validators + headers)
   }
 }
 

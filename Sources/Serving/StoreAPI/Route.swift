@@ -38,18 +38,17 @@ struct Route: Hashable, Sendable {
     "/v1/content-grants": ["POST": .grant],
   ]
 
-  /// Throws a problem with status 400, 404 or 405.
+  /// Throws a problem with status 404 or 405.
   init(_ method: String, _ components: [String]) throws {
     var template = components
     var name = ""
     if components.count > 2, components[0] == "v1", Self.named.contains(components[1]) {
       (name, template[2]) = (components[2], "*")
     }
-    guard !template.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) }) else {
-      throw Problem.malformed("its path has an escaped slash outside of a name")
-    }
     let path = "/" + template.joined(separator: "/")
-    guard let operations = Self.table[path], path.contains("*") == !name.isEmpty
+    // An escaped slash is part of a name, and no other component has one.
+    guard let operations = Self.table[path], path.contains("*") == !name.isEmpty,
+      !template.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) })
     else {
       throw Problem(
         404,

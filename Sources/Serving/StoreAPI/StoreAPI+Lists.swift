@@ -29,54 +29,53 @@ extension StoreAPI {
   func products(_ call: Call) throws -> APIResponse {
     // Read first: if the catalog changes now, the client asks once more than necessary.
     let version = try catalog.version
+    let tag = PercentEncoding.component(version)
     let texts = Set(call.location.query.filter { $0.name == "id" }.map(\.value)).sorted()
+    let position = try texts.isEmpty ? position(call.location.parameter("cursor") ?? "") : nil
+    if let unchanged = APIResponse.unchanged(tag, for: call.request.head) { return unchanged }
     let named = texts.prefix(Self.maximumProducts)
     let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
     let malformed = named.filter { (try? ProductIdentifier(validating: $0)) == nil }
-    let found = try catalog.products(texts.isEmpty ? nil : known)
-    let cursor = texts.isEmpty ? call.location.parameter("cursor") ?? "" : ""
-    let sorted = found.products.filter { $0.productIdentifier.rawValue > cursor }
-      .sorted { $0.productIdentifier < $1.productIdentifier }
-    let page = sorted.prefix(Self.maximumProducts)
+    let page =
+      try texts.isEmpty
+      ? catalog.page(after: position, limit: Self.maximumProducts)
+      : SalePage(catalog.products(known), next: nil)
+    let found = page.products
+    let products = found.products.sorted { $0.productIdentifier < $1.productIdentifier }
     let document = JSONValue.object([
-      "products": .array(try page.map { try $0.json() }),
+      "products": .array(try products.map { try $0.json() }),
       "invalid": .array(Set(found.invalid + malformed).sorted().map { .string($0) }),
       "failures": .array(found.failures.map(\.json)),
       "version": .string(version),
     ])
-    let link =
-      try texts.isEmpty
-      ? Self.link(from: page.last, of: sorted.count)
-      : Self.link(to: texts.dropFirst(Self.maximumProducts))
+    let query =
+      try page.next.map { "cursor=\($0.rawValue)" }
+      ?? Self.query(of: texts.dropFirst(Self.maximumProducts))
+    let link = query.map { [(name: "Link", value: "</v1/products?\($0)>; rel=\"next\"")] } ?? []
     guard found.failures.isEmpty else {
       // Without an entity tag: the next look-up may succeed.
       return .json(200, document, headers: link)
     }
-    return try .tagged(
-      document, PercentEncoding.component(version), to: call.request.head, headers: link)
+    return try .tagged(document, tag, to: call.request.head, headers: link)
   }
 
-  /// The header with the page of the other named products, if there are any.
-  private static func link(to others: ArraySlice<String>) throws -> [(name: String, value: String)]
-  {
-    guard !others.isEmpty else { return [] }
+  /// The query for the products with the other identifiers, if there are any.
+  private static func query(of others: ArraySlice<String>) throws -> String? {
+    guard !others.isEmpty else { return nil }
     let query = others.map { "id=\(PercentEncoding.component($0))" }.joined(separator: "&")
     guard query.utf8.count <= maximumQuery else {
       throw Problem.malformed("it has too many parameters id")
     }
-    return [(name: "Link", value: "</v1/products?\(query)>; rel=\"next\"")]
+    return query
   }
 
-  /// The header with the next page of `count` products, if there is one.
-  private static func link(from last: Product?, of count: Int) -> [(name: String, value: String)] {
-    guard let last, count > maximumProducts else { return [] }
-    // A product identifier needs no escapes.
-    return [
-      (
-        name: "Link",
-        value: "</v1/products?cursor=\(last.productIdentifier.rawValue)>; rel=\"next\""
-      )
-    ]
+  /// The position that a cursor names; nil for an empty one.
+  private func position(_ cursor: String) throws -> ProductIdentifier? {
+    guard !cursor.isEmpty else { return nil }
+    guard let position = try? ProductIdentifier(validating: cursor) else {
+      throw Problem.malformed("the cursor of the products is not from this API")
+    }
+    return position
   }
 }
 

@@ -10,7 +10,7 @@ extension StoreAPI {
   private static let maximumBatch = 64
 
   func purchase(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
-    let fields = try call.request.object(limit: Self.maximumPurchase)
+    let fields = try call.request.object(PurchaseRequest.members, limit: Self.maximumPurchase)
     let transaction = call.request.head.header("idempotency-key")
     let order = try PurchaseRequest(fields, transaction: transaction, for: call.caller)
     sell([.success(order)]) { results in
@@ -27,10 +27,11 @@ extension StoreAPI {
   }
 
   func purchaseBatch(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
-    let entries = try call.request.object().list("purchases", 1...Self.maximumBatch)
+    let entries = try call.request.object(["purchases"]).list("purchases", 1...Self.maximumBatch)
     let orders: [Result<PurchaseRequest, Problem>] = entries.map { entry in
       Result {
-        let fields = try RequestFields(entry, of: "a purchase")
+        let fields = try RequestFields(
+          entry, of: "a purchase", PurchaseRequest.members.union(["transactionIdentifier"]))
         return try PurchaseRequest(
           fields, transaction: fields.text("transactionIdentifier", limit: 1_000),
           for: call.caller)
@@ -84,7 +85,8 @@ extension StoreAPI {
   /// The reason in the optional body of a change.
   func reason(_ request: APIRequest) throws -> String {
     guard !request.body.isEmpty else { return "" }
-    return try request.object(limit: Self.maximumPurchase).text("reason", limit: 1_000) ?? ""
+    return try request.object(["reason"], limit: Self.maximumPurchase)
+      .text("reason", limit: 1_000) ?? ""
   }
 
   private func commit(

@@ -28,11 +28,20 @@ extension StoreAPI {
       }
     }
     guard !new.isEmpty else { return }
-    let offered = Result { try catalog.products(Set(new.map { $0.order.product })) }
-      .mapError { problem($0) }
-    for (index, order) in new {
-      decide(order, offered) { steps.set(index, $0) }
+    let products = Set(new.map { $0.order.product })
+    if let known = catalog.known(products) { return decide(new, .success(known), steps) }
+    let isAdded = lookups.run { [self, new] in
+      let offered = Result { try catalog.products(products) }.mapError { problem($0) }
+      decide(new, offered, steps)
     }
+    if !isAdded { decide(new, .failure(.tooManyLookups), steps) }
+  }
+
+  private func decide(
+    _ orders: [(index: Int, order: PurchaseRequest)], _ offered: Result<SaleProducts, Problem>,
+    _ steps: SaleSteps
+  ) {
+    for (index, order) in orders { decide(order, offered) { steps.set(index, $0) } }
   }
 
   /// Begins a transaction; returns its outcome instead if it was recorded before.

@@ -7,8 +7,8 @@ package import StoreServer
 
 /// The HTTP API of a store server: maps requests to responses.
 ///
-/// Thread-safe. `handle` may block on the ledger and on the catalog, so call it from threads that
-/// may block.
+/// Thread-safe. `handle` may block on the ledger, so call it from threads that may block. What may
+/// wait for the store runs on threads of its own.
 package final class StoreAPI: Sendable {
   let ledger: Ledger
   let catalog: any SaleCatalog
@@ -16,6 +16,8 @@ package final class StoreAPI: Sendable {
   let now: @Sendable () -> Date
   let authenticator: Authenticator
   let commits: CommitQueue
+  /// For what may wait for the store.
+  let lookups: CallThreads
   let events: EventFeed
   let grants: ContentGrants
   /// The transactions that are being decided or committed.
@@ -37,7 +39,9 @@ package final class StoreAPI: Sendable {
     package init(origin: String) { self.origin = origin }
   }
 
-  /// Creates the API and starts its thread for commits; throws `tooFewThreads` if it cannot.
+  private static let lookupThreads = 4
+
+  /// Creates the API and starts its threads; throws `tooFewThreads` if it cannot.
   package init(
     _ ledger: Ledger, catalog: any SaleCatalog, configuration: Configuration,
     now: @escaping @Sendable () -> Date = { Date() }
@@ -51,6 +55,7 @@ package final class StoreAPI: Sendable {
     let events = EventFeed(
       ledger, now: now, maximumReceivers: configuration.maximumWaitingRequests)
     self.events = events
+    lookups = try CallThreads(count: Self.lookupThreads)
     commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }
   }
 
@@ -58,8 +63,9 @@ package final class StoreAPI: Sendable {
 
   /// Makes the changes of requests in progress, and ends all event streams and waiting requests.
   ///
-  /// Later requests that need the ledger's writer or the events fail.
+  /// Waits for the catalog. Later requests that need it, the ledger's writer or the events fail.
   package func close() {
+    lookups.close()
     commits.close()
     events.close()
   }
@@ -104,6 +110,7 @@ extension StoreAPI {
   /// Responds, or throws before it responds.
   private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
     let (request, caller, name) = (call.request, call.caller, call.route.name)
+    try call.location.requireSingleParameters()
     switch call.route.operation {
     case .purchase: try purchase(call, respond)
     case .batch: try purchaseBatch(call, respond)
@@ -114,18 +121,30 @@ extension StoreAPI {
     case .decline: change(name, .decline(reason: try reason(request)), respond)
     case .refund: change(name, .refund(reason: try reason(request)), respond)
     case .revoke: change(name, .revoke(reason: try reason(request)), respond)
-    case .products: respond(try products(call))
+    case .products: try lookUp(respond) { [self] in try products(call) }
     case .entitlements: respond(try purchases(call, all: false))
     case .history: respond(try purchases(call, all: true))
     case .erase: erase(try caller.account(name), respond)
     case .events: try serveEvents(call, respond)
     case .grant:
-      respond(
-        try grants.grant(
-          request.object().json, account: caller.restriction, defaultAccount: caller.ownAccount))
+      let body = try request.json()
+      try lookUp(respond) { [grants] in
+        try grants.grant(body, account: caller.restriction, defaultAccount: caller.ownAccount)
+      }
     case .health, .readiness, .description, .authorize:
       respond(try openResponse(call.route.operation, request))
     }
+  }
+
+  /// Responds with the result of `body`, which may wait for the store.
+  private func lookUp(
+    _ respond: @escaping @Sendable (APIResponse) -> Void,
+    _ body: @escaping @Sendable () throws -> APIResponse
+  ) throws {
+    let isAdded = lookups.run { [self] in
+      do { respond(try body()) } catch { respond(problem(error).response) }
+    }
+    if !isAdded { throw Problem.tooManyLookups }
   }
 
   /// The response to a request that needs no key.
@@ -141,8 +160,15 @@ extension StoreAPI {
       return APIResponse(
         200, headers: [(name: "Content-Type", value: "application/json")], configuration.openAPI)
     case .authorize: return grants.authorize(originalURI: request.head.header("x-original-uri"))
-    default: return .json(200, .object(["status": .string("ok")]))
+    default: return Self.health
     }
+  }
+
+  private static var health: APIResponse { .json(200, .object(["status": .string("ok")])) }
+
+  /// Returns the response to `GET /healthz`, which waits for nothing; nil for other requests.
+  package static func healthResponse(to request: ServerRequest) -> APIResponse? {
+    request.method == "GET" && request.location?.components == ["healthz"] ? health : nil
   }
 
   private func serveEvents(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void)
@@ -161,39 +187,6 @@ extension StoreAPI {
     events.poll(
       after: after, viewer: viewer, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
-  }
-}
-
-/// The products that a server sells.
-///
-/// Thread-safe; calls block.
-package protocol SaleCatalog: Sendable {
-  /// Changes whenever a product changes.
-  var version: String { get throws }
-  /// Looks up products; nil returns all.
-  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts
-  /// Returns every offered version of each content of `product`; by default, only the newest ones.
-  func offers(of product: ProductIdentifier) throws -> [ContentOffer]
-}
-
-extension SaleCatalog {
-  package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
-    let found = try products([product])
-    if let failure = found.failures.first { throw failure }
-    return found.products.first?.contents ?? []
-  }
-}
-
-/// The result of a look-up in the catalog.
-package struct SaleProducts: Sendable {
-  package let products: [Product]
-  package let invalid: [String]
-  package let failures: [ContentError]
-
-  package init(products: [Product], invalid: [String], failures: [ContentError]) {
-    self.products = products
-    self.invalid = invalid
-    self.failures = failures
   }
 }
 

@@ -30,6 +30,8 @@ final class APIDaemon: @unchecked Sendable {
   private static let connectionBytes = 8 << 10
   /// The part of it that a request's head may use; the rest is for the head of the response.
   private static let headLimit = 7 << 10
+  /// The time in seconds for responses after `onStopTimeout`.
+  private static let lastTimeout = 5.0
 
   init(_ configuration: APIServer.Configuration, _ handle: @escaping APIServer.Handler) throws {
     self.configuration = configuration
@@ -72,7 +74,11 @@ final class APIDaemon: @unchecked Sendable {
     }
     enter(.draining)
     configuration.onStop?()
-    _ = unfinished.wait(timeout: .now() + configuration.stopTimeout.inSeconds)
+    let result = unfinished.wait(timeout: .now() + configuration.stopTimeout.inSeconds)
+    if result == .timedOut, let end = configuration.onStopTimeout {
+      end()
+      _ = unfinished.wait(timeout: .now() + Self.lastTimeout)
+    }
     // Afterwards, no connection is suspended, as libmicrohttpd requires.
     enter(.closed)
     hc_http_stop(daemon)
@@ -115,6 +121,9 @@ final class APIDaemon: @unchecked Sendable {
       return send(response, to: request, connection)
     }
     if request.bodySize > configuration.bodyLimit { return refuse(request, tooLong, connection) }
+    if let head = request.head, let response = configuration.respondAtOnce?(head) {
+      return send(response, to: request, connection)
+    }
     return handOver(request, connection)
   }
 
@@ -138,7 +147,6 @@ final class APIDaemon: @unchecked Sendable {
   private func refuse(
     _ request: IncomingRequest, _ refusal: RequestHead.Refusal, _ connection: SuspendableConnection
   ) -> Bool {
-    connections.beginAnswer(connection.descriptor)
     request.isLast = true
     return send(APIResponse(refusal), to: request, connection)
   }
@@ -164,6 +172,9 @@ final class APIDaemon: @unchecked Sendable {
   private func send(
     _ response: APIResponse, to request: IncomingRequest, _ connection: SuspendableConnection
   ) -> Bool {
+    let isStream = if case .stream = response.body { true } else { false }
+    connections.beginAnswer(
+      connection.descriptor, within: isStream ? nil : configuration.responseTimeout)
     request.status = response.status
     if state.withLock({ $0.phase }) != .running { request.isLast = true }
     return connection.send(response, to: request)
@@ -219,6 +230,9 @@ final class APIDaemon: @unchecked Sendable {
         Unmanaged<APIDaemon>.fromOpaque(context).takeUnretainedValue().connections
           .remove(descriptor)
         APIDaemon.discardUnread(descriptor)
+      },
+      refuse: { _, status in
+        SuspendableConnection.queued(APIResponse(RequestHead.Refusal(unread: Int(status))))
       })
   }
 }
@@ -233,16 +247,29 @@ extension RequestHead {
   }
 }
 
+extension RequestHead.Refusal {
+  /// Why libmicrohttpd refuses a request with this status before its head is read.
+  fileprivate init(unread status: Int) {
+    let reason =
+      switch status {
+      case 413: "The body is too long."
+      case 414: "The request target is too long."
+      case 431: "The header fields are too long."
+      case 505: "The server supports only HTTP/1.0 and HTTP/1.1."
+      case 500...: "The request does not fit into the memory of its connection."
+      default: "The request is not valid HTTP."
+      }
+    self.init(status, reason)
+  }
+}
+
 extension APIResponse {
-  /// Creates the problem details (RFC 9457) for a refused request.
+  /// Creates the problem details for a refused request.
   fileprivate init(_ refusal: RequestHead.Refusal) {
-    let title = String(cString: hc_http_reason(UInt32(clamping: refusal.status)))
-    let code = ContentError.Code.requestRefused.rawValue
-    let text = """
-      {"type": "about:blank", "title": "\(title)", "status": \(refusal.status), "code": \(code), \
-      "detail": "\(refusal.reason)", "remedy": "Correct the request"}
-      """
-    self.init(
-      refusal.status, headers: [("Content-Type", "application/problem+json")], Array(text.utf8))
+    self =
+      Problem(
+        refusal.status,
+        ContentError(.requestRefused, refusal.reason, remedy: "Correct the request")
+      ).response
   }
 }

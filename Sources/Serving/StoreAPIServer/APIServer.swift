@@ -51,10 +51,20 @@ package final class APIServer: Sendable {
     package var requestTimeout: Duration = .seconds(10)
     /// The maximum time in seconds without a byte, or without a complete request after a response.
     package var idleSeconds = 60
-    /// How long `stop` waits for requests in progress.
-    package var stopTimeout: Duration = .seconds(30)
+    /// The time in which a client must receive a response, except a stream.
+    package var responseTimeout: Duration = .seconds(120)
+    /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.
+    package var stopTimeout: Duration = .seconds(20)
     /// Called when `stop` begins, so that the handler responds to requests that wait for events.
     package var onStop: (@Sendable () -> Void)?
+    /// Called after `stopTimeout`, if requests are still in progress.
+    ///
+    /// It ends what they wait for, and they get 5 s for their responses.
+    package var onStopTimeout: (@Sendable () -> Void)?
+    /// Returns the response to a request that needs no thread of the handler; nil for others.
+    ///
+    /// Called on the thread of all connections, so it must not block.
+    package var respondAtOnce: (@Sendable (ServerRequest) -> APIResponse?)?
     /// Called for each request after its response has ended, on a thread of the handler.
     package var onRequest: (@Sendable (HandledRequest) -> Void)?
 

@@ -12,7 +12,7 @@ final class IncomingRequest {
   private var method = ""
   private var path = "-"
   /// What the handler gets.
-  private var head: ServerRequest?
+  private(set) var head: ServerRequest?
   private var body: [UInt8] = []
   private(set) var hasHead = false
   private(set) var bodySize = 0
@@ -33,7 +33,8 @@ final class IncomingRequest {
   func begin(_ head: RequestHead) {
     hasHead = true
     method = head.method
-    let request = ServerRequest(isHead ? "GET" : method, target, headers: head.fields)
+    let request = ServerRequest(
+      isHead ? "GET" : method, target, headers: head.fields, allowsEscapedSlashes: true)
     if let location = request.location { path = location.path.printable(limit: 200) }
     self.head = request
     // A proxy may interpret the end of a chunked body in another way than this server.
@@ -92,24 +93,33 @@ struct SuspendableConnection: @unchecked Sendable {
   ///
   /// Returns false if that fails.
   func send(_ response: APIResponse, to request: IncomingRequest) -> Bool {
-    guard let queued = Self.queued(response.body, request) else { return false }
-    for header in response.headers {
-      hc_http_response_add_header(queued, header.name, header.value)
-    }
+    guard let queued = Self.queued(response, to: request) else { return false }
     if request.isLast { hc_http_response_add_header(queued, "Connection", "close") }
     return hc_http_send(pointer, UInt32(clamping: response.status), queued) != 0
   }
 
+  /// Creates a response of libmicrohttpd; nil if that fails.
+  ///
+  /// Only the response to a complete request can be a stream.
+  static func queued(_ response: APIResponse, to request: IncomingRequest? = nil) -> OpaquePointer?
+  {
+    guard let queued = queued(response.body, request) else { return nil }
+    for header in response.headers {
+      hc_http_response_add_header(queued, header.name, header.value)
+    }
+    return queued
+  }
+
   private static func queued(
-    _ body: APIResponse.Body, _ request: IncomingRequest
+    _ body: APIResponse.Body, _ request: IncomingRequest?
   ) -> OpaquePointer? {
     switch body {
     case .bytes(let bytes):
       return bytes.withUnsafeBytes { hc_http_response_bytes($0.baseAddress, $0.count) }
     // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
-    case .stream where request.isHead: return hc_http_response_empty()
+    case .stream where request?.isHead == true: return hc_http_response_empty()
     case .stream:
-      guard let exchange = request.exchange else { return nil }
+      guard let exchange = request?.exchange else { return nil }
       // The response owns the exchange and releases it in its last callback.
       return hc_http_response_stream(
         .max, streamBuffer, Unmanaged.passRetained(exchange).toOpaque(),

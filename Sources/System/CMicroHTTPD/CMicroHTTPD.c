@@ -1,11 +1,42 @@
+// For RTLD_NEXT.
+#define _GNU_SOURCE
+
 #include "CMicroHTTPD.h"
 
+#include <dlfcn.h>
 #include <gnutls/gnutls.h>
 #include <limits.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+// MARK: Responses of libmicrohttpd itself
+
+// The callbacks of the daemon whose connections this thread serves, if it refuses requests itself.
+static _Thread_local const hc_http_callbacks *refuser;
+
+static enum MHD_Result (*queue_response)(struct MHD_Connection *, unsigned int,
+                                         struct MHD_Response *);
+
+__attribute__((constructor)) static void find_queue_response(void) {
+  void *found = dlsym(RTLD_NEXT, "MHD_queue_response");
+  memcpy(&queue_response, &found, sizeof found);
+}
+
+// libmicrohttpd has no option for its responses to heads that are malformed or too long, which are
+// pages in HTML. It queues them through the dynamic linker, which finds this function first. The
+// function replaces them by those of the daemon. It gets only these: `hc_http_send` calls the
+// library's own function.
+enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned int status,
+                                   struct MHD_Response *response) {
+  if (!queue_response) return MHD_NO;
+  hc_http_response *own = refuser ? refuser->refuse(refuser->context, status) : NULL;
+  if (!own) return queue_response(connection, status, response);
+  enum MHD_Result result = queue_response(connection, status, own);
+  MHD_destroy_response(own);
+  return result;
+}
 
 // MARK: Callbacks
 
@@ -44,6 +75,7 @@ static void notify(void *context, struct MHD_Connection *connection, void **own,
                    enum MHD_ConnectionNotificationCode code) {
   (void)own;
   const hc_http_callbacks *callbacks = context;
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) refuser = callbacks->refuse ? callbacks : NULL;
   if (code != MHD_CONNECTION_NOTIFY_CLOSED) return;
   callbacks->closed(callbacks->context, hc_http_descriptor(connection));
 }
@@ -219,7 +251,8 @@ void hc_http_response_add_header(hc_http_response *response, const char *name, c
 }
 
 int hc_http_send(hc_http_connection *connection, unsigned int status, hc_http_response *response) {
-  enum MHD_Result result = MHD_queue_response(connection, status, response);
+  enum MHD_Result result =
+      queue_response ? queue_response(connection, status, response) : MHD_NO;
   MHD_destroy_response(response);
   return result == MHD_YES;
 }

@@ -69,6 +69,38 @@ struct CatalogRequestTests {
     #expect(allCount > 4 && allCount <= 20, "\(allCount)")
   }
 
+  @Test("A page of products reads only the lists that it needs")
+  func pages() throws {
+    let products = try publish(1_000)
+    let snapshot = try catalog().refresh()
+    _ = takeKinds()
+    let first = try snapshot.page(after: nil, limit: 100)
+    #expect(takeKinds() == ["bin": 1, "records": 1])
+    #expect(first.products.count == 100)
+    var (found, position) = (first.products, first.next)
+    while let place = position {
+      let page = try snapshot.page(after: place, limit: 100)
+      #expect(page.failures.isEmpty)
+      found += page.products
+      position = page.next
+    }
+    #expect(found.map(\.productIdentifier).sorted() == products.sorted())
+    #expect(try snapshot.page(after: "unknown", limit: 2_000).products.count < 1_000)
+  }
+
+  @Test("No product is left out if the number of lists changes between two pages")
+  func pagesOfGrowingStore() throws {
+    let products = try publish(300)
+    let early = try catalog().refresh().page(after: nil, limit: 150)
+    let others = try (1...1_600).map { try ProductIdentifier(validating: "other\($0)") }
+    try store.add(
+      Dictionary(uniqueKeysWithValues: others.map { ($0, ProductDetails()) }), now: now)
+    let late = try catalog().refresh().page(after: early.next, limit: 3_000)
+    let found = (early.products + late.products).map(\.productIdentifier)
+    #expect(Set(found).isSuperset(of: products) && Set(found).count == found.count)
+    #expect(early.next != nil && late.next == nil)
+  }
+
   @Test("The file of all records is read for 8 or more products of a list")
   func recordsFile() throws {
     let products = try publish(20)

@@ -129,8 +129,8 @@ struct GateCatalog: SaleCatalog {
     }
   }
 
-  func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
-    let found = try Self.products.filter { identifiers?.contains($0.key) ?? true }
+  func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts {
+    let found = try Self.products.filter { identifiers.contains($0.key) }
     let products = found.map { product, offers in
       var seen: Set<ProductIdentifier> = []
       return Product(
@@ -139,6 +139,10 @@ struct GateCatalog: SaleCatalog {
         contents: offers.filter { seen.insert($0.contentIdentifier).inserted })
     }
     return SaleProducts(products: products, invalid: [], failures: failures)
+  }
+
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
+    SalePage(try products(Set(Self.products.keys)), next: nil)
   }
 
   func offers(of product: ProductIdentifier) throws -> [ContentOffer] {

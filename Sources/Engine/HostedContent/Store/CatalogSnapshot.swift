@@ -207,6 +207,55 @@ package struct CatalogSnapshot: Sendable {
     return (products, failures)
   }
 
+  // MARK: Pages
+
+  /// A part of all products.
+  package struct Page: Sendable {
+    /// Sorted by identifier.
+    package let products: [Product]
+    /// The errors of lists and products that cannot be read.
+    package let failures: [ContentError]
+    /// The position of the next page; nil for the last page.
+    package let next: ProductIdentifier?
+  }
+
+  /// Returns up to `limit` products after a position, or the first ones for nil.
+  ///
+  /// Products are in the order of the hashes that divide them into lists. So a page reads only the
+  /// lists that it needs, and none is left out if the number of lists changes between two pages.
+  package func page(after position: ProductIdentifier?, limit: Int) throws -> Page {
+    let start = try position.map { try Self.place(of: $0) } ?? ""
+    let names = try targets.lists
+    let first = try position.flatMap { names.firstIndex(of: try targets.listName(for: $0)) } ?? 0
+    var (products, failures): ([Product], [ContentError]) = ([], [])
+    var found: [(place: String, product: ProductIdentifier)] = []
+    for name in names[first...] where found.count <= limit {
+      do {
+        let list = try retryingOnce { try targets.list(name) }
+        let entries = try list.products.keys.map { (place: try Self.place(of: $0), product: $0) }
+        found += entries.filter { $0.place > start }.sorted { $0.place < $1.place }
+      } catch {
+        // Without the store, each of a thousand lists would be tried.
+        guard failures.count < Self.requestsAtOnce else { throw error }
+        failures.append(ContentError(error, while: "reading \(name.fileName)"))
+      }
+    }
+    let page = found.prefix(limit).map(\.product).sorted()
+    for result in lookUp(page) {
+      switch result {
+      case .success(let product): products += product.map { [$0] } ?? []
+      case .failure(let error): failures.append(error)
+      }
+    }
+    let next = found.count > limit ? found[limit - 1].product : nil
+    return Page(products: products, failures: failures, next: next)
+  }
+
+  /// The place of a product in the order of the lists.
+  private static func place(of product: ProductIdentifier) throws -> String {
+    try Digest(of: Array(StorePath.entry(product).utf8)).hex
+  }
+
   /// Returns the values of `body` for `items`, in the same order; calls it on several threads.
   private func inOrder<Item: Sendable, Value: Sendable>(
     _ items: [Item], _ body: @escaping @Sendable (Item) -> Value

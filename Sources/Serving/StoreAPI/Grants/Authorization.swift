@@ -25,7 +25,9 @@ extension ContentGrants {
     case refused
   }
 
-  private static let cacheSeconds = 30
+  /// One less than the documented 30 s: nginx counts whole seconds, and uses an answer until the end
+  /// of the last one.
+  private static let cacheSeconds = 29
   private static let maximumURI = 8_192
 
   private func verdict(on uri: String) -> Verdict {
@@ -49,8 +51,7 @@ extension ContentGrants {
       return .refused
     }
     let remaining = Double(expires) - now().timeIntervalSince1970
-    return remaining > 0
-      ? .allowed(Int(min(remaining, Double(Self.cacheSeconds)))) : .refused
+    return remaining > 0 ? .allowed(max(0, min(Int(remaining) - 1, Self.cacheSeconds))) : .refused
   }
 
   /// Whether nginx uses the path as it is.

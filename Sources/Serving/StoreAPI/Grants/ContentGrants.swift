@@ -48,9 +48,10 @@ package struct ContentGrants: Sendable {
   package func grant(
     _ body: JSONValue, account restriction: String?, defaultAccount: String
   ) throws -> APIResponse {
-    let fields = try RequestFields(body, of: "the body")
+    let fields = try RequestFields(body, of: "the body", ["account", "transaction", "contents"])
     let contents = try fields.list("contents", 1...Self.maximumContents).map { element in
-      guard let content = try? SoldContent(json: element) else {
+      let fields = try RequestFields(element, of: "a content", ["contentIdentifier", "version"])
+      guard let content = try? SoldContent(json: fields.json) else {
         throw Problem.malformed("contents has an invalid contentIdentifier or version")
       }
       return content
@@ -96,6 +97,9 @@ package struct ContentGrants: Sendable {
     guard name == nil else {
       throw Problem.malformed("it names both an account and a transaction")
     }
+    guard transaction.isVisibleIdentifier else {
+      throw Problem.malformed("the transaction is not 1 to 128 visible ASCII characters")
+    }
     // A purchase of another account is refused like an unknown one.
     guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
       mayUse(purchase.account)
@@ -120,10 +124,7 @@ package struct ContentGrants: Sendable {
           "?grant="
             + (try GrantSignature.grant(path, account: account, expires: expires, secret: secret))
         case .secureLink(let secret, _, _):
-          "?md5="
-            + (try GrantSignature.secureLink(
-              address.folder + path, expires: expires, secret: secret))
-            + "&expires=\(expires)"
+          try GrantSignature.secureLink(address.folder + path, until: expires, secret: secret)
         }
       return "\(address.url)/\(PercentEncoding.path(path))\(query)"
     }

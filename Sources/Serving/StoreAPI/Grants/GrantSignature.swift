@@ -52,11 +52,14 @@ enum GrantSignature {
     try HMAC.sha256(Array("grant\n\(path)\n\(expires)\n\(code)".utf8), key: secret)
   }
 
-  /// Returns the argument `md5` for nginx's module secure_link.
+  /// Returns the query for nginx's module secure_link.
   ///
-  /// nginx's rule is `secure_link_md5 "$secure_link_expires$uri SECRET"`.
-  static func secureLink(_ uri: String, expires: Int64, secret: [UInt8]) throws -> String {
+  /// nginx's rule is `secure_link_md5 "$secure_link_expires$uri SECRET"`. nginx counts whole seconds,
+  /// and accepts the URL until the end of the second `expires`.
+  static func secureLink(_ uri: String, until end: Int64, secret: [UInt8]) throws -> String {
+    let expires = end - 1
     let message = Array("\(expires)\(uri) ".utf8) + secret
-    return Base64URL.text(of: try DigestStream.bytes(.md5, of: message))
+    let code = Base64URL.text(of: try DigestStream.bytes(.md5, of: message))
+    return "?md5=\(code)&expires=\(expires)"
   }
 }

@@ -100,6 +100,12 @@ package final class SellingServer: Sendable {
     settings.listeningSocket = configuration.listeningSocket
     // Otherwise it would wait for event streams and long polls.
     settings.onStop = { late.endWaiting() }
+    // A store or a webhook that hangs must not delay the end.
+    settings.onStopTimeout = { [catalog, decider = configuration.decider] in
+      catalog.close()
+      (decider as? WebhookDecider)?.close()
+    }
+    settings.respondAtOnce = { StoreAPI.healthResponse(to: $0) }
     let server = APIServer(settings) { late.handle($0, respond: $1) }
     try server.start()
     do {
@@ -158,8 +164,9 @@ package final class SellingServer: Sendable {
       return (state.api, state.server, state.ticker, state.lock)
     }
     server?.stop()
-    api?.close()
+    // Ends requests to the store, for which the API and the ticker wait.
     catalog.close()
+    api?.close()
     ticker?.stop()
     (configuration.decider as? WebhookDecider)?.close()
     ledger.close()
@@ -234,7 +241,12 @@ private final class LateAPI: Sendable {
   func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
     isSet.wait()
     guard let api = api.withLock({ $0 }) else {
-      return respond(APIResponse(503, headers: [(name: "Retry-After", value: "1")]))
+      return respond(
+        Problem(
+          503,
+          ContentError(.serverBusy, "The server does not run", remedy: "Repeat the request later"),
+          headers: [(name: "Retry-After", value: "1")]
+        ).response)
     }
     api.handle(request, respond: respond)
   }

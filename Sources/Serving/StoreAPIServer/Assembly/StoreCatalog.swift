@@ -68,9 +68,8 @@ package final class StoreCatalog: SaleCatalog {
 
   package var version: String { get throws { try current().version } }
 
-  package func products(_ identifiers: Set<ProductIdentifier>?) throws -> SaleProducts {
+  package func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts {
     let loaded = try current()
-    guard let identifiers else { return SaleProducts(loaded.snapshot.products(nil)) }
     let known = state.withLock { state in
       state.loaded?.version == loaded.version
         ? identifiers.compactMap { state.products[$0] } : []
@@ -78,6 +77,18 @@ package final class StoreCatalog: SaleCatalog {
     let missing = identifiers.subtracting(known.map(\.productIdentifier))
     guard !missing.isEmpty else { return SaleProducts(products: known, invalid: [], failures: []) }
     return SaleProducts(try lookUp(missing, in: loaded), and: known)
+  }
+
+  package func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
+    let page = try current().snapshot.page(after: position, limit: limit)
+    return SalePage(
+      SaleProducts(products: page.products, invalid: [], failures: page.failures), next: page.next)
+  }
+
+  package func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? {
+    let known = state.withLock { state in identifiers.compactMap { state.products[$0] } }
+    return known.count == identifiers.count
+      ? SaleProducts(products: known, invalid: [], failures: []) : nil
   }
 
   package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {

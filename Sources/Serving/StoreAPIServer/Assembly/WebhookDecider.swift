@@ -1,4 +1,3 @@
-import Concurrency
 package import ContentModel
 import ContentTransfer
 import ContentTrust
@@ -11,17 +10,10 @@ package import StoreAPI
 /// The request is signed as in Standard Webhooks 1.0. Its identifier is the transaction, so a
 /// repeated request has the same.
 package final class WebhookDecider: PurchaseDecider {
-  private let jobs: BlockingQueue<Job>
+  private let calls: CallThreads
   private let sender: WebhookSender
-  private let threads: Mutex<[WorkThread]>
-
-  private struct Job: Sendable {
-    let purchase: PurchaseRequest
-    let answer: @Sendable (Result<Decision, ContentError>) -> Void
-  }
 
   private static let threadCount = 8
-  private static let maximumWaiting = 256
 
   /// Creates a decider that sends requests to `url`, which are signed with `secret`.
   ///
@@ -31,31 +23,15 @@ package final class WebhookDecider: PurchaseDecider {
     url: String, secret: [UInt8], network: NetworkSettings = NetworkSettings(),
     now: @escaping @Sendable () -> Date = { Date() }
   ) throws {
-    let sender = try WebhookSender(url: url, secret: secret, network, now)
-    let jobs = BlockingQueue<Job>()
-    self.jobs = jobs
-    self.sender = sender
-    do {
-      let started = try (0..<Self.threadCount).map { _ in
-        try WorkThread {
-          while let job = jobs.next() { job.answer(sender.decision(about: job.purchase)) }
-        }
-      }
-      threads = Mutex(started)
-    } catch {
-      jobs.close()
-      throw ContentError(
-        .tooFewThreads, "Cannot start the threads of the webhook",
-        remedy: "Raise the limit of processes, or end other processes")
-    }
+    sender = try WebhookSender(url: url, secret: secret, network, now)
+    calls = try CallThreads(count: Self.threadCount)
   }
 
   package func decide(
     _ purchase: PurchaseRequest,
     answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
   ) {
-    let job = Job(purchase: purchase, answer: answer)
-    if !jobs.add(job, if: { $0.count < Self.maximumWaiting }) {
+    if !calls.run({ [sender] in answer(sender.decision(about: purchase)) }) {
       answer(
         .failure(
           ContentError(
@@ -64,15 +40,10 @@ package final class WebhookDecider: PurchaseDecider {
     }
   }
 
-  /// Ends the threads; call it after the last decision.
+  /// Ends running requests, whose purchases are not decided, and the threads.
   package func close() {
-    jobs.close()
     sender.close()
-    let ended = threads.withLock { threads in
-      defer { threads = [] }
-      return threads
-    }
-    for thread in ended { thread.end() }
+    calls.close()
   }
 }
 

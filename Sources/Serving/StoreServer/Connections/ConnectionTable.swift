@@ -16,7 +16,7 @@ package final class ConnectionTable: Sendable {
 
   private struct Entry {
     let address: [UInt8]
-    /// Nil while a response is sent.
+    /// Nil while a response is prepared, or sent without a limit.
     var deadline: ContinuousClock.Instant?
   }
 
@@ -60,9 +60,13 @@ package final class ConnectionTable: Sendable {
     if hc_http_add(daemon, descriptor) == 0 { remove(descriptor) }
   }
 
-  /// Removes the deadline after a complete request: a response may take any time.
-  package func beginAnswer(_ descriptor: Int32) {
-    entries.withLock { $0[descriptor]?.deadline = nil }
+  /// Sets the deadline of a response; nil if it may take any time.
+  ///
+  /// A connection may stay open longer than a `timeout` that is shorter than the idle time, by the
+  /// idle time.
+  package func beginAnswer(_ descriptor: Int32, within timeout: Duration? = nil) {
+    let deadline = timeout.map { ContinuousClock.now + $0 }
+    entries.withLock { $0[descriptor]?.deadline = deadline }
   }
 
   /// Sets the deadline of the next request, after the end of a response.

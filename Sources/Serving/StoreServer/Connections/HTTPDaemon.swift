@@ -93,7 +93,8 @@ final class HTTPDaemon: @unchecked Sendable {
         guard let context else { return }
         let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
         daemon.connections.remove(descriptor)
-      })
+      },
+      refuse: nil)
   }
 }
 

@@ -138,7 +138,7 @@ final class RequestHandler: Sendable {
       refused.set("Allow", "GET, HEAD")
       return refused
     }
-    guard let location = request.location, !location.hasEscapedSlash else { return .malformed }
+    guard let location = request.location else { return .malformed }
     if let route = routes[location.path] { return route(request) }
     if let status = authorize?(request) { return Answer(status, text: "The file is not granted.") }
     switch files.representation(at: location) {

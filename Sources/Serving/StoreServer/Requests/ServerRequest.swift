@@ -13,11 +13,15 @@ package struct ServerRequest: Sendable {
 
   /// Parses a request.
   ///
-  /// Header names are case-insensitive.
-  package init(_ method: String, _ target: String, headers: [(name: String, value: String)] = []) {
+  /// Header names are case-insensitive. With `allowsEscapedSlashes`, a component of the path may
+  /// contain a slash: use components and not the path to route the request.
+  package init(
+    _ method: String, _ target: String, headers: [(name: String, value: String)] = [],
+    allowsEscapedSlashes: Bool = false
+  ) {
     self.method = method
     self.target = target
-    location = RequestLocation(target)
+    location = RequestLocation(target, allowsEscapedSlashes: allowsEscapedSlashes)
     self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
   }
 
@@ -39,7 +43,7 @@ package struct ServerRequest: Sendable {
 package struct RequestLocation: Sendable, Hashable {
   /// The components of the path.
   ///
-  /// No component contains a NUL. A name in a path of an API may contain a slash.
+  /// No component contains a NUL, or a slash unless escaped slashes are allowed.
   package let components: [String]
   /// The parameters of the query, in the order in which they were sent.
   package let query: [Parameter]
@@ -53,19 +57,15 @@ package struct RequestLocation: Sendable, Hashable {
   /// The decoded path from the root.
   package var path: String { "/" + components.joined(separator: "/") }
 
-  /// Whether a component contains a slash, which was escaped.
-  ///
-  /// Paths of files must not: other servers decode it before they split the path.
-  var hasEscapedSlash: Bool { components.contains { $0.utf8.contains(UInt8(ascii: "/")) } }
-
   /// The first parameter with this name.
   package func parameter(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
   /// Parses origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.
   ///
   /// Components are decoded after the split at slashes, so that an escaped slash cannot create a
-  /// new component. An escaped NUL, an incomplete escape, and invalid UTF-8 are refused.
-  init?(_ target: String) {
+  /// new component. An escaped NUL, an incomplete escape, and invalid UTF-8 are refused, and an
+  /// escaped slash unless it is allowed.
+  init?(_ target: String, allowsEscapedSlashes: Bool = false) {
     guard let origin = Self.originForm(target), !origin.utf8.contains(UInt8(ascii: "#")) else {
       return nil
     }
@@ -75,7 +75,10 @@ package struct RequestLocation: Sendable, Hashable {
     for part in parts[0].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
       .dropFirst()
     {
-      guard let component = Self.decoded(part), !component.utf8.contains(0) else { return nil }
+      guard let component = Self.decoded(part),
+        !component.utf8.contains(0),
+        allowsEscapedSlashes || !component.utf8.contains(UInt8(ascii: "/"))
+      else { return nil }
       components.append(component)
     }
     var query: [Parameter] = []

@@ -1,0 +1,56 @@
+import Concurrency
+package import ContentModel
+
+/// Threads for calls that wait for another server, so that one that hangs delays nothing else.
+///
+/// Thread-safe.
+package final class CallThreads: Sendable {
+  private let calls: BlockingQueue<@Sendable () -> Void>
+  private let state: Mutex<State>
+
+  private struct State {
+    var threads: [WorkThread]
+    var isClosed = false
+  }
+
+  private static let maximumWaiting = 256
+
+  /// Starts the threads.
+  ///
+  /// Throws `tooFewThreads` if the system does not allow them.
+  package init(count: Int) throws(ContentError) {
+    let calls = BlockingQueue<@Sendable () -> Void>()
+    self.calls = calls
+    var threads: [WorkThread] = []
+    do throws(WorkThread.NoThread) {
+      for _ in 0..<count {
+        threads.append(try WorkThread { while let call = calls.next() { call() } })
+      }
+    } catch {
+      calls.close()
+      throw error.error("Cannot start the threads of the store server")
+    }
+    state = Mutex(State(threads: threads))
+  }
+
+  deinit { close() }
+
+  /// Runs `call` on one of the threads.
+  ///
+  /// Returns false if too many calls wait, or after `close`.
+  package func run(_ call: @escaping @Sendable () -> Void) -> Bool {
+    state.withLock { state in
+      !state.isClosed && calls.add(call, if: { $0.count < Self.maximumWaiting })
+    }
+  }
+
+  /// Waits for the calls that were added, and ends the threads.
+  package func close() {
+    let threads = state.withLock { state in
+      defer { state = State(threads: [], isClosed: true) }
+      return state.threads
+    }
+    calls.close()
+    for thread in threads { thread.end() }
+  }
+}

@@ -1,0 +1,53 @@
+package import ContentModel
+
+/// The products that a server sells.
+///
+/// Thread-safe; calls block.
+package protocol SaleCatalog: Sendable {
+  /// Changes whenever a product changes.
+  var version: String { get throws }
+  func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts
+  /// Returns up to `limit` products after a position, or the first ones for nil.
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage
+  /// Returns products that need no look-up; nil if one of them does.
+  ///
+  /// Does not block.
+  func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts?
+  /// Returns every offered version of each content of `product`; by default, only the newest ones.
+  func offers(of product: ProductIdentifier) throws -> [ContentOffer]
+}
+
+extension SaleCatalog {
+  package func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { nil }
+
+  package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
+    let found = try products([product])
+    if let failure = found.failures.first { throw failure }
+    return found.products.first?.contents ?? []
+  }
+}
+
+/// The result of a look-up in the catalog.
+package struct SaleProducts: Sendable {
+  package let products: [Product]
+  package let invalid: [String]
+  package let failures: [ContentError]
+
+  package init(products: [Product], invalid: [String], failures: [ContentError]) {
+    self.products = products
+    self.invalid = invalid
+    self.failures = failures
+  }
+}
+
+/// A part of all products of a catalog.
+package struct SalePage: Sendable {
+  package let products: SaleProducts
+  /// The position of the next page; nil for the last page.
+  package let next: ProductIdentifier?
+
+  package init(_ products: SaleProducts, next: ProductIdentifier?) {
+    self.products = products
+    self.next = next
+  }
+}
