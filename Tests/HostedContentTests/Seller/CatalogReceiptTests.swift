@@ -2,6 +2,7 @@ import ContentModel
 import ContentStore
 import Foundation
 import HostedContent
+import TestSupport
 import Testing
 
 /// Receipts of a service, verified with the keys that the store's catalog lists.
@@ -116,6 +117,23 @@ struct CatalogReceiptTests {
       ids.allSatisfy { Self.ends.contains(log.transactionStates[$0]?.last) }
     }
     for id in ids { #expect(observer.log.transactions[id]?.error == nil) }
+  }
+
+  @Test("A store that cannot be reached does not delay each purchase")
+  func unreachable() async throws {
+    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
+    let store = try ScriptedServer { _ in .http("404 Not Found") }
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.trustedRoot = Array(root)
+      if let location = try? StoreLocation(store.url()) { $0.store = location }
+    }
+    #expect(try await buy("1", signedBy: nil, queue) == nil, "no catalog is known")
+    let count = store.requests.count
+    #expect(count > 0)
+    for number in 2...10 { #expect(try await buy("\(number)", signedBy: nil, queue) == nil) }
+    #expect(store.requests.count == count)
+    queue.close()
   }
 
   @Test("A configured verifier is used instead of the catalog's keys")

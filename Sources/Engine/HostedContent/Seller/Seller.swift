@@ -71,9 +71,10 @@ final class Seller: Sendable {
     set { state.withLock { $0.onProblem = newValue } }
   }
 
-  func purchase(_ payment: Payment, transaction: String) {
+  /// Sends an order; `isRepeated` is that of `PurchaseOrder`.
+  func purchase(_ payment: Payment, transaction: String, isRepeated: Bool) {
     let order = PurchaseOrder(
-      payment: payment, transaction: TransactionID(rawValue: transaction))
+      payment: payment, transaction: TransactionID(rawValue: transaction), isRepeated: isRepeated)
     if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
