@@ -104,6 +104,13 @@ final class Engine: @unchecked Sendable {
     diagnostics.close()
   }
 
+  /// Waits until the service has acknowledged finished purchases, until `deadline` at most.
+  func waitForNotices(until deadline: DispatchTime) {
+    // The notices of finished transactions follow their reports.
+    serial.sync {}
+    seller.waitForNotices(until: deadline)
+  }
+
   /// Runs `body` between events, with the versions that unfinished transactions need.
   ///
   /// Their `contentURL` was given out or will be. Throws `stopped` if the engine is closed.
