@@ -143,6 +143,18 @@ struct CatalogReceiptTests {
     #expect(try await buy("1", signedBy: key, queue) == nil)
   }
 
+  @Test("The built-in seller's receipts name the version that was sold")
+  func soldVersion() async throws {
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue { $0.receiptKey = key }
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    try fixture.publish("a", "1.1")
+    #expect(try await queue.updates().count == 1)
+    let receipt = try #require(try await queue.grants().first?.receipt)
+    let verifier = ReceiptVerifier(keys: [key.verificationKey])
+    #expect(try verifier.verify(receipt, account: nil).contentVersion == "1.0")
+  }
+
   @Test("The built-in seller does not need a receipt")
   func builtIn() async throws {
     try fixture.publish("a", "1.0")
