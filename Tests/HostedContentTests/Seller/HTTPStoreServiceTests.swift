@@ -14,7 +14,7 @@ struct HTTPStoreServiceTests {
 
   private func buy(_ server: ScriptedServer) async throws -> PurchaseOutcome {
     let order = PurchaseOrder(payment: payment, transaction: "t1")
-    let outcomes = await (try Script.service(server)).purchase([order])
+    let outcomes = try await Script.service(server).purchase([order])
     return try #require(outcomes.first)
   }
 

@@ -29,7 +29,7 @@ struct TokenAccountTests {
     }
     let payment = Payment(productIdentifier: "a", applicationUsername: named)
     let order = PurchaseOrder(payment: payment, transaction: "t1")
-    let outcomes = await (try service(server, account: sub)).purchase([order])
+    let outcomes = try await service(server, account: sub).purchase([order])
     guard case .purchased(let grant, _)? = outcomes.first else { return "not sold" }
     return grant.payment.applicationUsername
   }

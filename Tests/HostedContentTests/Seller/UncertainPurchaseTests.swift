@@ -132,7 +132,7 @@ struct UncertainPurchaseTests {
     let server = try ScriptedServer { request in
       .json("200 OK", Script.purchase(request.number == 1 ? "t0" : "t1"))
     }
-    let outcomes = await (try Script.service(server)).purchase([order("t1")])
+    let outcomes = try await Script.service(server).purchase([order("t1")])
     guard case .purchased(let grant, _)? = outcomes.first else {
       Issue.record("\(outcomes)")
       return
@@ -146,7 +146,7 @@ struct UncertainPurchaseTests {
   func accounts(name: String) async throws {
     let server = try ScriptedServer { _ in .json("201 Created", Script.purchase("t1")) }
     let payment = Payment(productIdentifier: "a", applicationUsername: name)
-    let outcomes = await (try Script.service(server)).purchase([
+    let outcomes = try await Script.service(server).purchase([
       PurchaseOrder(payment: payment, transaction: "t1")
     ])
     guard case .failed(let error)? = outcomes.first else {
@@ -167,7 +167,7 @@ struct UncertainPurchaseTests {
       return .json("200 OK", Script.purchase(request.header("idempotency-key") ?? ""))
     }
     let orders = ["t1", "t2", "t3"].map { order(TransactionID(rawValue: $0)) }
-    let outcomes = await (try Script.service(server)).purchase(orders)
+    let outcomes = try await Script.service(server).purchase(orders)
     #expect(outcomes.map { isSold($0) } == [true, true, true])
     #expect(server.requests.count == 4)
   }

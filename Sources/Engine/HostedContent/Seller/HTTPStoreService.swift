@@ -145,8 +145,8 @@ public final class HTTPStoreService: StoreService {
 
   /// Returns one purchase of each product that `account` owns, as the server's pages arrive.
   ///
-  /// Contents are the current ones of the product. If the store does not offer it now, they are those that
-  /// were sold.
+  /// Contents are the current ones of the product. If the store does not offer it now, they are
+  /// those that were sold.
   public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     openOrders.note(account)
     return AsyncThrowingStream { continuation in

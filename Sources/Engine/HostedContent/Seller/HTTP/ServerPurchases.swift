@@ -57,7 +57,7 @@ extension StoreServerConnection {
     let json: JSONValue?
     let retryAfter: Double?
     /// Whether the server may have received an earlier attempt.
-    let isRepeated: Bool
+    var isRepeated: Bool
   }
 
   private func replies(to orders: [PurchaseOrder]) async throws -> [Reply] {
@@ -65,7 +65,9 @@ extension StoreServerConnection {
     let body = JSONValue.object(["purchases": .array(orders.map(\.batchMember))])
     let response = try await send("POST", "/v1/purchases:batch", body: body)
     // Such as a batch that is too large for a proxy: this is not about one of the purchases.
-    if Self.isRefusal(response.status) { return try await repliesAlone(to: orders) }
+    if Self.isRefusal(response.status) {
+      return try await repliesAlone(to: orders, isRepeated: response.isRepeated)
+    }
     let json = try? JSONValue(parsing: response.body)
     guard response.status == 200 else { return orders.map { _ in Reply(response, json) } }
     guard case .array(let results)? = json?["results"], results.count == orders.count else {
@@ -85,11 +87,15 @@ extension StoreServerConnection {
   }
 
   /// Sends each order alone; those without an answer are undecided.
-  private func repliesAlone(to orders: [PurchaseOrder]) async throws -> [Reply] {
+  ///
+  /// `isRepeated` is whether the server may have received them before.
+  private func repliesAlone(to orders: [PurchaseOrder], isRepeated: Bool) async throws -> [Reply] {
     var replies: [Reply] = []
     for order in orders {
       do {
-        replies.append(try await reply(to: order))
+        var reply = try await reply(to: order)
+        reply.isRepeated = reply.isRepeated || isRepeated
+        replies.append(reply)
       } catch {
         try Task.checkCancellation()
         replies.append(Reply(status: 0, json: nil, retryAfter: nil, isRepeated: true))
