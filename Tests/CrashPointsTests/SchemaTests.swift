@@ -27,7 +27,9 @@ struct SchemaTests {
   /// A future schema: one step adds a column, another fills it.
   private static let later = JournalSchema(
     tables: JournalSchema.current.tables,
-    migrations: ["ALTER TABLE pin ADD COLUMN note TEXT", "UPDATE pin SET note = 'from 1.0'"])
+    migrations: JournalSchema.current.migrations + [
+      "ALTER TABLE pin ADD COLUMN note TEXT", "UPDATE pin SET note = 'from 1.0'",
+    ])
 
   private func version() throws -> Int64 {
     var version: Int64 = 0
@@ -43,8 +45,35 @@ struct SchemaTests {
     var notes: [String] = []
     try connection.query("SELECT content, note FROM pin") { notes += [$0.text(0), $0.text(1)] }
     #expect(notes == ["com.example.a", "from 1.0"])
-    #expect(try version() == 3)
+    #expect(try version() == Int64(Self.later.version))
     try Self.later.check(connection, path: path)
+  }
+
+  @Test func `a journal of version 1 keeps its notices and gets the tables of sales`() throws {
+    do {
+      let connection = try SQLiteConnection(path: path, .existing)
+      try connection.execute(
+        """
+        ALTER TABLE finished_transaction DROP COLUMN account;
+        DROP TABLE revoked_product;
+        DROP TABLE finish_notice;
+        CREATE TABLE finish_notice (id TEXT PRIMARY KEY, number TEXT NOT NULL)
+          STRICT, WITHOUT ROWID;
+        INSERT INTO finished_transaction VALUES ('t', 'com.example.a', 1, 0);
+        INSERT INTO finish_notice VALUES ('t', 'n');
+        PRAGMA user_version = 1
+        """)
+    }
+    let journal = try SQLiteJournal(in: folder.opened())
+    #expect(try version() == 2)
+    let payment = Payment(productIdentifier: key.contentIdentifier)
+    #expect(
+      try journal.readQueue().notices
+        == [FinishNotice(transaction: "t", number: "n", payment: payment)])
+    #expect(try journal.accounts(of: key.contentIdentifier) == [nil])
+    try journal.setRevoked(true, [key.contentIdentifier])
+    #expect(try journal.revokedProducts() == [key.contentIdentifier])
+    #expect(try journal.pins() == [key])
   }
 
   @Test func `a migration that fails changes nothing`() throws {
@@ -57,7 +86,7 @@ struct SchemaTests {
       }
       #expect(error?.code == .journalFailed)
     }
-    #expect(try version() == 1)
+    #expect(try version() == Int64(JournalSchema.current.version))
     #expect(try SQLiteJournal(in: folder.opened()).pins() == [key])
   }
 
@@ -65,7 +94,8 @@ struct SchemaTests {
     let connection = try SQLiteConnection(path: path, .read)
     let error = #expect(throws: ContentError.self) { try Self.later.check(connection, path: path) }
     #expect(error?.code == .journalFailed)
-    #expect(error?.message.contains("has schema 1, expected 3") == true)
+    let (found, expected) = (JournalSchema.current.version, Self.later.version)
+    #expect(error?.message.contains("has schema \(found), expected \(expected)") == true)
   }
 
   @Test(arguments: [false, true])

@@ -86,6 +86,32 @@ struct StoreServerQueueTests {
     #expect(machine.recorder.calls.errors.isEmpty)
   }
 
+  @Test("An approval after an interruption is delivered only where it was ordered, once")
+  func interruptedElsewhere() async throws {
+    let server = try server("book", "map")
+    try server.setDecision(.interrupt, about: "book", count: 1)
+    let other = try Machine(server, "other")
+    other.queue.add(Payment("map"))
+    await other.recorder.wait { $0.isRemoved("map") }
+    let first = try Machine(server, "first")
+    let id = first.queue.add(Payment("book"))
+    await first.recorder.wait { $0.isRemoved("book") }
+    first.queue.close()
+    // The library knows its failed order after a restart too.
+    let second = try Machine(server, "first")
+    try server.approve(id)
+    await second.recorder.wait { $0.isRemoved("book") }
+    #expect(try second.queue.installedVersion(of: "book") == "1.0")
+    // Events are in order, so that the other queue has passed the approval after this one.
+    try server.refund(try #require(try server.transaction(of: "map")))
+    await other.recorder.wait { $0.revoked == ["map"] }
+    await second.recorder.wait { $0.revoked == ["map"] }
+    #expect(other.recorder.calls.states["book"] == nil)
+    #expect(second.recorder.calls.counts["removed"] == 1)
+    other.queue.close()
+    second.queue.close()
+  }
+
   @Test("Observers learn about refunds and revocations, and content stays installed by default")
   func revoked() async throws {
     let server = try server("book", "map")

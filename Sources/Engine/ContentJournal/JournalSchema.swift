@@ -6,7 +6,7 @@ struct JournalSchema: Sendable {
   /// The current schema.
   ///
   /// An older journal is migrated when it is opened for writing.
-  static let current = JournalSchema(tables: tables, migrations: [])
+  static let current = JournalSchema(tables: tables, migrations: [fromVersion1])
   /// `PRAGMA application_id` of a journal: “HCJo”.
   static let applicationIdentifier = 0x4843_4A6F
 
@@ -98,6 +98,25 @@ struct JournalSchema: Sendable {
       id INTEGER PRIMARY KEY CHECK (id = 0),
       cursor TEXT NOT NULL             -- the position in the seller's events
     ) STRICT;
+    """
+
+  /// Version 1 did not record the accounts of finished transactions, and not what was bought.
+  ///
+  /// A notice needs that only if the seller has lost the purchase.
+  private static let fromVersion1 = """
+    ALTER TABLE finished_transaction ADD COLUMN account TEXT;
+    ALTER TABLE finish_notice RENAME TO earlier_notice;
+    CREATE TABLE finish_notice (
+      id TEXT PRIMARY KEY,
+      number TEXT NOT NULL,
+      product TEXT NOT NULL,
+      quantity INTEGER NOT NULL,
+      account TEXT
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO finish_notice SELECT n.id, number, product, 1, NULL
+      FROM earlier_notice n JOIN finished_transaction f ON f.id = n.id;
+    DROP TABLE earlier_notice;
+    CREATE TABLE revoked_product (product TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
     """
 
   /// Creates the tables or migrates an older journal, in one transaction.

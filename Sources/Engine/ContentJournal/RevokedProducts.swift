@@ -1,7 +1,7 @@
 package import ContentModel
 import Database
 
-/// The revoked products, and the accounts that may still own them.
+/// The revoked products, the accounts that may still own them, and finished failures.
 extension SQLiteJournal {
   package func accounts(of product: ProductIdentifier) throws -> Set<String?> {
     try read { connection in
@@ -12,6 +12,32 @@ extension SQLiteJournal {
         [.text(product.rawValue)]
       ) { accounts.insert($0.optionalText(0)) }
       return accounts
+    }
+  }
+
+  package func accounts() throws -> Set<String?> {
+    try read { connection in
+      var accounts: Set<String?> = []
+      try connection.query(
+        "SELECT account FROM queue_transaction UNION SELECT account FROM finished_transaction"
+      ) { accounts.insert($0.optionalText(0)) }
+      return accounts
+    }
+  }
+
+  package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
+    try read { connection in
+      var hasFailed = false
+      try connection.query(
+        "SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2 AND product = ?3 "
+          + "AND account IS ?4",
+        [
+          .text(transaction), .integer(Int64(TransactionState.failed.rawValue)),
+          .text(payment.productIdentifier.rawValue),
+          payment.applicationUsername.map { .text($0) } ?? .null,
+        ]
+      ) { _ in hasFailed = true }
+      return hasFailed
     }
   }
 

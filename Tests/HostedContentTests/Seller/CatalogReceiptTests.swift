@@ -2,6 +2,7 @@ import ContentModel
 import ContentStore
 import Foundation
 import HostedContent
+import TestSupport
 import Testing
 
 /// Receipts of a service, verified with the keys that the store's catalog lists.
@@ -118,11 +119,40 @@ struct CatalogReceiptTests {
     for id in ids { #expect(observer.log.transactions[id]?.error == nil) }
   }
 
+  @Test("A store that cannot be reached does not delay each purchase")
+  func unreachable() async throws {
+    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
+    let store = try ScriptedServer { _ in .http("404 Not Found") }
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.trustedRoot = Array(root)
+      if let location = try? StoreLocation(store.url()) { $0.store = location }
+    }
+    #expect(try await buy("1", signedBy: nil, queue) == nil, "no catalog is known")
+    let count = store.requests.count
+    #expect(count > 0)
+    for number in 2...10 { #expect(try await buy("\(number)", signedBy: nil, queue) == nil) }
+    #expect(store.requests.count == count)
+    queue.close()
+  }
+
   @Test("A configured verifier is used instead of the catalog's keys")
   func configured() async throws {
     try list(try ReceiptSigningKey.generate())
     let queue = try queue(ReceiptVerifier(keys: [key.verificationKey]))
     #expect(try await buy("1", signedBy: key, queue) == nil)
+  }
+
+  @Test("The built-in seller's receipts name the version that was sold")
+  func soldVersion() async throws {
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue { $0.receiptKey = key }
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    try fixture.publish("a", "1.1")
+    #expect(try await queue.updates().count == 1)
+    let receipt = try #require(try await queue.grants().first?.receipt)
+    let verifier = ReceiptVerifier(keys: [key.verificationKey])
+    #expect(try verifier.verify(receipt, account: nil).contentVersion == "1.0")
   }
 
   @Test("The built-in seller does not need a receipt")

@@ -1,4 +1,5 @@
 import ContentModel
+import Foundation
 import TestSupport
 import Testing
 
@@ -26,6 +27,46 @@ struct FinishNoticeTests {
     seller.stop()
   }
 
+  @Test func `a notice that fails does not delay the others`() async {
+    let service = FinishLog(failing: "t0")
+    let seller = Seller(service, Environment(), timeout: 60)
+    for transaction in ["t0", "t1", "t2"] { seller.notifyFinished(Self.notice(transaction)) }
+    await service.finished.wait { $0 == ["t1", "t2"] }
+    seller.stop()
+  }
+
+  @Test func `a wait ends with the last notice, at its deadline, or when the seller is stopped`()
+    async
+  {
+    let service = FinishLog(isHeld: true)
+    let seller = Seller(service, Environment(), timeout: 60)
+    seller.waitForNotices(until: .distantFuture)
+    seller.notifyFinished(Self.notice("t0"))
+    seller.waitForNotices(until: .now())
+    let hasEnded = Watched(false)
+    Thread.detachNewThread {
+      seller.waitForNotices(until: .distantFuture)
+      hasEnded.change { $0 = true }
+    }
+    await service.calls.wait { $0 == 1 }
+    #expect(!hasEnded.value)
+    service.isHeld.change { $0 = false }
+    await hasEnded.wait { $0 }
+    #expect(service.finished.value == ["t0"])
+
+    service.isHeld.change { $0 = true }
+    seller.notifyFinished(Self.notice("t1"))
+    hasEnded.change { $0 = false }
+    Thread.detachNewThread {
+      seller.waitForNotices(until: .distantFuture)
+      hasEnded.change { $0 = true }
+    }
+    await service.calls.wait { $0 == 2 }
+    seller.stop()
+    await hasEnded.wait { $0 }
+    service.isHeld.change { $0 = false }
+  }
+
   private static func notice(_ transaction: String) -> FinishNotice {
     FinishNotice(
       transaction: transaction, number: transaction, payment: Payment(productIdentifier: "a"))
@@ -35,6 +76,15 @@ struct FinishNoticeTests {
 /// A service that records what it is told.
 private struct FinishLog: StoreService {
   let finished = Watched<[String]>([])
+  let calls = Watched(0)
+  let isHeld: Watched<Bool>
+  /// The transaction whose notice always fails.
+  private let failing: String?
+
+  init(failing: String? = nil, isHeld: Bool = false) {
+    self.failing = failing
+    self.isHeld = Watched(isHeld)
+  }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     ProductsResponse(products: [])
@@ -51,6 +101,11 @@ private struct FinishLog: StoreService {
   var needsFinishes: Bool { true }
 
   func finished(_ transaction: TransactionID, number: String) async throws {
+    calls.change { $0 += 1 }
+    await isHeld.wait { !$0 }
+    if transaction.rawValue == failing {
+      throw ContentError(.serverFailed, "Failed", remedy: "Try again")
+    }
     finished.change { $0.append(transaction.rawValue) }
   }
 }

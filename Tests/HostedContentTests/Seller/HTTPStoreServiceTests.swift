@@ -13,7 +13,9 @@ struct HTTPStoreServiceTests {
   private let payment = Payment(productIdentifier: "a")
 
   private func buy(_ server: ScriptedServer) async throws -> PurchaseOutcome {
-    try await Script.service(server).purchase(payment, transaction: "t1")
+    let order = PurchaseOrder(payment: payment, transaction: "t1")
+    let outcomes = try await Script.service(server).purchase([order])
+    return try #require(outcomes.first)
   }
 
   private func error(_ outcome: PurchaseOutcome) -> ContentError? {
@@ -178,8 +180,9 @@ struct HTTPStoreServiceTests {
   @Test("A batch with a wrong number of results is repeated")
   func wrongCount() async throws {
     let server = try ScriptedServer { request in
-      let result = #"{"status":201,"purchase":\#(Script.purchase("t\(request.number)"))}"#
-      let results = request.number == 1 ? [result] : [result, result]
+      let results = ["t1", "t2"].prefix(request.number).map {
+        #"{"status":201,"purchase":\#(Script.purchase($0))}"#
+      }
       return .json("200 OK", #"{"results":[\#(results.joined(separator: ","))]}"#)
     }
     let orders = ["t1", "t2"].map { PurchaseOrder(payment: payment, transaction: $0) }

@@ -27,6 +27,13 @@ struct StoreServerTests {
     try tool.succeed(["get", Tool.chapter2] + common)
     #expect(try tool.current() == [Tool.chapter2: "1.0"])
     #expect(!tool.exists("lib/ledger.sqlite"))
+    let account = try tool.call("\(server.url)v1/accounts/alice/entitlements").document
+    let owned = try #require(account["transactions"] as? [[String: Any]])
+    let finished = owned.filter { $0["isFinished"] as? Bool == true }
+    #expect(finished.map { $0["productIdentifier"] as? String } == [Tool.chapter2])
+    let library = ["--store", "store", "--library", "lib"]
+    let repair = try tool.succeed(["repair"] + library + service)
+    #expect(repair.output == "Nothing is damaged.\n")
     let entitlements = try tool.purchases("entitlements", server, account: "alice")
     #expect(entitlements.count == 2 && entitlements["order-1"] == "purchased")
     #expect(try tool.purchases("entitlements", server).isEmpty)

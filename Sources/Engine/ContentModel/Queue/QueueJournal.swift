@@ -16,6 +16,10 @@ package protocol QueueJournal: Sendable {
   func removeUnreadable() throws -> [ContentError]
   /// Returns the accounts of all transactions of `product`, unfinished or finished.
   func accounts(of product: ProductIdentifier) throws -> Set<String?>
+  /// Returns the accounts of all transactions, unfinished or finished.
+  func accounts() throws -> Set<String?>
+  /// Returns whether a finished transaction failed, and had the product and account of `payment`.
+  func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool
   /// Returns the revoked products whose contents must still be removed.
   func revokedProducts() throws -> [ProductIdentifier]
   /// Adds `products` to the revoked products, or removes them.
@@ -30,6 +34,12 @@ extension QueueJournal {
 
   /// Returns no account.
   package func accounts(of product: ProductIdentifier) throws -> Set<String?> { [] }
+
+  /// Returns no account.
+  package func accounts() throws -> Set<String?> { [] }
+
+  /// Returns false.
+  package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool { false }
 
   /// Returns no product.
   package func revokedProducts() throws -> [ProductIdentifier] { [] }

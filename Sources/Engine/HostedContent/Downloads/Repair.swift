@@ -1,6 +1,7 @@
 import ContentLibrary
 public import ContentModel
 import ContentPackage
+import ContentTransfer
 import FileIO
 import FoundationEssentials
 import Concurrency
@@ -24,6 +25,8 @@ extension PaymentQueue {
   ///
   /// Each damaged file is replaced in one step. Files are never overwritten in place, because
   /// versions may share them and readers may have them open. Leases on the version stay valid.
+  /// Content that is only for buyers is fetched for the library's own account, or else for another
+  /// account that has bought the product in this library.
   /// Throws `productUnknown` if the store no longer has this version, `notInstalled`, and the
   /// errors of a download; the installed files then stay as they were.
   public func repair(_ content: InstalledContent) async throws -> RepairReport {
@@ -67,9 +70,8 @@ extension PaymentQueue {
   }
 
   private func replace(_ content: InstalledContent, by offer: ContentOffer) throws -> Int64 {
-    let source = try sources.source(for: ContentRequest(offer: offer))
     let job = DownloadJob(isStopped: repairs.check)
-    let index = try PackageIndex(signedAs: offer, from: source, ticket: job.ticket)
+    let (index, source) = try index(of: offer, job)
     let id = newIdentifier()
     let staging = try library.staging(for: id)
     // If this fails, the next start removes the folder.
@@ -94,6 +96,35 @@ extension PaymentQueue {
         PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
     }
     return job.archiveBytes.fetched
+  }
+
+  /// Returns the index of a package, and the source of its pieces.
+  ///
+  /// If the library's own account does not own the content, tries the other accounts that have
+  /// bought the product.
+  private func index(of offer: ContentOffer, _ job: DownloadJob) throws
+    -> (PackageIndex, any PieceSource)
+  {
+    do {
+      return try index(of: offer, for: nil, job)
+    } catch let error as ContentError where error.code == .accessDenied && sources.grants != nil {
+      let accounts = try engine.journal.accounts(of: offer.productIdentifier)
+      for account in accounts.compactMap(\.self).sorted() {
+        do {
+          return try index(of: offer, for: account, job)
+        } catch let other as ContentError where other.code == .accessDenied {
+          // Such as a purchase that failed, or was taken back.
+        }
+      }
+      throw error
+    }
+  }
+
+  private func index(of offer: ContentOffer, for account: String?, _ job: DownloadJob) throws
+    -> (PackageIndex, any PieceSource)
+  {
+    let source = try sources.source(for: ContentRequest(offer: offer, account: account))
+    return (try PackageIndex(signedAs: offer, from: source, ticket: job.ticket), source)
   }
 }
 

@@ -11,7 +11,7 @@ final class SignedContents: Sendable {
   private let clock: EngineClock
   /// Whether a missing root is an error; otherwise the service is trusted without a catalog.
   private let needsCatalog: Bool
-  private let last = Mutex<Refresh?>(nil)
+  private let refreshes = Mutex(Refreshes())
   private let receipts = Mutex(ReceiptState())
   // A refresh blocks, so it must not run on a thread of the task pool.
   private let calls = BlockingCalls(serial: "hostedcontent.contents")
@@ -21,6 +21,15 @@ final class SignedContents: Sendable {
     let snapshot: CatalogSnapshot?
     /// When the refresh ended, in seconds of `EngineClock.uptime`.
     let uptime: Double
+  }
+
+  private struct Refreshes {
+    /// The last one that succeeded.
+    var last: Refresh?
+    /// The number of those that have ended.
+    var count = 0
+    /// The error of the one that ended last; nil if it succeeded.
+    var error: (any Error)?
   }
 
   /// The keys of a catalog that verify receipts.
@@ -34,6 +43,8 @@ final class SignedContents: Sendable {
     var keys: ReceiptKeys?
     /// When a refused receipt last caused a refresh, in seconds of `EngineClock.uptime`.
     var refreshed = -Double.infinity
+    /// When the catalog was last fetched because none was known, in the same seconds.
+    var fetched = -Double.infinity
   }
 
   /// How long a refresh is reused, in seconds, unless a content or version is not found in it, or
@@ -56,8 +67,9 @@ final class SignedContents: Sendable {
   /// returned unchanged.
   func offers(for contents: [ContentOffer], of product: ProductIdentifier) async -> [ContentOffer] {
     guard !contents.isEmpty else { return [] }
+    let count = refreshes.withLock { $0.count }
     do {
-      return try await calls.run { self.resolve(contents, product) }
+      return try await calls.run { self.resolve(contents, product, after: count) }
     } catch {
       return contents.map {
         $0.unresolved(for: product, because: ContentError(error, while: "closing"))
@@ -72,7 +84,8 @@ final class SignedContents: Sendable {
   ///
   /// Throws the reason if the catalog still does not have it.
   func offer(for content: ContentOffer) throws -> ContentOffer {
-    let offer = resolve([content], content.productIdentifier).first ?? content
+    let count = refreshes.withLock { $0.count }
+    let offer = resolve([content], content.productIdentifier, after: count).first ?? content
     if let problem = offer.problem { throw problem }
     return offer
   }
@@ -85,7 +98,9 @@ final class SignedContents: Sendable {
   /// Returns offers from the last refresh if it is recent and has these versions of all `contents`.
   private func known(_ contents: [ContentOffer], _ product: ProductIdentifier) -> [ContentOffer]? {
     let now = clock.uptime()
-    guard let last = last.withLock({ $0 }), now - last.uptime < Self.lifetime else { return nil }
+    guard let last = refreshes.withLock({ $0.last }), now - last.uptime < Self.lifetime else {
+      return nil
+    }
     guard let snapshot = last.snapshot else { return contents }
     let offers = contents.compactMap { content -> ContentOffer? in
       guard let offer = try? snapshot.offer(for: content, of: product),
@@ -97,10 +112,17 @@ final class SignedContents: Sendable {
     return offers.count == contents.count ? offers : nil
   }
 
-  private func resolve(_ contents: [ContentOffer], _ product: ProductIdentifier) -> [ContentOffer] {
-    // Another call may have refreshed the catalog while this one waited.
+  /// Looks up `contents`; the call began after `count` refreshes.
+  private func resolve(
+    _ contents: [ContentOffer], _ product: ProductIdentifier, after count: Int
+  ) -> [ContentOffer] {
+    // Another call may have refreshed the catalog while this one waited, or have failed to.
     if let known = known(contents, product) { return known }
-    let refreshed = Result { try refresh() }
+    let error = refreshes.withLock { $0.count > count ? $0.error : nil }
+    let refreshed: Result<CatalogSnapshot?, any Error> = Result {
+      if let error { throw error }
+      return try refresh()
+    }
     return contents.map { content in
       do {
         guard let snapshot = try refreshed.get() else { return content }
@@ -113,13 +135,25 @@ final class SignedContents: Sendable {
   }
 
   private func refresh() throws -> CatalogSnapshot? {
-    var snapshot: CatalogSnapshot?
+    let result = Result { try newestSnapshot() }
+    let uptime = clock.uptime()
+    refreshes.withLock { state in
+      state.count += 1
+      switch result {
+      case .success(let snapshot):
+        (state.last, state.error) = (Refresh(snapshot: snapshot, uptime: uptime), nil)
+      case .failure(let error): state.error = error
+      }
+    }
+    return try result.get()
+  }
+
+  private func newestSnapshot() throws -> CatalogSnapshot? {
     do {
-      snapshot = try catalog.refresh()
-    } catch let error as ContentError where error.code == .rootMissing && !needsCatalog {}
-    let refresh = Refresh(snapshot: snapshot, uptime: clock.uptime())
-    last.withLock { $0 = refresh }
-    return snapshot
+      return try catalog.refresh()
+    } catch let error as ContentError where error.code == .rootMissing && !needsCatalog {
+      return nil
+    }
   }
 
   // MARK: Receipts
@@ -128,42 +162,48 @@ final class SignedContents: Sendable {
   /// receipt of `grant`.
   ///
   /// The newest known catalog counts. After a refusal it is refreshed, at most once a minute,
-  /// because the key may be new. If no catalog is known, and none can be fetched, receipts are not
-  /// checked.
-  func checkReceipt(of grant: Grant) async throws {
+  /// because the key may be new. If no catalog is known, one is fetched, at most once a minute, and
+  /// receipts are not checked until that succeeds.
+  func checkReceipt(of grant: Grant, ownAccount: String?) async throws {
     // Usually without another thread: a restore checks thousands of receipts.
     var keys = knownReceiptKeys
     if keys == nil { keys = try await calls.run { try self.readReceiptKeys() } }
     do {
-      try keys?.verifier?.check(grant, now: clock.now())
+      try keys?.verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
     } catch {
       guard let newer = try? await calls.run({ try self.refreshReceiptKeys() }) else { throw error }
-      try newer.verifier?.check(grant, now: clock.now())
+      try newer.verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
     }
   }
 
   /// The keys of the newest known catalog; nil if they were not read yet.
   private var knownReceiptKeys: ReceiptKeys? {
-    let version = last.withLock { $0?.snapshot?.version }
+    let version = refreshes.withLock { $0.last?.snapshot?.version }
     guard let keys = receipts.withLock({ $0.keys }) else { return nil }
     return version == nil || keys.catalogVersion == version ? keys : nil
   }
 
   /// Reads the keys of the newest known catalog, or else of the store's; nil without a catalog.
   private func readReceiptKeys() throws -> ReceiptKeys? {
-    if let last = last.withLock({ $0 }) { return try receiptKeys(of: last.snapshot) }
-    return try receiptKeys(of: (try? catalog.cached()) ?? (try? refresh()))
+    if let last = refreshes.withLock({ $0.last }) { return try receiptKeys(of: last.snapshot) }
+    if let cached = try? catalog.cached() { return try receiptKeys(of: cached) }
+    // A store that cannot be reached would delay each purchase.
+    return try isDue(\.fetched) ? receiptKeys(of: try? refresh()) : nil
   }
 
   private func refreshReceiptKeys() throws -> ReceiptKeys? {
+    // Another call may have refreshed them while this one waited.
+    try isDue(\.refreshed) ? receiptKeys(of: refresh()) : readReceiptKeys()
+  }
+
+  /// Returns whether `time` is at least a minute ago; if so, sets it to now.
+  private func isDue(_ time: WritableKeyPath<ReceiptState, Double>) -> Bool {
     let now = clock.uptime()
-    let isDue = receipts.withLock { state in
-      guard now - state.refreshed >= Self.lifetime else { return false }
-      state.refreshed = now
+    return receipts.withLock { state in
+      guard now - state[keyPath: time] >= Self.lifetime else { return false }
+      state[keyPath: time] = now
       return true
     }
-    // Another call may have refreshed them while this one waited.
-    return try isDue ? receiptKeys(of: refresh()) : readReceiptKeys()
   }
 
   private func receiptKeys(of snapshot: CatalogSnapshot?) throws -> ReceiptKeys? {

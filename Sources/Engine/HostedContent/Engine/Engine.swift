@@ -37,6 +37,8 @@ final class Engine: @unchecked Sendable {
   var isTicking = false
   private(set) var isClosed = false
   private let closing = Atomic(false)
+  /// Transactions without an outcome that an earlier queue may have sent to the seller.
+  private let earlierOrders: Set<String>
 
   /// The maximum number of events per commit, so that the ticker and `close` do not wait long.
   private static let groupLimit = 256
@@ -50,6 +52,8 @@ final class Engine: @unchecked Sendable {
     serial = environment.execution.line("hostedcontent.engine", on: nil)
     runningWork = environment.execution.group("hostedcontent.work")
     self.state = state
+    earlierOrders = Set(
+      state.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
     self.library = library
     self.journal = journal
     self.pipeline = pipeline
@@ -98,6 +102,13 @@ final class Engine: @unchecked Sendable {
     runningWork.wait()
     seller.wait(until: deadline)
     diagnostics.close()
+  }
+
+  /// Waits until the service has acknowledged finished purchases, until `deadline` at most.
+  func waitForNotices(until deadline: DispatchTime) {
+    // The notices of finished transactions follow their reports.
+    serial.sync {}
+    seller.waitForNotices(until: deadline)
   }
 
   /// Runs `body` between events, with the versions that unfinished transactions need.
@@ -272,7 +283,9 @@ final class Engine: @unchecked Sendable {
   private func perform(_ effect: QueueEffect, _ reported: ReportedRecords) {
     switch effect {
     case .purchase(let id, let payment):
-      if !held.isHeld(id) { seller.purchase(payment, transaction: id) }
+      if !held.isHeld(id) {
+        seller.purchase(payment, transaction: id, isRepeated: earlierOrders.contains(id))
+      }
     case .notifyFinished(let notice): seller.notifyFinished(notice)
     case .restore(let request, let account): seller.restore(request: request, account: account)
     case .reportRestoreEnded(let end):

@@ -1,8 +1,17 @@
 import Concurrency
 import ContentLibrary
-import Dispatch
+package import Dispatch
 
 extension PaymentQueue {
+  /// Waits until the service has acknowledged all finished purchases, for `limit` at most.
+  ///
+  /// The others are sent after the next launch. Ends when the queue is closed.
+  package func waitForNotices(_ limit: DispatchTimeInterval) async {
+    await BlockingCalls.onThread { [engine] in
+      engine.waitForNotices(until: engine.environment.execution.now + limit)
+    }
+  }
+
   /// Stops all downloads, keeps fetched data, and waits until the queue is idle.
   ///
   /// When it returns, another queue may open the library, and this one no longer changes it.

@@ -97,7 +97,7 @@ public final class PaymentQueue: Sendable {
       delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
       revokedContent: configuration.revokedContent, environment: configuration.environment)
     delivery.attach(to: self)
-    engine.listen(to: service, after: queue.storeCursor)
+    try listen(after: queue.storeCursor)
   }
 
   deinit { close() }

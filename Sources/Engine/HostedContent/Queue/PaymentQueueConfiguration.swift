@@ -91,7 +91,8 @@ extension PaymentQueue {
       guard verifier != nil || contents != nil else { return service }
       return SellerGate(
         service: service, verifier: verifier, catalogKeys: catalogKeys, contents: contents,
-        clock: clock, report: report)
+        ownAccount: (self.service as? HTTPStoreService)?.connection.pinnedAccount, clock: clock,
+        report: report)
     }
   }
 }

@@ -98,7 +98,9 @@ final class CatalogStoreService: StoreService, GrantLookup {
         guard !order.payment.simulatesAskToBuy, let result = recorded.next() else {
           return .deferred
         }
-        return .purchased(try signed(result.grant(for: order), contents), contents: contents)
+        let purchase = try result.purchase(for: order)
+        return .purchased(
+          try grant(purchase, original: original(of: purchase)), contents: contents)
       } catch {
         return PurchaseOutcome(failing: order, error)
       }
@@ -109,68 +111,45 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   func grants(account: String?) async throws -> [Grant] {
     try await calls.run {
-      let grants = try self.ledger.owned(account: account).map(Grant.init)
-      guard self.receiptKey != nil else { return grants }
-      let originals = Dictionary(grants.map { ($0.payment.productIdentifier, $0) }) { first, _ in
-        first
-      }
-      return try self.signed(grants) { originals[$0.payment.productIdentifier] }
+      let purchases = try self.ledger.owned(account: account)
+      let originals = Dictionary(purchases.map { ($0.product, $0) }) { first, _ in first }
+      return try purchases.map { try self.grant($0, original: originals[$0.product]) }
     }
   }
 
   func originalGrants(account: String?) async throws -> [Grant] {
     try await calls.run {
-      try self.signed(self.ledger.originals(account: account).map(Grant.init)) { $0 }
+      try self.ledger.originals(account: account).map { try self.grant($0, original: $0) }
     }
   }
 
   func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
     try await calls.run {
-      let latest = try self.ledger.latest(of: product, account: account).map(Grant.init)
-      return try self.signed(latest.map { [$0] } ?? [], original: self.original).first
+      try self.ledger.latest(of: product, account: account).map {
+        try self.grant($0, original: self.original(of: $0))
+      }
     }
   }
 
-  /// Returns the account's first grant of the product of `grant`.
-  private func original(of grant: Grant) throws -> Grant? {
-    try ledger.original(
-      of: grant.payment.productIdentifier, account: grant.payment.applicationUsername
-    ).map(Grant.init)
+  /// Returns the account's first purchase of the product.
+  private func original(of purchase: PurchaseRecord) throws -> PurchaseRecord? {
+    try ledger.original(of: purchase.product, account: purchase.account)
   }
 
-  /// Returns `grants` with receipts if there is a key, from the cached catalog.
-  private func signed(_ grants: [Grant], original: (Grant) throws -> Grant?) throws -> [Grant] {
-    guard receiptKey != nil, !grants.isEmpty else { return grants }
-    let catalog = try catalog.cached()
-    return try grants.map { grant in
-      let product = try? catalog?.product(grant.payment.productIdentifier)
-      return try signed(grant, original: original(grant), product?.contents ?? [])
-    }
-  }
-
-  private func signed(_ grant: Grant, _ contents: [ContentOffer]) throws -> Grant {
-    try receiptKey == nil ? grant : signed(grant, original: original(of: grant), contents)
-  }
-
-  /// Returns `grant` with a receipt if there is a key.
+  /// Returns the grant of a purchase, with a receipt if there is a key.
   ///
   /// Receipts are signed on request and not stored, so that a new key takes effect at once.
-  private func signed(
-    _ grant: Grant, original: Grant?, _ contents: [ContentOffer]
+  private func grant(
+    _ purchase: PurchaseRecord, original: @autoclosure () throws -> PurchaseRecord?
   ) throws -> Grant {
-    guard let receiptKey else { return grant }
-    let receipt = Receipt(
-      transactionIdentifier: grant.transactionIdentifier,
-      originalTransactionIdentifier: original?.transactionIdentifier,
-      productIdentifier: grant.payment.productIdentifier,
-      contentVersion: contents.first?.version,
-      accountToken: grant.payment.applicationUsername, quantity: grant.payment.quantity,
-      purchaseDate: grant.date,
-      originalPurchaseDate: original?.date,
-      signedDate: clock.now())
-    return Grant(
-      transactionIdentifier: grant.transactionIdentifier, date: grant.date,
-      payment: grant.payment, receipt: try receiptKey.sign(receipt))
+    var purchase = purchase
+    if let receiptKey {
+      purchase.receipt = try receiptKey.sign(
+        Receipt(
+          of: purchase, original: original(), accountToken: purchase.account,
+          signedDate: clock.now()))
+    }
+    return Grant(purchase)
   }
 
   /// Refuses further calls, and waits for running calls of the store and the ledger.

@@ -20,6 +20,10 @@ public final class HTTPStoreService: StoreService {
 
   /// Creates a service for the server at `url`, with the token of one of its keys.
   ///
+  /// With a JWT that has `sub`, payments without an account, and all other calls without one, are
+  /// for that account. Otherwise they are for the own account of the token's key. An answer for
+  /// another account is refused.
+  ///
   /// Does not connect. The bearer token of `network` is not used. Throws `usage` for an invalid URL
   /// or token, and `insecureConnectionRefused` for plain HTTP to another machine, unless `network`
   /// allows it.
@@ -70,11 +74,12 @@ public final class HTTPStoreService: StoreService {
 
   /// Buys a product; repeats the request until the server decides.
   ///
-  /// Throws only if the task is cancelled. The purchase may then be sold.
+  /// Throws only if the task is cancelled. The purchase may then be sold. It may have been sold
+  /// before, so that a refused token decides nothing: `purchase(_:)` knows whether it is repeated.
   public func purchase(_ payment: Payment, transaction: TransactionID) async throws
     -> PurchaseOutcome
   {
-    let order = PurchaseOrder(payment: payment, transaction: transaction)
+    let order = PurchaseOrder(payment: payment, transaction: transaction, isRepeated: true)
     guard let outcome = try await buy([order]).first else { throw CancellationError() }
     return outcome
   }
@@ -84,17 +89,17 @@ public final class HTTPStoreService: StoreService {
 
   /// Buys products with one request, which is repeated for those without an outcome.
   ///
-  /// If the task is cancelled, the outcome of all is `stopped`, and they may be sold.
+  /// Outcomes that are known before the others are also sent as events. If the task is cancelled,
+  /// no outcome is returned, and the products may be sold: repeat the orders.
   public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
-    do {
-      return try await buy(orders)
-    } catch {
-      return orders.map { PurchaseOutcome(failing: $0, ContentError.purchaseStopped) }
-    }
+    (try? await buy(orders)) ?? []
   }
 
   private func buy(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
-    let outcomes = try await connection.purchase(orders)
+    openOrders.begin(orders)
+    let outcomes = try await connection.purchase(orders) { [openOrders] order, outcome in
+      openOrders.send(outcome, of: order)
+    }
     openOrders.note(outcomes, of: orders)
     return outcomes
   }
@@ -116,8 +121,11 @@ public final class HTTPStoreService: StoreService {
     if try await !connection.finish(number) {
       let lost = PurchaseOrder(
         payment: order.payment, transaction: TransactionID(rawValue: number))
-      if case .purchased? = try await connection.purchase([lost]).first {
-        _ = try await connection.finish(number)
+      switch try await connection.purchase([lost]).first {
+      case .purchased: _ = try await connection.finish(number)
+      // The token says nothing about the purchase, so the queue tries again later.
+      case .failed(let error) where error.code == .accessDenied: throw error
+      case .failed, .deferred, nil: break
       }
     }
     openOrders.forget(order.transaction)
@@ -128,15 +136,17 @@ public final class HTTPStoreService: StoreService {
     openOrders.note(account)
     var grants: [Grant] = []
     try await connection.readPurchases(.entitlements, of: account) { records in
-      grants += records.filter { $0.state == .purchased }.map(\.grant)
+      grants += records.filter { $0.state == .purchased }.map { [connection] in
+        $0.grant(of: connection.account($0.account, requested: account))
+      }
     }
     return grants.sorted { $0.date < $1.date }
   }
 
   /// Returns one purchase of each product that `account` owns, as the server's pages arrive.
   ///
-  /// Contents are the current ones of the product. If the store does not offer it now, they are those that
-  /// were sold.
+  /// Contents are the current ones of the product. If the store does not offer it now, they are
+  /// those that were sold.
   public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     openOrders.note(account)
     return AsyncThrowingStream { continuation in
@@ -166,7 +176,9 @@ public final class HTTPStoreService: StoreService {
       for original in originals {
         found(
           RestoredPurchase(
-            original: original.grant, contents: contents[original.product] ?? original.offers))
+            original: original.grant(
+              of: connection.account(original.account, requested: account)),
+            contents: contents[original.product] ?? original.offers))
       }
     }
   }
@@ -179,7 +191,7 @@ public final class HTTPStoreService: StoreService {
   /// If the server does not have the events after `cursor` anymore, because they are too old or its
   /// ledger was restored, the stream continues with new events. Before that, it repeats the open
   /// orders of this service and reports the revocations in the history of the accounts that this
-  /// service has used, up to 1,000.
+  /// service or the library has used, up to 1,000.
   public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     let (stream, sender) = AsyncStream.makeStream(of: StoreEventRecord.self)
     let start = cursor ?? firstCursor
@@ -187,13 +199,16 @@ public final class HTTPStoreService: StoreService {
       var feed = EventFeed(connection, openOrders, after: start, to: sender)
       await feed.run()
     }
-    sender.onTermination = { _ in task.cancel() }
+    let number = openOrders.add(sender)
+    sender.onTermination = { [openOrders] _ in
+      task.cancel()
+      openOrders.removeStream(number)
+    }
     return stream
   }
-}
 
-extension ContentError {
-  fileprivate static let purchaseStopped = ContentError(
-    .stopped, "The purchase was stopped before the store server answered",
-    remedy: "Buy it again with the same transaction identifier")
+  /// Adds accounts of a library, in whose history revocations are looked up after lost events.
+  func note(accounts: Set<String?>) {
+    for account in accounts { openOrders.note(account) }
+  }
 }

@@ -6,11 +6,16 @@ public struct PurchaseOrder: Hashable, Sendable {
   public let payment: Payment
   /// The transaction; the same each time the purchase is retried.
   public let transaction: TransactionID
+  /// Whether the queue may have sent it before, such as before a restart; it may be sold then.
+  ///
+  /// Only an answer about the purchase itself decides such an order, and not a refused token.
+  public let isRepeated: Bool
 
   /// Creates an order.
-  public init(payment: Payment, transaction: TransactionID) {
+  public init(payment: Payment, transaction: TransactionID, isRepeated: Bool = false) {
     self.payment = payment
     self.transaction = transaction
+    self.isRepeated = isRepeated
   }
 }
 

@@ -121,11 +121,14 @@ public struct ReceiptVerifier: Sendable {
 
 extension ReceiptVerifier {
   /// Throws `receiptInvalid` unless the receipt of `grant` matches it.
-  func check(_ grant: Grant, now: Date) throws {
+  ///
+  /// `ownAccount` is the account in receipts for grants without an account; usually nil.
+  func check(_ grant: Grant, ownAccount: String?, now: Date) throws {
     guard let text = grant.receipt else {
       throw ContentError.refusedReceipt("it is missing")
     }
-    let receipt = try verify(text, account: grant.payment.applicationUsername, now: now)
+    let receipt = try verify(
+      text, account: grant.payment.applicationUsername ?? ownAccount, now: now)
     guard receipt.transactionIdentifier == grant.transactionIdentifier,
       receipt.productIdentifier == grant.payment.productIdentifier,
       receipt.quantity == grant.payment.quantity

@@ -1,5 +1,6 @@
 import ContentModel
-import StoreLedger
+package import FoundationEssentials
+package import StoreLedger
 
 /// Purchases of the built-in seller in its ledger.
 extension PurchaseOrder {
@@ -24,6 +25,20 @@ extension Grant {
   }
 }
 
+extension Receipt {
+  /// Creates the receipt of a purchase; `original` is the account's first one of the product.
+  package init(
+    of purchase: PurchaseRecord, original: PurchaseRecord?, accountToken: String?, signedDate: Date
+  ) {
+    self.init(
+      transactionIdentifier: purchase.transaction,
+      originalTransactionIdentifier: original?.transaction,
+      productIdentifier: purchase.product, contentVersion: purchase.contents.first?.version,
+      accountToken: accountToken, quantity: purchase.quantity, purchaseDate: purchase.date,
+      originalPurchaseDate: original?.date, signedDate: signedDate)
+  }
+}
+
 extension PurchaseRecord {
   var payment: Payment {
     Payment(productIdentifier: product, quantity: quantity, applicationUsername: account)
@@ -31,12 +46,12 @@ extension PurchaseRecord {
 }
 
 extension Result<LedgerOutcome, LedgerRefusal> {
-  /// Returns the grant of `order`; throws `transactionExists` if it is for another payment.
-  func grant(for order: PurchaseOrder) throws -> Grant {
+  /// Returns the purchase of `order`; throws `transactionExists` if it is for another payment.
+  func purchase(for order: PurchaseOrder) throws -> PurchaseRecord {
     switch self {
     case .success(let outcome):
       guard let purchase = outcome.purchase, purchase.state == .purchased else { break }
-      return Grant(purchase)
+      return purchase
     case .failure(.otherRequest(let known)):
       throw ContentError.transactionExists(known.payment, order)
     case .failure(.failed(let error)): throw error

@@ -29,6 +29,8 @@ final class Seller: Sendable {
     var notices: ArraySlice<FinishNotice> = []
     /// Whether a task sends them, now or after a delay.
     var isSendingNotices = false
+    /// Signaled when there are no notices anymore.
+    var waiting: [any ThreadSignal] = []
     var hasTimer = false
     var isClosed = false
   }
@@ -71,9 +73,10 @@ final class Seller: Sendable {
     set { state.withLock { $0.onProblem = newValue } }
   }
 
-  func purchase(_ payment: Payment, transaction: String) {
+  /// Sends an order; `isRepeated` is that of `PurchaseOrder`.
+  func purchase(_ payment: Payment, transaction: String, isRepeated: Bool) {
     let order = PurchaseOrder(
-      payment: payment, transaction: TransactionID(rawValue: transaction))
+      payment: payment, transaction: TransactionID(rawValue: transaction), isRepeated: isRepeated)
     if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
@@ -81,7 +84,7 @@ final class Seller: Sendable {
     run { [weak self] in await self?.restore(request, account) }
   }
 
-  /// Notifies the service of a finished purchase, in order; retries until it succeeds.
+  /// Notifies the service of a finished purchase; retries until it succeeds.
   func notifyFinished(_ notice: FinishNotice) {
     let starts = state.withLock { state in
       defer { state.isSendingNotices = true }
@@ -106,12 +109,15 @@ final class Seller: Sendable {
   func stop() {
     jobs.finish()
     // Released outside the lock.
-    let (task, _, _) = state.withLock { state in
-      defer { (state.task, state.onAnswer, state.onProblem) = (nil, nil, nil) }
+    let (task, waiting, _, _) = state.withLock { state in
+      defer {
+        (state.task, state.waiting, state.onAnswer, state.onProblem) = (nil, [], nil, nil)
+      }
       state.isClosed = true
-      return (state.task, state.onAnswer, state.onProblem)
+      return (state.task, state.waiting, state.onAnswer, state.onProblem)
     }
     task?.cancel()
+    for signal in waiting { signal.send() }
   }
 
   /// Waits until cancelled calls have returned, until `deadline` at most.
@@ -119,6 +125,19 @@ final class Seller: Sendable {
   /// Does not wait within a task: that could block a thread that the service needs to return.
   func wait(until deadline: DispatchTime) {
     if withUnsafeCurrentTask(body: { $0 == nil }) { running.wait(until: deadline) }
+  }
+
+  /// Waits until the service has acknowledged all finished purchases, until `deadline` at most.
+  ///
+  /// Ends when the seller is stopped.
+  func waitForNotices(until deadline: DispatchTime) {
+    let signal = environment.execution.signal()
+    let mustWait = state.withLock { state in
+      guard !state.notices.isEmpty, !state.isClosed else { return false }
+      state.waiting.append(signal)
+      return true
+    }
+    if mustWait { signal.wait(until: deadline) }
   }
 
   // MARK: Calls
@@ -146,7 +165,7 @@ final class Seller: Sendable {
     return outcomes
   }
 
-  /// Sends pending notices one at a time; after a failure, retries later.
+  /// Sends pending notices one at a time; after a failure, continues later with the next one.
   private func sendNotices(failures: Int) async {
     var failures = failures
     while let notice = nextNotice() {
@@ -157,6 +176,8 @@ final class Seller: Sendable {
         try await service.finished(
           PurchaseOrder(payment: notice.payment, transaction: transaction), number: notice.number)
       } catch {
+        // It may fail forever, such as one for an account that the token does not allow anymore.
+        state.withLock { $0.notices.append($0.notices.removeFirst()) }
         return retryNotices(after: failures)
       }
       failures = 0
@@ -167,10 +188,14 @@ final class Seller: Sendable {
 
   /// Returns nil if the task has sent all notices: then the next notice starts another one.
   private func nextNotice() -> FinishNotice? {
-    state.withLock { state in
+    let (notice, waiting) = state.withLock { state -> (FinishNotice?, [any ThreadSignal]) in
       state.isSendingNotices = !state.notices.isEmpty
-      return state.notices.first
+      if let first = state.notices.first { return (first, []) }
+      defer { state.waiting = [] }
+      return (nil, state.waiting)
     }
+    for signal in waiting { signal.send() }
+    return notice
   }
 
   /// Retries after 1 second, doubling with each failure up to 256 seconds.

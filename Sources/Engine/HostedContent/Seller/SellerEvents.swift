@@ -7,6 +7,14 @@ extension PaymentQueue {
     if let storefront { return storefront }
     return await service.storefront()
   }
+
+  /// Handles the seller's events after `cursor` until the queue is closed.
+  func listen(after cursor: String?) throws {
+    if let server = configuration.service as? HTTPStoreService {
+      server.note(accounts: try engine.journal.accounts())
+    }
+    engine.listen(to: service, after: cursor)
+  }
 }
 
 /// Handles the seller's events.
@@ -34,7 +42,10 @@ extension Engine {
   ) {
     switch event {
     case .answered(let transaction, let outcome):
-      submit(.purchaseAnswered(transaction: transaction.rawValue, outcome), onDecided: onEnd)
+      submit(.purchaseAnswered(transaction: transaction.rawValue, outcome)) { [weak self] in
+        guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
+        deliver(grant, contents, ifFailed: transaction.rawValue, onEnd: onEnd)
+      }
     case .granted(let grant, let contents):
       submit(
         .granted(transaction: environment.newIdentifier(), grant, contents: contents),
@@ -56,6 +67,34 @@ extension Engine {
       delivery.deliver(onEnd)
     case .checkpoint: onEnd()
     }
+  }
+
+  /// Delivers a purchase as another transaction if its own has failed, such as an interrupted one.
+  ///
+  /// Only in the library that ordered it: others get the event too. Called on `serial`, after the
+  /// answer was handled.
+  private func deliver(
+    _ grant: Grant, _ contents: [ContentOffer], ifFailed transaction: String,
+    onEnd: @escaping @Sendable () -> Void
+  ) {
+    do {
+      guard try hasFailed(transaction, for: grant.payment) else { return onEnd() }
+    } catch {
+      // The event has not ended, so the next start gets it again.
+      return delivery.report(error: ContentError(error, while: "reading the journal"))
+    }
+    submit(
+      .granted(transaction: environment.newIdentifier(), grant, contents: contents),
+      onDecided: onEnd)
+  }
+
+  private func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
+    guard let record = state.transaction(transaction) else {
+      return try journal.hasFailed(transaction, for: payment)
+    }
+    guard let error = record.error else { return false }
+    // With a mismatch, the answer itself may be what failed.
+    return error.code != .answerMismatch && payment.answers(record.payment)
   }
 
   private func report(_ storefront: Storefront, isNew: Bool) {

@@ -13,6 +13,8 @@ struct SellerGate: GrantLookup {
   let catalogKeys: SignedContents?
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
+  /// The account in receipts for grants without an account; usually nil.
+  var ownAccount: String?
   let clock: EngineClock
   /// Called with the error of each dropped grant.
   let report: @Sendable (ContentError) -> Void
@@ -32,9 +34,16 @@ struct SellerGate: GrantLookup {
   var maximumBatchSize: Int { service.maximumBatchSize }
 
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
-    var outcomes: [PurchaseOutcome] = []
-    for outcome in await service.purchase(orders) { outcomes.append(await checked(outcome)) }
-    return outcomes
+    let outcomes = await service.purchase(orders)
+    // At the same time, so that they share a refresh of the catalog.
+    return await withTaskGroup(of: (index: Int, outcome: PurchaseOutcome).self) { group in
+      for (index, outcome) in outcomes.enumerated() {
+        group.addTask { (index, await checked(outcome)) }
+      }
+      var results = outcomes
+      for await result in group { results[result.index] = result.outcome }
+      return results
+    }
   }
 
   var needsFinishes: Bool { service.needsFinishes }
@@ -155,8 +164,8 @@ struct SellerGate: GrantLookup {
 
   private func refusal(of grant: Grant) async -> ContentError? {
     do {
-      try verifier?.check(grant, now: clock.now())
-      try await catalogKeys?.checkReceipt(of: grant)
+      try verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
+      try await catalogKeys?.checkReceipt(of: grant, ownAccount: ownAccount)
       return nil
     } catch {
       let product = grant.payment.productIdentifier.rawValue

@@ -2,7 +2,10 @@ public import ContentModel
 
 /// An event at the seller.
 public enum StoreEvent: Hashable, Sendable {
-  /// A deferred or late purchase was decided; the outcome is checked like any other.
+  /// A deferred, late or interrupted purchase was decided; the outcome is checked like any other.
+  ///
+  /// If the transaction failed before, and is purchased now, the queue that ordered it delivers it
+  /// as another transaction. Other queues ignore the event.
   case answered(transaction: TransactionID, PurchaseOutcome)
   /// A purchase without a payment in this queue, such as one made on another machine.
   ///

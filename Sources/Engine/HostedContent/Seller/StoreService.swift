@@ -37,7 +37,7 @@ public protocol StoreService: Sendable {
   /// Records that a purchase was finished in the queue; `number` is the grant's.
   ///
   /// Called at least once for each finished purchase, even after a crash. If it throws, the queue
-  /// calls it again later; notices of other purchases wait.
+  /// calls it again later, after those of other purchases. Calls are made one at a time.
   func finished(_ transaction: TransactionID, number: String) async throws
 
   /// Records that the purchase of `order` was finished; `number` is the grant's.

@@ -19,11 +19,7 @@ package struct ReceiptSigner: Sendable {
   private func sign(_ purchase: PurchaseRecord, original: PurchaseRecord?) throws -> String {
     try key.sign(
       Receipt(
-        transactionIdentifier: purchase.transaction,
-        originalTransactionIdentifier: original?.transaction,
-        productIdentifier: purchase.product, contentVersion: purchase.contents.first?.version,
-        accountToken: accountToken(purchase), quantity: purchase.quantity,
-        purchaseDate: purchase.date, originalPurchaseDate: original?.date, signedDate: now()))
+        of: purchase, original: original, accountToken: accountToken(purchase), signedDate: now()))
   }
 
   /// An account that is named after a key is the own account of the service's library.

@@ -26,12 +26,10 @@ extension Arguments {
     guard !has("--grants") else {
       throw wrongValue("--grants", "is for the built-in seller: --service has its own ledger")
     }
-    guard let url = URL(string: address), let token = try secret("--service-token-file") else {
-      throw wrongValue("--service", "takes a URL and needs --service-token-file")
-    }
+    let service = try service(address)
     var network = network
     // These are for the store.
     (network.bearerToken, network.headers) = (nil, [:])
-    return try HTTPStoreService(url: url, token: token, network: network)
+    return try HTTPStoreService(url: service.url, token: service.token, network: network)
   }
 }

@@ -26,6 +26,8 @@ final class InstallSession: Sendable {
   private let driver: TransactionDriver
   private let closer: QueueCloser
 
+  /// How long a command waits until a store server has recorded what was finished.
+  static let noticeLimit = DispatchTimeInterval.seconds(5)
   /// The number of attempts for each product, so that temporary failures are retried.
   private static let tries = 2
   convenience init(_ arguments: Arguments, _ console: Console) throws {
@@ -101,6 +103,7 @@ final class InstallSession: Sendable {
       return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
     progress.end()
+    if driver.abortion == nil { await queue.waitForNotices(Self.noticeLimit) }
     if printsJSON { printReport(of: delivered) }
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()

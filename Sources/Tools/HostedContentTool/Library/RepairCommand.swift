@@ -6,7 +6,7 @@ enum RepairCommand {
   static let command = Command(
     name: "repair", summary: "Repairs damaged files, and fetches only what it needs.",
     operands: "[ID…]", operandCount: 0...Int.max,
-    options: [.store, .library, .json] + NetworkArguments.options,
+    options: [.store, .library, .json] + ServiceArguments.optional + NetworkArguments.options,
     example: "hostedcontent repair --store store --library lib", run: run)
 
   private struct Report: Encodable {

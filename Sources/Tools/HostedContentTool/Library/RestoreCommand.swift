@@ -52,6 +52,9 @@ enum RestoreCommand {
       let left = transactions.filter { !done.contains($0) }
       failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
     }
+    if console.signals?.hasArrived != true {
+      await queue.waitForNotices(InstallSession.noticeLimit)
+    }
     try print(done, isAll: failures.isEmpty, arguments, console)
     failures.forEach(console.report)
     return failures.isEmpty ? .done : .failed

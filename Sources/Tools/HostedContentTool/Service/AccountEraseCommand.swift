@@ -12,14 +12,14 @@ enum AccountEraseCommand {
     let erased: String
   }
 
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let account = arguments.operands[0]
     guard !account.isEmpty, account != "-" else {
       throw Arguments.wrong("“\(account)” is not an account", command.name)
     }
-    let client = try ServiceClient(arguments)
-    defer { client.close() }
-    _ = try client.post("accounts/\(PercentEncoding.component(account))/erase")
+    let server = try arguments.storeServer()
+    defer { server.close() }
+    _ = try await server.post("accounts/\(PercentEncoding.component(account))/erase")
     if arguments.has("--json") {
       try console.print(json: Report(erased: account))
     } else {

@@ -1,5 +1,7 @@
 import ContentModel
+import ContentTransfer
 import ContentTrust
+import HostedContent
 import StoreLedger
 
 /// `purchase`: buys one product from a store server, without installing it.
@@ -15,23 +17,34 @@ enum BuyCommand {
     ] + ServiceArguments.required,
     example: "hostedcontent purchase com.example.book \(ServiceArguments.example)", run: run)
 
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let product = try arguments.identifier(arguments.operands[0]).rawValue
     let transaction = try arguments.text("--transaction") ?? randomIdentifier()
     var body: [String: JSONValue] = ["productIdentifier": .string(product)]
     body["account"] = try arguments.text("--account").map { .string($0) }
     body["voucher"] = try arguments.secret("--voucher-file").map { .string($0) }
-    let client = try ServiceClient(arguments)
-    defer { client.close() }
+    let server = try arguments.storeServer()
+    defer { server.close() }
     let answer: JSONValue
+    let purchase: PurchaseRecord
+    var mayBeSold = true
     do {
-      answer = try client.post("purchases", body, idempotencyKey: transaction)
-    } catch let error as ContentError where error.isRetryable {
-      // The product may be sold. With another transaction, it would be sold twice.
-      console.note("Repeat the purchase with --transaction \(transaction)")
+      let response = try await server.send(
+        "POST", "/v1/purchases", headers: [HTTPHeader("Idempotency-Key", transaction)],
+        body: .object(body))
+      let isRefused =
+        (400..<500).contains(response.status) && ![408, 409, 425, 429].contains(response.status)
+      // A refusal says nothing about an earlier attempt.
+      mayBeSold = !isRefused || response.isRepeated || arguments.has("--transaction")
+      answer = try server.json(response)
+      purchase = try PurchaseRecord(json: answer)
+    } catch {
+      // With another transaction, it would be sold twice.
+      if mayBeSold, (error as? ContentError)?.code != .usage {
+        console.note("Repeat the purchase with --transaction \(transaction)")
+      }
       throw error
     }
-    let purchase = try PurchaseRecord(json: answer)
     if arguments.has("--json") {
       try console.print(json: PrintedJSON(answer))
     } else {

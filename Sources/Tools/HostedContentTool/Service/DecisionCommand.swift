@@ -22,18 +22,18 @@ enum DecisionCommand {
       operands: "TRANSACTION", operandCount: 1...1,
       options: (hasReason ? [reason] : []) + ServiceArguments.required,
       example: "hostedcontent \(name) order-1 \(ServiceArguments.example)"
-    ) { arguments, console in try run(name, arguments, console) }
+    ) { arguments, console in try await run(name, arguments, console) }
   }
 
-  private static func run(_ name: String, _ arguments: Arguments, _ console: Console) throws
+  private static func run(_ name: String, _ arguments: Arguments, _ console: Console) async throws
     -> ExitStatus
   {
     let transaction = PercentEncoding.component(arguments.operands[0])
     var body: [String: JSONValue] = [:]
     body["reason"] = try arguments.text("--reason").map { .string($0) }
-    let client = try ServiceClient(arguments)
-    defer { client.close() }
-    let answer = try client.post("purchases/\(transaction)/\(name)", body)
+    let server = try arguments.storeServer()
+    defer { server.close() }
+    let answer = try await server.post("purchases/\(transaction)/\(name)", body)
     let purchase = try PurchaseRecord(json: answer)
     if arguments.has("--json") {
       try console.print(json: PrintedJSON(answer))

@@ -1,42 +1,33 @@
 import ContentModel
 import ContentTrust
+import HostedContent
 import StoreLedger
 
 /// `entitlements` and `history`: list the purchases of an account at a store server.
 enum PurchaseListCommand {
   static let entitlements = command(
-    "entitlements", "Lists the products that an account of a store server can restore.")
+    .entitlements, "Lists the products that an account of a store server can restore.")
   static let history = command(
-    "history", "Lists all purchases of an account of a store server.")
+    .history, "Lists all purchases of an account of a store server.")
 
-  private static func command(_ name: String, _ summary: String) -> Command {
+  private static func command(_ list: StoreServerConnection.PurchaseList, _ summary: String)
+    -> Command
+  {
     Command(
-      name: name, summary: summary, operands: "", operandCount: 0...0,
+      name: list.rawValue, summary: summary, operands: "", operandCount: 0...0,
       options: [ServiceArguments.account] + ServiceArguments.required,
-      example: "hostedcontent \(name) --account alice \(ServiceArguments.example)"
-    ) { arguments, console in try run(name, arguments, console) }
+      example: "hostedcontent \(list.rawValue) --account alice \(ServiceArguments.example)"
+    ) { arguments, console in try await run(list, arguments, console) }
   }
 
-  private static func run(_ name: String, _ arguments: Arguments, _ console: Console) throws
-    -> ExitStatus
-  {
-    let client = try ServiceClient(arguments)
-    defer { client.close() }
-    let path = "\(try arguments.accountPath())/\(name)"
+  private static func run(
+    _ list: StoreServerConnection.PurchaseList, _ arguments: Arguments, _ console: Console
+  ) async throws -> ExitStatus {
+    let server = try arguments.storeServer()
+    defer { server.close() }
     var transactions: [JSONValue] = []
-    var revision: Int64 = 0
-    var hasMore = true
-    while hasMore {
-      let page = try client.get("\(path)?since=\(revision)&limit=1000")
-      let fields = MessageFields(page, of: "a page of purchases")
-      transactions += try fields.list("transactions", limit: 1_000)
-      guard let last = page["revision"]?.integer, last >= revision else {
-        throw fields.invalid("revision")
-      }
-      // A page without progress would be requested forever.
-      hasMore = page["hasMore"] == .bool(true) && last > revision
-      revision = last
-    }
+    try await server.readPages(list, of: arguments.text("--account") ?? "-") { transactions += $0 }
+    let revision = transactions.compactMap { $0["revision"]?.integer }.max() ?? 0
     if arguments.has("--json") {
       try console.print(
         json: PrintedJSON(

@@ -1,3 +1,8 @@
+import ContentTransfer
+import ContentTrust
+import FoundationEssentials
+import HostedContent
+
 /// The options for a store server.
 enum ServiceArguments {
   private static let url = "the store server, such as https://store.example.com"
@@ -26,4 +31,29 @@ enum ServiceArguments {
   /// The option of commands for one account.
   static let account = Command.Option(
     "--account", "NAME", "the account; default: the own account of the token's key")
+}
+
+extension Arguments {
+  /// The connection to the store server of `--service`.
+  func storeServer() throws -> StoreServerConnection {
+    let service = try service(required("--service"))
+    return try StoreServerConnection(service.url, token: service.token, network: network())
+  }
+
+  /// The URL of the store server at `address`, and the token in `--service-token-file`.
+  func service(_ address: String) throws -> (url: URL, token: String) {
+    guard let url = URL(string: address), let token = try secret("--service-token-file") else {
+      throw wrongValue("--service", "takes a URL and needs --service-token-file")
+    }
+    return (url, token)
+  }
+}
+
+extension StoreServerConnection {
+  /// Sends a POST request that can be repeated; null for a response without a body.
+  func post(_ path: String, _ body: [String: JSONValue] = [:]) async throws -> JSONValue {
+    let response = try await send("POST", "/v1/\(path)", body: .object(body))
+    try check(response)
+    return try response.body.isEmpty ? .null : json(response)
+  }
 }

@@ -54,9 +54,7 @@ struct EventFeed: Sendable {
     for json in page.events {
       // One that cannot be read must not stop the later ones.
       guard let message = try? EventMessage(json: json) else { continue }
-      let events = events(message)
-      for event in events.dropLast() { sender.yield(StoreEventRecord(event)) }
-      if let last = events.last { pass(last, message.cursor) }
+      if let event = event(message) { pass(event, message.cursor) }
     }
     guard page.cursor != passed.cursor else { return }
     if let time = passed.at, time.duration(to: .now) < Self.checkpointInterval { return }
@@ -68,24 +66,44 @@ struct EventFeed: Sendable {
     passed = (cursor, ContinuousClock.now)
   }
 
-  /// Returns the events that a queue needs; none if it learns about the change otherwise.
-  private func events(_ message: EventMessage) -> [StoreEvent] {
-    if message.kind == .published { return [.contentPublished] }
-    guard let purchase = message.purchase, let kind = message.kind else { return [] }
+  /// Returns the event that a queue needs; nil if it learns about the change otherwise.
+  private func event(_ message: EventMessage) -> StoreEvent? {
+    if message.kind == .published { return .contentPublished }
+    guard let purchase = message.purchase, let kind = message.kind else { return nil }
     switch kind {
     case .decided, .decidedAfterInterruption:
-      let outcome = connection.outcome(of: purchase)
-      let answer = StoreEvent.answered(
-        transaction: TransactionID(rawValue: purchase.transaction), outcome)
-      // An interrupted purchase has failed in its queue, which ignores the answer. A queue that
-      // has not received the failure yet takes the answer, and ignores the grant.
-      guard kind == .decidedAfterInterruption, case .purchased(let grant, let contents) = outcome
-      else {
-        return [answer]
+      let transaction = TransactionID(rawValue: purchase.transaction)
+      let order = orders.payment(of: transaction)
+      // The order may have named the account or not. Deferred orders are asked about at launch.
+      if order == nil, kind == .decided, let own = connection.pinnedAccount,
+        purchase.account?.hasSameBytes(as: own) == true
+      {
+        return nil
       }
-      return [answer, .granted(grant, contents: contents)]
-    case .refunded, .revoked: return purchase.revocation.map { [.revoked($0)] } ?? []
-    case .purchased, .reversed, .published: return []
+      let name = if let order { order.applicationUsername } else { account(of: purchase) }
+      // An interrupted purchase has failed in its queue, which then delivers it again.
+      return .answered(transaction: transaction, connection.outcome(of: purchase, for: name))
+    case .refunded, .revoked: return revocation(purchase).map { .revoked($0) }
+    case .purchased, .reversed, .published: return nil
+    }
+  }
+
+  /// Returns the account of a purchase as in requests; nil for the own account.
+  ///
+  /// The account of the token has its name if requests have used it.
+  private func account(of purchase: PurchaseRecord) -> String? {
+    let isNamed = connection.pinnedAccount.map { orders.accounts.contains($0) } ?? false
+    return isNamed ? purchase.account : connection.account(purchase.account, requested: nil)
+  }
+
+  /// The loss of the product; nil if the purchase was not taken back, or was given back since.
+  private func revocation(_ purchase: PurchaseRecord) -> Revocation? {
+    switch purchase.state {
+    case .refunded, .revoked:
+      Revocation(
+        [purchase.product], account: account(of: purchase),
+        transactionIdentifier: purchase.transaction)
+    case .deferred, .purchased, .failed: nil
     }
   }
 
@@ -118,12 +136,15 @@ struct EventFeed: Sendable {
 
   /// Reports the products that `account` has lost and not bought again.
   private func reportRevocations(of account: String?) async throws {
+    if StoreServerConnection.refusal(ofAccount: account) != nil { return }
     var owned: Set<ProductIdentifier> = []
     var revocations: [Revocation] = []
     do {
-      try await connection.readPurchases(.history, of: account) { records in
+      try await connection.readPages(.history, of: account ?? "-") { page in
+        // One that cannot be read must not stop the events forever.
+        let records = page.compactMap { try? PurchaseRecord(json: $0) }
         for record in records where record.state == .purchased { owned.insert(record.product) }
-        revocations += records.compactMap(\.revocation)
+        revocations += records.compactMap(revocation)
       }
     } catch let error as ContentError
       where error.code == .accessDenied || error.code == .requestRefused
@@ -133,17 +154,6 @@ struct EventFeed: Sendable {
     }
     for revocation in revocations where owned.isDisjoint(with: revocation.productIdentifiers) {
       sender.yield(StoreEventRecord(.revoked(revocation)))
-    }
-  }
-}
-
-extension PurchaseRecord {
-  /// The loss of the product; nil if the purchase was not taken back, or was given back since.
-  fileprivate var revocation: Revocation? {
-    switch state {
-    case .refunded, .revoked:
-      Revocation([product], account: payingAccount, transactionIdentifier: transaction)
-    case .deferred, .purchased, .failed: nil
     }
   }
 }

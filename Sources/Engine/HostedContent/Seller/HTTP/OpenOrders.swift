@@ -1,9 +1,9 @@
 import Concurrency
 import ContentModel
 
-/// The orders that are not finished, and the accounts that were used, of one service.
+/// The orders that are not finished, the accounts that were used, and the queues, of one service.
 ///
-/// They are asked about again if events of the server were lost.
+/// Orders and accounts are asked about again if events of the server were lost.
 final class OpenOrders: Sendable {
   private let state = Mutex(State())
 
@@ -12,10 +12,21 @@ final class OpenOrders: Sendable {
     /// Those that waited for a decision when they were sent.
     var deferred: Set<TransactionID> = []
     var accounts: Set<String?> = [nil]
+    /// The streams of the queues that use the service.
+    var streams: [Int: AsyncStream<StoreEventRecord>.Continuation] = [:]
+    var lastStream = 0
   }
 
   /// More accounts are not asked about, since each needs a request.
   private static let accountLimit = 1_000
+
+  /// Adds orders before they are sent, so that an event that overtakes the answer finds them.
+  func begin(_ orders: [PurchaseOrder]) {
+    state.withLock { state in
+      for order in orders { state.payments[order.transaction] = order.payment }
+    }
+    for order in orders { note(order.payment.applicationUsername) }
+  }
 
   func note(_ outcomes: [PurchaseOutcome], of orders: [PurchaseOrder]) {
     state.withLock { state in
@@ -32,7 +43,6 @@ final class OpenOrders: Sendable {
         }
       }
     }
-    for order in orders { note(order.payment.applicationUsername) }
   }
 
   func note(_ account: String?) {
@@ -48,8 +58,14 @@ final class OpenOrders: Sendable {
     }
   }
 
+  func payment(of transaction: TransactionID) -> Payment? {
+    state.withLock { $0.payments[transaction] }
+  }
+
   var orders: [PurchaseOrder] {
-    state.withLock { $0.payments }.map { PurchaseOrder(payment: $1, transaction: $0) }
+    state.withLock { $0.payments }.map {
+      PurchaseOrder(payment: $1, transaction: $0, isRepeated: true)
+    }
   }
 
   /// The orders that waited for a decision when they were sent.
@@ -59,4 +75,28 @@ final class OpenOrders: Sendable {
   }
 
   var accounts: Set<String?> { state.withLock { $0.accounts } }
+
+  // MARK: Queues
+
+  /// Adds the stream of a queue, and returns its number.
+  func add(_ stream: AsyncStream<StoreEventRecord>.Continuation) -> Int {
+    state.withLock { state in
+      state.lastStream += 1
+      state.streams[state.lastStream] = stream
+      return state.lastStream
+    }
+  }
+
+  func removeStream(_ number: Int) {
+    // Released outside the lock.
+    _ = state.withLock { $0.streams.removeValue(forKey: number) }
+  }
+
+  /// Passes an outcome to the queues; those without the order ignore it.
+  func send(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {
+    let streams = state.withLock { Array($0.streams.values) }
+    for stream in streams {
+      stream.yield(StoreEventRecord(.answered(transaction: order.transaction, outcome)))
+    }
+  }
 }

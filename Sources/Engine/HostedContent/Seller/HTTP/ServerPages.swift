@@ -1,6 +1,6 @@
 import ContentModel
 import ContentTransfer
-import ContentTrust
+package import ContentTrust
 import FoundationEssentials
 import StoreLedger
 
@@ -91,44 +91,54 @@ extension StoreServerConnection {
   // MARK: Purchases of an account
 
   /// The lists of an account's purchases.
-  enum PurchaseList: String {
+  package enum PurchaseList: String, Sendable {
     /// The restorable purchases that the account owns.
     case entitlements
     /// All purchases, also those that were taken back.
     case history
   }
 
-  /// Calls `body` with each page of an account's purchases.
+  /// Calls `body` with each page of an account's purchases; nil is the service's own account.
+  ///
+  /// Throws `answerUnusable` for a page with a malformed purchase, or with one of another account.
   func readPurchases(
     _ list: PurchaseList, of account: String?, _ body: ([PurchaseRecord]) async throws -> Void
   ) async throws {
-    let path = "/v1/accounts/\(try Self.component(of: account))/\(list.rawValue)"
-    var revision: Int64 = 0
-    while true {
-      let response = try await send("GET", "\(path)?since=\(revision)&limit=1000")
-      let page = try json(response)
-      let fields = MessageFields(page, of: "a list of purchases")
-      let records = try fields.list("transactions", limit: 1_000).map {
-        try PurchaseRecord(json: $0)
-      }
-      try await body(records)
-      guard page["hasMore"] == .bool(true) else { return }
-      guard let last = records.map(\.revision).max(), last > revision else {
-        throw fields.invalid("revision")
-      }
-      revision = last
+    if let refusal = Self.refusal(ofAccount: account) { throw refusal }
+    try await readPages(list, of: account ?? "-") { page in
+      try await body(
+        page.map { json in
+          let record = try PurchaseRecord(json: json)
+          guard isOf(account, record) else {
+            throw ContentError.malformedAnswer("it has a purchase of another account")
+          }
+          return record
+        })
     }
   }
 
-  /// Returns the account in a URL; `-` is the own account of the service.
-  private static func component(of account: String?) throws -> String {
-    guard let account else { return "-" }
-    guard !["", "-", ".", ".."].contains(account) else {
-      throw ContentError(
-        .paymentInvalid, "The store server does not support the account name “\(account)”",
-        remedy: "Use a one-way hash of the account name")
+  private func isOf(_ account: String?, _ record: PurchaseRecord) -> Bool {
+    guard let found = record.account else { return false }
+    return account?.hasSameBytes(as: found) ?? isOwn(found)
+  }
+
+  /// Calls `body` with each page of an account's purchases as JSON.
+  package func readPages(
+    _ list: PurchaseList, of account: String, _ body: ([JSONValue]) async throws -> Void
+  ) async throws {
+    let path = "/v1/accounts/\(PercentEncoding.component(account))/\(list.rawValue)"
+    var revision: Int64 = 0
+    for _ in 0..<Self.pageLimit {
+      let page = try json(await send("GET", "\(path)?since=\(revision)&limit=1000"))
+      let fields = MessageFields(page, of: "a list of purchases")
+      let purchases = try fields.list("transactions", limit: 1_000)
+      try await body(purchases)
+      guard page["hasMore"] == .bool(true) else { return }
+      guard let last = purchases.compactMap({ $0["revision"]?.integer }).max(), last > revision
+      else { throw fields.invalid("revision") }
+      revision = last
     }
-    return PercentEncoding.component(account)
+    throw ContentError.malformedAnswer("it has too many pages")
   }
 
   // MARK: Events

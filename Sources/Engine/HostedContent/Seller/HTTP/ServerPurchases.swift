@@ -10,8 +10,19 @@ import StoreLedger
 /// the server decides a purchase: after a failed attempt it may be sold, so it is asked again.
 extension StoreServerConnection {
   /// Returns an outcome for each order, in the same order; throws only if the task is cancelled.
-  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+  ///
+  /// While others have no outcome, `onEarly` is called with each new one.
+  func purchase(
+    _ orders: [PurchaseOrder], onEarly: (PurchaseOrder, PurchaseOutcome) -> Void = { _, _ in }
+  ) async throws -> [PurchaseOutcome] {
     var outcomes: [Int: PurchaseOutcome] = [:]
+    var early: Set<Int> = []
+    for (index, order) in orders.enumerated() {
+      guard let refusal = Self.refusal(ofAccount: order.payment.applicationUsername) else {
+        continue
+      }
+      outcomes[index] = PurchaseOutcome(failing: order, refusal)
+    }
     var failures = 0
     while true {
       if outcomes.count == orders.count { return orders.indices.compactMap { outcomes[$0] } }
@@ -20,7 +31,8 @@ extension StoreServerConnection {
       do {
         let replies = try await replies(to: waiting.map { orders[$0] })
         for (index, reply) in zip(waiting, replies) {
-          outcomes[index] = outcome(of: reply, orders[index], isFirst: failures == 0)
+          let isFirst = failures == 0 && !orders[index].isRepeated
+          outcomes[index] = outcome(of: reply, orders[index], isFirst: isFirst)
         }
         retryAfter = replies.lazy.compactMap(\.retryAfter).max()
       } catch let error as ContentError where error.code == .usage && failures == 0 {
@@ -30,6 +42,9 @@ extension StoreServerConnection {
         // The server may have received the orders.
       }
       guard outcomes.count < orders.count else { continue }
+      for (index, outcome) in outcomes where early.insert(index).inserted {
+        onEarly(orders[index], outcome)
+      }
       failures += 1
       try await pause(afterFailure: failures, retryAfter: retryAfter)
     }
@@ -42,13 +57,17 @@ extension StoreServerConnection {
     let json: JSONValue?
     let retryAfter: Double?
     /// Whether the server may have received an earlier attempt.
-    let isRepeated: Bool
+    var isRepeated: Bool
   }
 
   private func replies(to orders: [PurchaseOrder]) async throws -> [Reply] {
     if orders.count == 1 { return [try await reply(to: orders[0])] }
     let body = JSONValue.object(["purchases": .array(orders.map(\.batchMember))])
     let response = try await send("POST", "/v1/purchases:batch", body: body)
+    // Such as a batch that is too large for a proxy: this is not about one of the purchases.
+    if Self.isRefusal(response.status) {
+      return try await repliesAlone(to: orders, isRepeated: response.isRepeated)
+    }
     let json = try? JSONValue(parsing: response.body)
     guard response.status == 200 else { return orders.map { _ in Reply(response, json) } }
     guard case .array(let results)? = json?["results"], results.count == orders.count else {
@@ -62,6 +81,29 @@ extension StoreServerConnection {
     }
   }
 
+  /// Whether a status is a final refusal of a request, and not of the access.
+  private static func isRefusal(_ status: Int) -> Bool {
+    (400..<500).contains(status) && ![401, 403, 408, 409, 425, 429].contains(status)
+  }
+
+  /// Sends each order alone; those without an answer are undecided.
+  ///
+  /// `isRepeated` is whether the server may have received them before.
+  private func repliesAlone(to orders: [PurchaseOrder], isRepeated: Bool) async throws -> [Reply] {
+    var replies: [Reply] = []
+    for order in orders {
+      do {
+        var reply = try await reply(to: order)
+        reply.isRepeated = reply.isRepeated || isRepeated
+        replies.append(reply)
+      } catch {
+        try Task.checkCancellation()
+        replies.append(Reply(status: 0, json: nil, retryAfter: nil, isRepeated: true))
+      }
+    }
+    return replies
+  }
+
   private func reply(to order: PurchaseOrder) async throws -> Reply {
     let key = HTTPHeader("Idempotency-Key", order.transaction.rawValue)
     let response = try await send(
@@ -73,8 +115,11 @@ extension StoreServerConnection {
   private func outcome(of reply: Reply, _ order: PurchaseOrder, isFirst: Bool) -> PurchaseOutcome? {
     switch reply.status {
     case 200, 201:
-      // If it cannot be read, the product may still be sold.
-      return reply.json.flatMap { try? PurchaseRecord(json: $0) }.map { outcome(of: $0) }
+      // If it cannot be read, or is about another purchase, the product may still be sold.
+      guard let record = reply.json.flatMap({ try? PurchaseRecord(json: $0) }),
+        record.transaction.hasSameBytes(as: order.transaction.rawValue)
+      else { return nil }
+      return outcome(of: record, for: order.payment.applicationUsername)
     case 408, 409, 425, 429: return nil
     case 400..<500:
       // After an uncertain attempt, the answer must be about the purchase, not about the access.
@@ -90,10 +135,12 @@ extension StoreServerConnection {
     }
   }
 
-  /// Returns the outcome that a purchase at the server has for its order.
-  func outcome(of record: PurchaseRecord) -> PurchaseOutcome {
+  /// Returns the outcome that a purchase at the server has for its order, which named `account`.
+  func outcome(of record: PurchaseRecord, for account: String?) -> PurchaseOutcome {
     switch record.state {
-    case .purchased: return .purchased(record.grant, contents: record.offers)
+    case .purchased:
+      let grant = record.grant(of: self.account(record.account, requested: account))
+      return .purchased(grant, contents: record.offers)
     case .deferred: return .deferred
     case .failed(.declined(let reason)):
       return .failed(refusal(record, "was declined", reason, remedy: "Ask the seller"))
@@ -163,14 +210,12 @@ extension PurchaseOrder {
 }
 
 extension PurchaseRecord {
-  /// The account as in payments: nil for the own account of the service, which has its key's name.
-  var payingAccount: String? { account.flatMap { $0.hasPrefix(APIKey.prefix) ? nil : $0 } }
-
-  var grant: Grant {
+  /// Returns the grant to an account, named as in payments.
+  func grant(of account: String?) -> Grant {
     Grant(
       transactionIdentifier: transaction, date: date,
       payment: Payment(
-        productIdentifier: product, quantity: quantity, applicationUsername: payingAccount),
+        productIdentifier: product, quantity: quantity, applicationUsername: account),
       receipt: receipt)
   }
 

@@ -1,11 +1,11 @@
 import Concurrency
 import ContentModel
-import ContentTransfer
-import ContentTrust
-import FoundationEssentials
+package import ContentTransfer
+package import ContentTrust
+package import FoundationEssentials
 
 /// Sends requests with a token to a store server, and reads its answers.
-final class StoreServerConnection: Sendable {
+package final class StoreServerConnection: Sendable {
   private let session: HTTPSession
   /// For long polls.
   ///
@@ -15,6 +15,10 @@ final class StoreServerConnection: Sendable {
   /// The server's URL, without a slash at its end.
   private let base: String
   private let token: String
+  /// The only account that the token allows: the claim `sub` of a JWT; nil for other tokens.
+  ///
+  /// Requests without an account are for this one. Without it, they are for the key's own account.
+  let pinnedAccount: String?
   private let retry: RetryPolicy
   /// A request blocks its thread until it is answered.
   private let threads = DispatchExecution().group("hostedcontent.store-server")
@@ -23,7 +27,7 @@ final class StoreServerConnection: Sendable {
   /// The time in seconds that a decision about a purchase may take.
   private static let decisionTimeout = 20.0
 
-  init(_ url: URL, token: String, network: NetworkSettings) throws {
+  package init(_ url: URL, token: String, network: NetworkSettings) throws {
     let server = try WebURL(url.absoluteString)
     guard (1...4_096).contains(token.utf8.count),
       token.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
@@ -39,6 +43,7 @@ final class StoreServerConnection: Sendable {
     self.session = session
     pollSession = try network.session(for: [server], pauses: HostPauses())
     self.token = token
+    pinnedAccount = Self.subject(of: token)
     let text = server.parts.base
     base = String(text.hasSuffix("/") ? text.dropLast() : text)
     var retry = session.configuration.retry
@@ -48,7 +53,7 @@ final class StoreServerConnection: Sendable {
   }
 
   /// Ends running requests, and refuses later ones.
-  func close() {
+  package func close() {
     session.close()
     pollSession.close()
   }
@@ -60,7 +65,7 @@ final class StoreServerConnection: Sendable {
   /// A request may be sent several times. Cancelling the task ends it. If the server waits before
   /// it answers, `wait` is this time in seconds, and the request has one attempt. `attempts` is
   /// their maximum number; nil is that of the session.
-  func send(
+  package func send(
     _ method: String, _ path: String, headers: [HTTPHeader] = [], body: JSONValue? = nil,
     wait: Int? = nil, attempts: Int? = nil
   ) async throws -> HTTPResponse {
@@ -102,7 +107,7 @@ final class StoreServerConnection: Sendable {
   // MARK: Answers
 
   /// Returns the JSON of a successful answer; throws the server's problem otherwise.
-  func json(_ response: HTTPResponse) throws -> JSONValue {
+  package func json(_ response: HTTPResponse) throws -> JSONValue {
     try check(response)
     do {
       return try JSONValue(parsing: response.body)
@@ -112,7 +117,7 @@ final class StoreServerConnection: Sendable {
   }
 
   /// Throws the server's problem if the answer is not a success.
-  func check(_ response: HTTPResponse) throws {
+  package func check(_ response: HTTPResponse) throws {
     guard !(200..<300).contains(response.status) else { return }
     throw error(response.status, try? JSONValue(parsing: response.body))
   }
@@ -125,7 +130,8 @@ final class StoreServerConnection: Sendable {
     let detail = problem?["detail"]?.string ?? problem?["title"]?.string
     return ContentError(
       code, detail.map(shown) ?? "The store server answered with status \(status)",
-      remedy: problem?["remedy"]?.string.map(shown) ?? Self.remedy(for: code), subject: subject)
+      remedy: problem?["remedy"]?.string.map(shown) ?? Self.remedy(for: code),
+      subject: subject ?? problem?["subject"]?.string.map(shown))
   }
 
   /// Returns a text of the server as one line, without the token.

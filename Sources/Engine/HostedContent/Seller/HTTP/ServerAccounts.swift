@@ -1,0 +1,47 @@
+import ContentModel
+import ContentTrust
+import StoreLedger
+
+/// The accounts of requests and of their answers.
+///
+/// A request without an account is for the own account of the service. The server names it in the
+/// answer: it is the account of the token, or else it is named after the token's key.
+extension StoreServerConnection {
+  /// Returns the account in an answer as the request named it.
+  ///
+  /// Nil if the request named none and the answer is for the own account. Any other difference
+  /// stays, so that the queue refuses the answer.
+  func account(_ answered: String?, requested: String?) -> String? {
+    guard requested == nil, let answered, isOwn(answered) else { return answered }
+    return nil
+  }
+
+  /// Whether `account` is the one of requests without an account.
+  func isOwn(_ account: String) -> Bool {
+    pinnedAccount?.hasSameBytes(as: account) ?? account.hasPrefix(APIKey.prefix)
+  }
+
+  /// Returns the reason why an account cannot be in a payment; nil if it can.
+  ///
+  /// The server would sell for another account, or the answer would have another one.
+  static func refusal(ofAccount account: String?) -> ContentError? {
+    guard let account, ["", "-", ".", ".."].contains(account) || account.hasPrefix(APIKey.prefix)
+    else { return nil }
+    return ContentError(
+      .paymentInvalid,
+      "The store server does not support the account name “\(account.printable(limit: 260))”",
+      remedy: "Use a one-way hash of the account name")
+  }
+
+  /// Returns the account that a JWT is limited to; nil for other tokens.
+  ///
+  /// The server verifies it. An account that is named after a key is the key's own.
+  static func subject(of token: String) -> String? {
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let claims = Base64URL.bytes(of: parts[1]),
+      let account = (try? JSONValue(parsing: claims))?["sub"]?.string,
+      !account.hasPrefix(APIKey.prefix)
+    else { return nil }
+    return account
+  }
+}

@@ -1,0 +1,76 @@
+import ContentModel
+import Foundation
+import HostedContent
+import StoreServer
+import TestSupport
+import Testing
+
+/// Repair of content that a web server sends only to buyers.
+@Suite("Repair of content for buyers only", .timeLimit(.minutes(10)))
+struct GatedRepairTests {
+  @Test("Content that another account has bought is repaired with that account's URLs")
+  func account() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    var settings = StoreServer.Configuration()
+    settings.authorize = { request in
+      let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
+      return isGated && !request.target.hasSuffix(OwnersSeller.grant) ? 403 : nil
+    }
+    let server = try StoreServer(folder: fixture.storePath, configuration: settings)
+    try server.start()
+    let calls = Watched<[String?]>([])
+    var configuration = try fixture.configuration()
+    configuration.store = try StoreLocation(server.url)
+    configuration.trustedRoot = Array(
+      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
+    configuration.seller = { [url = server.url] in
+      OwnersSeller(seller: $0, url: url, calls: calls)
+    }
+    let queue = try PaymentQueue(configuration)
+    _ = try await queue.deliver(Payment(productIdentifier: "a", applicationUsername: "ada"))
+    #expect(calls.value == ["ada"])
+    let place = "\(fixture.libraryPath)/products/a/1.0/Contents/text.txt"
+    try FileManager.default.removeItem(atPath: place)
+    let content = try #require(try fixture.reader().contents().first?.content)
+    #expect(try await queue.repair(content).damagedPaths == ["Contents/text.txt"])
+    #expect(calls.value == ["ada", nil, "ada"])
+    try fixture.expectInstalled("a", "1.0")
+    queue.close()
+  }
+}
+
+/// Another seller, whose content only the account “ada” gets.
+private struct OwnersSeller: ContentGranting {
+  static let grant = "?grant=signature"
+
+  let seller: any StoreService
+  let url: String
+  let calls: Watched<[String?]>
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await seller.products(identifiers)
+  }
+
+  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
+
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    try await seller.purchase(payment, transaction: transaction)
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    try await seller.grants(account: account)
+  }
+
+  func contentGrants(for contents: [ContentOffer], account: String?) async throws -> ContentGrants {
+    calls.change { $0.append(account) }
+    guard account == "ada" else {
+      throw ContentError(.accessDenied, "The account does not own it", remedy: "Buy it")
+    }
+    var urls: [String: [URL]] = [:]
+    for path in contents.flatMap({ [$0.package.path, $0.index.path] }) {
+      urls[path] = [URL(string: "\(url)\(path)\(Self.grant)")].compactMap { $0 }
+    }
+    return ContentGrants(urls: urls, lifetime: .seconds(600))
+  }
+}
