@@ -25,6 +25,7 @@ package final class PostgresServer: Sendable {
 
   private let folder: TemporaryFolder
   private let settings: [String]
+  private let environment: [String: String]
   private let process = Mutex<ChildProcess?>(nil)
   private let databases = Atomic(0)
 
@@ -49,10 +50,14 @@ package final class PostgresServer: Sendable {
 
   /// Starts a server with `settings`.
   ///
-  /// Without `fsync`, commits survive the end of the server, but not of the machine.
-  package init(_ settings: [String] = ["fsync=off"]) throws {
+  /// Without `fsync`, commits survive the end of the server, but not of the machine. `environment`
+  /// is added to that of the server.
+  package init(
+    _ settings: [String] = ["fsync=off"], environment: [String: String] = [:]
+  ) throws {
     folder = try TemporaryFolder()
     self.settings = settings
+    self.environment = environment
     if geteuid() == 0 {
       try FileManager.default.setAttributes(
         [.ownerAccountID: OtherUser.number], ofItemAtPath: folder.path)
@@ -91,7 +96,8 @@ package final class PostgresServer: Sendable {
     ]
     let words = Self.command("postgres", ["-D", data] + (all + settings).flatMap { ["-c", $0] })
     let new = try ChildProcess(
-      "/usr/bin/env", words, folder: folder.path, output: folder.path("log"))
+      "/usr/bin/env", words, environment: environment, folder: folder.path,
+      output: folder.path("log"))
     new.wait { isReady(new) }
     guard new.isRunning else { throw ChildProcess.Failure("PostgreSQL did not start: \(log)") }
     process.withLock { $0 = new }

@@ -12,14 +12,15 @@ final class SellingProcess: Sendable {
 
   /// Sells `store` of a tool on a free port, with its data in `data`, and waits until it listens.
   init(
-    _ tool: Tool, _ words: [String] = [], data: String = "data", listen: String = "127.0.0.1:0"
+    _ tool: Tool, _ words: [String] = [], data: String = "data", listen: String = "127.0.0.1:0",
+    environment: [String: String] = [:]
   ) throws {
     let number = UUID().uuidString
     output = tool.folder.path("server-\(number).out")
     errors = tool.folder.path("server-\(number).err")
     process = try tool.start(
       ["store-server", "run", "store", "--data", data] + words + ["--listen", listen],
-      output: output, errors: errors)
+      output: output, errors: errors, environment: environment)
     let path = output
     process.wait { Self.text(path).hasSuffix("\n") }
     let log = Self.text(path) + Self.text(errors)
