@@ -322,7 +322,8 @@ let package = Package(
     tests(
       "HostedContentToolTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Database", "ContentTrust", "ContentJournal",
+        "Concurrency", "ContentModel", "FileIO", "Database", "Digests", "ContentTrust",
+        "ContentJournal",
         "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "StoreLedger",
         "StoreServer", "StoreAPIServer", "Bookshelf",
         "AsyncBookshelf", "Keeper",

@@ -1,15 +1,14 @@
 import Glibc
-import TestSupport
 
-/// A client that sends bytes and receives one response after another.
-final class APIClient {
+/// A client of a server on this machine, which sends bytes and receives one response after another.
+package final class APIClient {
   private let socket: Int32
   private var received: [UInt8] = []
   /// Stops with its last reference.
   private let server: AnyObject?
 
   /// How a connection ended.
-  enum End: Error, Hashable {
+  package enum End: Error, Hashable {
     case refused
     case closed
     case reset
@@ -17,14 +16,15 @@ final class APIClient {
     case silence
   }
 
-  struct Response {
-    let status: Int
+  /// A received response.
+  package struct Response: Sendable {
+    package let status: Int
     /// By lower-case name.
-    let headers: [String: String]
-    var body: String
+    package let headers: [String: String]
+    package fileprivate(set) var body: String
 
     /// Whether it has complete problem details (RFC 9457).
-    var isProblem: Bool {
+    package var isProblem: Bool {
       headers["content-type"] == "application/problem+json"
         && ["\"status\":\(status)", "\"code\":", "\"detail\":\"", "\"remedy\":\""]
           .allSatisfy { body.contains($0) }
@@ -32,10 +32,14 @@ final class APIClient {
     }
   }
 
-  init(port: UInt16, of server: AnyObject? = nil) throws {
+  package init(port: UInt16, of server: AnyObject? = nil) throws {
     let socket = Loopback.stream()
     self.socket = socket
     self.server = server
+    // Otherwise, single bytes would be sent together.
+    var one: Int32 = 1
+    setsockopt(
+      socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
     guard Loopback.at(port, { connect(socket, $0, $1) }) == 0 else { throw End.refused }
     var timeout = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -43,8 +47,10 @@ final class APIClient {
 
   deinit { close(socket) }
 
-  func send(_ text: String) {
-    var rest = Array(text.utf8)[...]
+  package func send(_ text: String) { send(Array(text.utf8)) }
+
+  package func send(_ bytes: [UInt8]) {
+    var rest = bytes[...]
     while !rest.isEmpty {
       let sent = rest.withUnsafeBytes {
         Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -55,12 +61,12 @@ final class APIClient {
   }
 
   /// Sends a request with these lines after the Host field.
-  func request(_ method: String, _ target: String, _ lines: String..., body: String = "") {
+  package func request(_ method: String, _ target: String, _ lines: String..., body: String = "") {
     send(Self.text(method, target, lines, body: body))
   }
 
   /// The bytes of a request.
-  static func text(
+  package static func text(
     _ method: String, _ target: String, _ lines: [String] = [], body: String = ""
   ) -> String {
     let length = body.isEmpty ? [] : ["Content-Length: \(body.utf8.count)"]
@@ -69,13 +75,13 @@ final class APIClient {
   }
 
   /// Sends a request and receives its response.
-  func get(_ target: String, _ method: String = "GET") throws -> Response {
+  package func get(_ target: String, _ method: String = "GET") throws -> Response {
     request(method, target)
     return try response(hasBody: method != "HEAD")
   }
 
   /// Receives a response.
-  func response(hasBody: Bool = true) throws -> Response {
+  package func response(hasBody: Bool = true) throws -> Response {
     var response = try head()
     guard hasBody, response.status != 204, response.status != 304 else { return response }
     if let length = response.headers["content-length"].flatMap({ Int($0) }) {
@@ -87,11 +93,11 @@ final class APIClient {
   }
 
   /// Receives the head of a response.
-  func head() throws -> Response {
+  package func head() throws -> Response {
     let lines = try receive(through: "\r\n\r\n").split(separator: "\r\n")
     let fields = lines.dropFirst().map { line in
-      let parts = line.split(separator: ":", maxSplits: 1)
-      return (parts[0].lowercased(), String(parts[1].drop { $0 == " " }))
+      let name = line.prefix { $0 != ":" }
+      return (name.lowercased(), String(line.dropFirst(name.count + 1).drop { $0 == " " }))
     }
     let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
     return Response(
@@ -99,7 +105,7 @@ final class APIClient {
   }
 
   /// Receives a chunk of a body; nil at its end.
-  func chunk() throws -> String? {
+  package func chunk() throws -> String? {
     let length = Int(try receive(through: "\r\n").dropLast(1), radix: 16) ?? 0
     let bytes = try receive(length)
     _ = try receive(through: "\r\n")
@@ -107,14 +113,17 @@ final class APIClient {
   }
 
   /// Receives until the connection ends, and returns how.
-  func end() -> End {
+  package func end() -> End {
     while true {
       do { try receiveMore() } catch { return error }
     }
   }
 
+  /// Ends the direction to the server: the request is not continued.
+  package func half() { shutdown(socket, Int32(SHUT_WR)) }
+
   /// Closes the connection.
-  func leave() { shutdown(socket, Int32(SHUT_RDWR)) }
+  package func leave() { shutdown(socket, Int32(SHUT_RDWR)) }
 
   private func receive(through text: String) throws(End) -> String {
     let mark = Array(text.utf8)
