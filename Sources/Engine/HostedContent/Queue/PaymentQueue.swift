@@ -40,36 +40,24 @@ public final class PaymentQueue: Sendable {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
     self.configuration = configuration
-    let folder = try LibraryFolder(
-      creating: configuration.library.filePath(of: "library"), fileSystem: configuration.fileSystem)
-    lock = try LibraryLock(folder.root)
+    let opened = try OpenedLibrary(configuration)
+    (library, lock, leftovers) = (opened.library, opened.lock, opened.errors)
     let execution = configuration.environment.execution
-    let journal = try configuration.environment.openJournal(of: folder)
-    // After the journal has proved that this is a library.
-    try folder.markAsCaches()
-    library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
-    let queue = try journal.readQueue()
-    var transactions = queue.transactions
-    // Drop the data of cancelled downloads; the process may have ended before it did.
-    let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-    leftovers =
-      try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
-      + library.reopenIncomplete(&transactions, journal)
-
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
       trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     self.store = store
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
-      trustFolder: try folder.root.createDirectory("trust"), now: configuration.clock.now)
+      trustFolder: try opened.folder.root.createDirectory("trust"), now: configuration.clock.now)
     contents =
       configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
     let builtIn: any StoreService
     if let service = configuration.service {
       (builtIn, ownService) = (service, nil)
     } else {
-      let own = try CatalogStoreService(configuration, catalog, libraryFolder: folder.root)
+      let own = try CatalogStoreService(
+        configuration, catalog, libraryFolder: opened.folder.root)
       (builtIn, ownService) = (own, own)
     }
     let seller = configuration.seller?(builtIn) ?? builtIn
@@ -80,24 +68,16 @@ public final class PaymentQueue: Sendable {
     delivery = Delivery(
       on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
       now: { execution.now }, makeSignal: execution.signal,
-      library: ReportLibrary(productsPath: folder.products.path, journal: journal),
-      transactions: transactions)
+      library: ReportLibrary(
+        productsPath: opened.folder.products.path, journal: opened.journal),
+      transactions: opened.queue.transactions)
     service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
       delivery.report(error: $0)
     }
-    engine = Engine(
-      state: QueueState(
-        transactions: transactions, lastSequence: queue.lastSequence,
-        activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
-        notifiesSeller: service.needsFinishes),
-      library: library, journal: journal,
-      pipeline: Pipeline(
-        library: library, contents: contents, sources: sources, clock: configuration.clock,
-        workers: configuration.environment.assemblyWorkers),
-      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
-      revokedContent: configuration.revokedContent, environment: configuration.environment)
+    engine = opened.engine(
+      configuration, contents: contents, sources: sources, delivery: delivery, service: service)
     delivery.attach(to: self)
-    engine.listen(to: service, after: queue.storeCursor)
+    engine.listen(to: service, after: opened.queue.storeCursor)
   }
 
   deinit { close() }
