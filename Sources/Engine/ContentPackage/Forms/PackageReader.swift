@@ -7,15 +7,15 @@ import ContentModel
 final class PackageReader {
   let form: PackageForm
   /// The findings about the container itself.
-  let containerFindings: [Finding]
+  private(set) var containerFindings: [Finding] = []
 
   private let reader: ArchiveReader
-  private let payload: OpenPayload?
-  private let checksums: [String: FileChecksum.Expected]
+  private var payload: OpenPayload?
+  private var checksums: [String: FileChecksum.Expected] = [:]
   private let meter: MeteredStream?
   private let isTar: Bool
   /// Checks the bytes after the end of a compressed stream.
-  private let checkRest: () throws -> Void
+  private var checkRest: () throws -> Void = {}
 
   private var checksum: FileChecksum?
   private var checksumPath = ""
@@ -34,17 +34,13 @@ final class PackageReader {
     let limit = limits.plainLimit(packedLength: source.length) + Int64(limits.entryCount) * 4096
     let stream = SourceStream(source)
     let container = try Container(source)
-    var payload: OpenPayload?
-    var checksums: [String: FileChecksum.Expected] = [:]
-    var findings: [Finding] = []
     isTar = container.isTar
-    var checkRest: () throws -> Void = {}
     switch container {
     case .xar:
       let table = try XarTable(source)
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
-        findings = product.findings
+        containerFindings = product.findings
         let opened = try product.openPayload(stream, source, limit: limit)
         payload = opened
         let plain = ReadAheadStream.ifPossible(CpioNameCheck(opened.plain))
@@ -71,10 +67,6 @@ final class PackageReader {
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
     }
-    self.payload = payload
-    self.checkRest = checkRest
-    self.checksums = checksums
-    containerFindings = findings
   }
 
   /// Returns the decompressed stream, and the check of the bytes after its end.
