@@ -11,10 +11,11 @@ package final class StoreServer: Sendable {
   private let configuration: Configuration
   private let book: FaultBook
   private let log: RequestLog?
+  // A stop waits for a start.
+  private let starts = OperationLock()
   private let state = Mutex(State())
 
   private struct State {
-    var faults: FaultScript = .none
     var running: RunningServer?
     /// Held since the first start, so that a restarted server has the same port.
     var port: HeldPort?
@@ -97,13 +98,14 @@ package final class StoreServer: Sendable {
   package func start() throws {
     try ThreadLimits.require(Self.requiredThreads, for: "A store server")
     MemoryArenas.limit()
-    try state.withLock { state in
-      guard state.running == nil else { return }
-      let port = try state.port ?? HeldPort(configuration.address, configuration.port)
-      state.running = try port.lend {
+    try starts.withLock {
+      let (isRunning, held) = state.withLock { ($0.running != nil, $0.port) }
+      guard !isRunning else { return }
+      let port = try held ?? HeldPort(configuration.address, configuration.port)
+      let running = try port.lend {
         try RunningServer(StaticFiles(folder), configuration, port: $0, book, log)
       }
-      state.port = port
+      state.withLock { ($0.running, $0.port) = (running, port) }
     }
   }
 
@@ -112,9 +114,11 @@ package final class StoreServer: Sendable {
   /// Do not call it from a route or from `onRequest`. The server can be started again, and then has
   /// the same port.
   package func stop() {
-    let running = state.withLock { state in
-      defer { state.running = nil }
-      return state.running
+    let running = starts.withLock {
+      state.withLock { state in
+        defer { state.running = nil }
+        return state.running
+      }
     }
     running?.stop()
   }
@@ -204,15 +208,12 @@ private final class Daemons: Sendable {
 
   /// Returns the daemon with this certificate.
   ///
-  /// It is started when it is first needed.
+  /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
-    try started.withLock { started in
-      if let daemon = started[certificate] { return daemon }
-      let daemon = try HTTPDaemon(
-        handler, connections, idleSeconds: idleSeconds, certificate)
-      started[certificate] = daemon
-      return daemon
-    }
+    if let daemon = started.withLock({ $0[certificate] }) { return daemon }
+    let daemon = try HTTPDaemon(handler, connections, idleSeconds: idleSeconds, certificate)
+    started.withLock { $0[certificate] = daemon }
+    return daemon
   }
 
   func stop() { started.withLock { $0 }.values.forEach { $0.stop() } }

@@ -44,3 +44,16 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
     next?.send()
   }
 }
+
+/// Runs one call of a long operation, such as a refresh, at a time.
+package typealias OperationLock = KeyedLock<SingleOperation>
+
+/// The only key of an `OperationLock`.
+package enum SingleOperation: Sendable { case key }
+
+extension KeyedLock where Key == SingleOperation {
+  /// Calls `body` while no other call is in progress, and returns its value.
+  package func withLock<Value>(_ body: () throws -> Value) rethrows -> Value {
+    try withLock(for: .key, body)
+  }
+}
