@@ -363,7 +363,7 @@ final class SimulatedService: @unchecked Sendable {
 
   private func look(_ queue: PaymentQueue) {
     for transaction in queue.transactions {
-      _ = transaction.transactionReceipt
+      _ = try? transaction.transactionReceipt()
       for download in transaction.downloads {
         _ = (download.progress, download.timeRemaining, download.statistics, download.contentURL)
       }

@@ -252,7 +252,7 @@ struct QueueJournalTests {
       defer { queue.close() }
       let observer = RecordingObserver(onTransactions: { _, transactions in
         for transaction in transactions where transaction.transactionState == .purchased {
-          read.withLock { $0.append(transaction.transactionReceipt) }
+          read.withLock { $0.append(try? transaction.transactionReceipt()) }
         }
       })
       queue.add(observer)
@@ -266,14 +266,15 @@ struct QueueJournalTests {
     queue.add(observer)
     await observer.wait { !$0.transactions.isEmpty }
     let transaction = try #require(observer.log.transaction(of: "a"))
-    #expect(transaction.transactionReceipt == "signed a")
+    #expect(try await transaction.transactionReceipt() == "signed a")
     queue.finishTransaction(transaction)
     await observer.wait { !$0.removed.isEmpty }
-    #expect(transaction.transactionReceipt == "signed a")
+    #expect(try await transaction.transactionReceipt() == "signed a")
     queue.restoreCompletedTransactions()
     await observer.wait { $0.transactions.count == 2 }
     let restored = try #require(queue.transactions.first)
-    #expect(restored.original?.receipt == "signed a")
+    #expect(try await restored.transactionReceipt() == "signed a")
+    #expect(restored.original?.transactionIdentifier == transaction.transactionIdentifier)
   }
 
   @Test("Payments that wait together share a commit, and are reported in order")
