@@ -192,11 +192,6 @@ package struct File: ~Copyable, Sendable {
     }
   }
 
-  /// Waits for an exclusive lock, and holds it until `unlock` or close.
-  package func lock() throws {
-    try fileSystem.perform(.lock, path) { calls.lock(descriptor, LOCK_EX) }
-  }
-
   /// Releases the lock, even if a child process that was just forked has inherited it.
   ///
   /// A child has the file open until exec. If the file were only closed here, the child would keep

@@ -49,9 +49,6 @@ struct EntryRules {
     case folder(String)
   }
 
-  /// The number of files, folders and links so far, including implied folders.
-  var entryCount: Int { seen.count }
-
   /// Checks the next entry.
   mutating func check(_ entry: ArchiveEntry) -> Verdict {
     let path = paths.check(entry.path)

@@ -46,11 +46,6 @@ struct PieceAssembler {
     }
   }
 
-  /// The bytes of an incomplete piece.
-  ///
-  /// They are lost if the body ends here.
-  var partialBytes: Int { filled }
-
   /// The incomplete piece and its bytes.
   ///
   /// Nil without an incomplete piece, or if it has too many bytes.
