@@ -236,9 +236,7 @@ struct QueueRowWriter {
     encoder.outputFormatting = .sortedKeys
   }
 
-  /// Saves a new record.
-  ///
-  /// The state machine checks the identifiers of unfinished transactions.
+  /// Saves a new record; the state machine checks the identifiers of unfinished transactions.
   mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
     var isFinished = false
     try connection.query(

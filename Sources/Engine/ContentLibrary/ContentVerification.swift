@@ -201,9 +201,7 @@ extension ContentLibrary {
     }
   }
 
-  /// The bytes of the paths and their parent folders.
-  ///
-  /// An archive need not list its folders.
+  /// The bytes of the paths and their parent folders; an archive need not list its folders.
   private static func withParents(_ paths: [String]) -> Set<ArraySlice<UInt8>> {
     let paths = paths.map { Array($0.utf8)[...] }
     var known = Set(paths)

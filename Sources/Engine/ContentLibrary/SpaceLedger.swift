@@ -24,9 +24,7 @@ final class SpaceLedger: Sendable {
     step = GroupCommit(makeSignal)
   }
 
-  /// Adds a claim if it fits beside all others.
-  ///
-  /// Throws `diskFull` otherwise.
+  /// Adds a claim if it fits beside all others; throws `diskFull` otherwise.
   fileprivate func add(
     _ claim: SpaceReservation.Claim, of reservation: SpaceReservation,
     for product: ProductIdentifier
@@ -86,9 +84,7 @@ final class SpaceLedger: Sendable {
   }
 }
 
-/// The space that one download still needs, until `end`.
-///
-/// For one thread.
+/// The space that one download still needs, until `end`; for one thread.
 package final class SpaceReservation: Sendable {
   /// The reserved space, and how much of it is not written yet.
   struct Claim: Sendable {

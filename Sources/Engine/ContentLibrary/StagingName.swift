@@ -14,9 +14,7 @@ struct StagingName {
 
   private static let removal = "removed-"
 
-  /// Checks a name.
-  ///
-  /// Throws `inconsistent` for a name that a library does not create.
+  /// Checks a name; throws `inconsistent` for a name that a library does not create.
   init(_ text: String) throws {
     let isRemoval = text.hasPrefix(Self.removal)
     let isKnown =

@@ -1,9 +1,7 @@
 package import FoundationEssentials
 import Glibc
 
-/// The clocks of transfers.
-///
-/// Tests use their own.
+/// The clocks of transfers; tests use their own.
 package struct TransferClock: Sendable {
   /// The current date, for dates that servers send and users see.
   package let now: @Sendable () -> Date

@@ -1,14 +1,10 @@
 package import ContentModel
 
-/// The reason why a request failed.
-///
-/// It determines the next attempt.
+/// The reason why a request failed; it determines the next attempt.
 package struct TransferFault: Error, Hashable, Sendable {
   /// The kind of failure.
   package let kind: Kind
-  /// The message of libcurl or of the server.
-  ///
-  /// It contains no secrets.
+  /// The message of libcurl or of the server; it contains no secrets.
   package let detail: String
   /// The delay that the server asks for, in seconds, or nil if it does not ask.
   package var retryAfter: Double?
@@ -41,9 +37,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case none
     /// Another mirror at once, or the same mirror later.
     case otherMirror
-    /// Another mirror at once.
-    ///
-    /// The same mirror once more, if the signed catalog lists the file.
+    /// Another mirror at once; the same mirror once more, if the signed catalog lists the file.
     case elsewhere
     /// The same request later.
     case later
@@ -53,9 +47,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case plainRange
   }
 
-  /// What to try next.
-  ///
-  /// Only this property decides it.
+  /// What to try next; only this property decides it.
   package var retryAction: RetryAction {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none

@@ -32,9 +32,7 @@ package final class TransferTicket: Sendable {
 
   private static let counter = Atomic<Int>(0)
 
-  /// Creates a ticket.
-  ///
-  /// A waiting transfer with a higher priority starts first.
+  /// Creates a ticket; a waiting transfer with a higher priority starts first.
   package init(priority: Int = 0) {
     id = Self.counter.add(1, ordering: .relaxed).newValue
     state = Mutex(State(priority: priority))
@@ -42,9 +40,7 @@ package final class TransferTicket: Sendable {
 
   // MARK: The owner of the transfer
 
-  /// Ends its transfers soon.
-  ///
-  /// Calls that block in them throw `stopped`.
+  /// Ends its transfers soon; calls that block in them throw `stopped`.
   package func cancel() {
     cancel(
       throwing: ContentError(
@@ -68,9 +64,7 @@ package final class TransferTicket: Sendable {
     if let error = state.withLock({ $0.error }) { throw error }
   }
 
-  /// The priority.
-  ///
-  /// A change applies to all requests that have not started.
+  /// The priority; a change applies to all requests that have not started.
   package var priority: Int {
     get { state.withLock { $0.priority } }
     set {
@@ -123,9 +117,7 @@ package final class TransferTicket: Sendable {
     }
   }
 
-  /// Calls `listener` at each change until `removeListener`.
-  ///
-  /// Calls it now if already cancelled.
+  /// Calls `listener` at each change until `removeListener`; calls it now if already cancelled.
   func addListener(_ listener: @escaping @Sendable (Change) -> Void) -> Int {
     let (number, isCancelled) = state.withLock { state in
       state.nextListener += 1

@@ -30,9 +30,7 @@ struct IncomingPackage {
   }
 }
 
-/// Checks packages before anything is written.
-///
-/// One invalid package refuses all.
+/// Checks packages before anything is written; one invalid package refuses all.
 struct PackageIntake {
   let fileSystem: FileSystem
   let catalog: CatalogDraft

@@ -136,9 +136,7 @@ struct StoreKeys {
     [.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
   }
 
-  /// The folders with keys of `role`.
-  ///
-  /// Earlier versions stored root keys with the others.
+  /// The folders with keys of `role`; earlier versions stored root keys with the others.
   private func folders(of role: RoleName) -> [Directory] {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
@@ -273,9 +271,7 @@ struct FolderPlace {
   }
 }
 
-/// A path without symbolic links.
-///
-/// The file need not exist.
+/// A path without symbolic links; the file need not exist.
 struct RealPath {
   private let components: [String]
 

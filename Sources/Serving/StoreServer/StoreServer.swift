@@ -21,9 +21,7 @@ package final class StoreServer: Sendable {
     var port: HeldPort?
   }
 
-  /// A response that replaces a file.
-  ///
-  /// Only called for GET and HEAD.
+  /// A response that replaces a file; only called for GET and HEAD.
   package typealias Route = @Sendable (ServerRequest) -> Answer
 
   /// The address, the limits and the additional routes of a server.
@@ -38,17 +36,13 @@ package final class StoreServer: Sendable {
     package var latency: Duration = .zero
     /// The maximum rate of all bodies together, in bytes per second; nil is unlimited.
     package var rate: Int64?
-    /// Responses by decoded path, such as `/lookup`.
-    ///
-    /// They precede files.
+    /// Responses by decoded path, such as `/lookup`; they precede files.
     package var routes: [String: Route] = [:]
     /// Returns the status for a file that the client must not get, or nil to send the file.
     ///
     /// For tests of gated content.
     package var authorize: (@Sendable (ServerRequest) -> Int?)?
-    /// Whether requests are counted and reported.
-    ///
-    /// Files are then copied through memory.
+    /// Whether requests are counted and reported; files are then copied through memory.
     package var recordsRequests = true
     /// Whether requests are also kept for `requests`.
     package var keepsRequests = true
@@ -70,9 +64,7 @@ package final class StoreServer: Sendable {
     package init() {}
   }
 
-  /// Creates a server for the folder at `path`.
-  ///
-  /// Throws `fileMissing` if it does not exist.
+  /// Creates a server for the folder at `path`; throws `fileMissing` if it does not exist.
   package init(
     folder path: String, faults: FaultScript = .none,
     configuration: Configuration = Configuration(), fileSystem: FileSystem = .real

@@ -64,9 +64,7 @@ extension DispatchQueue: SerialLine {
   }
 }
 
-/// One dispatch queue per body.
-///
-/// On a shared queue, blocked bodies would exhaust the thread pool.
+/// One dispatch queue per body; on a shared queue, blocked bodies would exhaust the thread pool.
 private final class DispatchWork: WorkGroup {
   private let label: String
   private let group = DispatchGroup()

@@ -38,9 +38,7 @@ package struct SideWork<Value: Sendable> {
     }
   }
 
-  /// Waits until the thread has ended, and returns its result.
-  ///
-  /// Call it once.
+  /// Waits until the thread has ended, and returns its result; call it once.
   package func result() -> Result<Value, any Error> {
     thread.end()
     return outcome.value.withLock { $0 } ?? .failure(CancellationError())

@@ -14,9 +14,7 @@ package struct WorkThread: Sendable {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// Starts a thread that runs `body`.
-  ///
-  /// Throws the error number of the system.
+  /// Starts a thread that runs `body`; throws the error number of the system.
   package init(_ body: @escaping @Sendable () -> Void) throws(NoThread) {
     let box = Unmanaged.passRetained(Box(body))
     var thread = pthread_t()

@@ -229,9 +229,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
   }
 
-  /// The current row of a query.
-  ///
-  /// It is only valid in the closure.
+  /// The current row of a query; it is only valid in the closure.
   package struct Row {
     fileprivate let statement: OpaquePointer
 
@@ -243,9 +241,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       withBytes(column) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The text.
-    ///
-    /// If it equals `known`, returns `known`, to share its storage.
+    /// The text; if it equals `known`, returns `known`, to share its storage.
     package func text(_ column: Int32, sharing known: String) -> String {
       withBytes(column) {
         $0.elementsEqual(known.utf8) ? known : String(decoding: $0, as: UTF8.self)

@@ -45,9 +45,7 @@ package struct DigestStream: ~Copyable {
   private let algorithm: Algorithm
   private var isStarted = false
 
-  /// Creates a stream.
-  ///
-  /// An error of libcrypto (`inconsistent`) is thrown by the first use.
+  /// Creates a stream; an error of libcrypto (`inconsistent`) is thrown by the first use.
   package init(_ algorithm: Algorithm = .sha256) {
     context = EVP_MD_CTX_new()
     self.algorithm = algorithm

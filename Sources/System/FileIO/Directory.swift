@@ -67,9 +67,7 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Opens this folder again.
-  ///
-  /// A lock on one of the two also excludes the other one.
+  /// Opens this folder again; a lock on one of the two also excludes the other one.
   package func reopened() throws -> Directory { try directory(at: ".", path) }
 
   /// Opens the folder at `components` below this one, one component at a time.
@@ -309,9 +307,7 @@ package final class Directory: Sendable {
     return FileStatus(status)
   }
 
-  /// Sets the extended attribute `name`.
-  ///
-  /// Returns false if that fails, such as without support.
+  /// Sets the extended attribute `name`; returns false if that fails, such as without support.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
     let answer = try? fileSystem.attempt(.write, path) {

@@ -41,9 +41,7 @@ package struct File: ~Copyable, Sendable {
 
   // MARK: Reading
 
-  /// Reads up to `buffer.count` bytes at `offset`.
-  ///
-  /// Reads fewer only at the end of the file.
+  /// Reads up to `buffer.count` bytes at `offset`; reads fewer only at the end of the file.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     var filled = 0
     while filled < buffer.count {
@@ -58,9 +56,7 @@ package struct File: ~Copyable, Sendable {
     return filled
   }
 
-  /// Returns all bytes.
-  ///
-  /// Throws `limitExceeded` if there are more than `limit`.
+  /// Returns all bytes; throws `limitExceeded` if there are more than `limit`.
   package func contents(limit: Int64) throws -> [UInt8] {
     let status = try status()
     guard status.kind == .file else {
@@ -164,9 +160,7 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
-  /// Sets the modification time, in seconds since 1970.
-  ///
-  /// Only the file's owner may.
+  /// Sets the modification time, in seconds since 1970; only the file's owner may.
   package func setModified(_ time: Double) throws {
     try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
   }
@@ -183,9 +177,7 @@ package struct File: ~Copyable, Sendable {
 
   // MARK: Locking
 
-  /// Takes an exclusive lock until `unlock` or close.
-  ///
-  /// Returns false if another one has it.
+  /// Takes an exclusive lock until `unlock` or close; returns false if another one has it.
   package func tryLock() throws -> Bool {
     try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
       calls.lock(descriptor, LOCK_EX | LOCK_NB)

@@ -54,9 +54,7 @@ package protocol SystemCalls: AnyObject, Sendable {
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
   /// `posix_fallocate` from offset 0, but with `errno`.
   func allocate(_ descriptor: Int32, _ length: off_t) -> Int32
-  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`.
-  ///
-  /// The result is ignored.
+  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`; the result is ignored.
   func beginWritingBack(_ descriptor: Int32)
 
   // Attributes.

@@ -2,9 +2,7 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// The rules and the state of a seller.
-///
-/// It outlives the engines of a session.
+/// The rules and the state of a seller; it outlives the engines of a session.
 struct SellerScript: Sendable {
   /// What happens to a payment for a product.
   enum Rule: Sendable {

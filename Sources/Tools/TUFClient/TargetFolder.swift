@@ -3,9 +3,7 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// The folder of downloaded targets.
-///
-/// A file gets its final name after it was verified.
+/// The folder of downloaded targets; a file gets its final name after it was verified.
 struct TargetFolder {
   private let folder: Directory
 

@@ -1,8 +1,6 @@
 import ContentModel
 
-/// Maps each gzip member to the parts of files that it contains.
-///
-/// Pure.
+/// Maps each gzip member to the parts of files that it contains; pure.
 struct AssemblyPlan: Sendable {
   /// The bytes of one file in one member.
   struct Part: Sendable {
@@ -20,16 +18,12 @@ struct AssemblyPlan: Sendable {
   let parts: [Part]
   /// The parts of each member.
   let partsOfMember: [Range<Int>]
-  /// The parts of each entry of the index.
-  ///
-  /// The range is empty for an entry without data.
+  /// The parts of each entry of the index; the range is empty for an entry without data.
   let partsOfFile: [Range<Int>]
   /// The start offset of each member in the package.
   let offsets: [Int64]
 
-  /// Creates a plan.
-  ///
-  /// The index must be consistent, and its payload must be `payload`.
+  /// Creates a plan; the index must be consistent, and its payload must be `payload`.
   init(_ index: PackageIndex, _ payload: PayloadIndex) {
     self.index = index
     self.payload = payload

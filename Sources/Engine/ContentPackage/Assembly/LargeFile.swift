@@ -31,9 +31,7 @@ final class LargeFile: @unchecked Sendable {
   private let state: Mutex<State>
   private var digest = DigestStream()
 
-  /// Opens or creates the file.
-  ///
-  /// `written` lists the parts that are already at their offsets.
+  /// Opens or creates the file; `written` lists the parts that are already at their offsets.
   init(
     _ entry: IndexedFile, _ parts: [AssemblyPlan.Part], written: Set<Int>,
     in folder: Directory, _ name: String, comparingDigest: Bool
@@ -125,9 +123,7 @@ final class LargeFile: @unchecked Sendable {
     return .hash(state.next)
   }
 
-  /// Seals the file if all parts are written.
-  ///
-  /// Returns nil if not, or if it is already sealed.
+  /// Seals the file if all parts are written; returns nil if not, or if it is already sealed.
   private func sealWhole(_ name: String) throws -> FileIdentity? {
     let isMine = state.withLock { state in
       guard state.left == 0, !state.isSealed else { return false }

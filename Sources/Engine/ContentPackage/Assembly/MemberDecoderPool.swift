@@ -74,9 +74,7 @@ final class MemberDecoderPool {
     try bytes.withBytes { try caller.unpack(member, $0) }
   }
 
-  /// Waits until all files are written.
-  ///
-  /// Throws the first error of any file.
+  /// Waits until all files are written; throws the first error of any file.
   func finish() throws {
     while try localFiles.processNext(with: caller) {}
     leave()

@@ -159,9 +159,7 @@ package struct PackageSurvey: Sendable {
 
 /// An entry of staging that is not part of the package.
 struct UnexpectedEntry: Sendable {
-  /// The path of the parent folder with a trailing slash.
-  ///
-  /// Empty for staging itself.
+  /// The path of the parent folder with a trailing slash; empty for staging itself.
   let prefix: String
   let entry: DirectoryEntry
 }

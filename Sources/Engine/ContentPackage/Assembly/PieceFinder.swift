@@ -27,9 +27,7 @@ final class PieceFinder {
 
   deinit { buffer.deallocate() }
 
-  /// Finds the local copy of file `number`.
-  ///
-  /// `isStaged`: staging has a file at that path.
+  /// Finds the local copy of file `number`; `isStaged`: staging has a file at that path.
   func find(_ number: Int, isStaged: Bool) throws -> LocalCopy {
     let file = plan.index.files[number]
     let staged = try isStaged ? findStaged(number, file) : .nothing

@@ -167,9 +167,7 @@ private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> Prod
 extension ContentInfo {
   fileprivate static let contentKey = "HCContentIdentifier"
 
-  /// Returns all keys of a property list.
-  ///
-  /// Throws `contentInfoInvalid` for anything else.
+  /// Returns all keys of a property list; throws `contentInfoInvalid` for anything else.
   fileprivate static func values(in bytes: [UInt8]) throws -> [String: PropertyListValue] {
     try PropertyListShape.check(bytes)
     do {

@@ -22,9 +22,7 @@ final class MemberCompressor {
   private var current = 0
   private var isHeld = false
 
-  /// Creates the threads.
-  ///
-  /// One of them calls `emit` for each compressed member until `finish`.
+  /// Creates the threads; one of them calls `emit` for each compressed member until `finish`.
   init(
     workers count: Int, emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
   ) throws {
@@ -44,9 +42,7 @@ final class MemberCompressor {
 
   deinit { join() }
 
-  /// Returns the buffer of the free slot.
-  ///
-  /// Throws the error of `emit`, if any.
+  /// Returns the buffer of the free slot; throws the error of `emit`, if any.
   func room() throws -> UnsafeMutableRawBufferPointer {
     if !isHeld { slots[current].isFree.wait() }
     isHeld = true
@@ -166,9 +162,7 @@ private final class MemberPacker {
   private let sampler: Compressor
   private let sample = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 64)
 
-  /// Creates the compressors.
-  ///
-  /// Throws `outOfMemory`.
+  /// Creates the compressors; throws `outOfMemory`.
   init(level: Int32) throws {
     do {
       compressor = try Compressor(level: level)
@@ -191,9 +185,7 @@ private final class MemberPacker {
       ? storer.compressMember(plain, into: packed) : compressor.compressMember(plain, into: packed)
   }
 
-  /// Whether samples of the middle and the end do not shrink.
-  ///
-  /// Then the rest is not tried.
+  /// Whether samples of the middle and the end do not shrink; then the rest is not tried.
   private func isIncompressible(_ plain: UnsafeRawBufferPointer) -> Bool {
     let length = Self.sampleLength
     guard plain.count >= 4 * length else { return false }

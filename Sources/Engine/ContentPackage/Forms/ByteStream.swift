@@ -1,8 +1,6 @@
 /// A sequence of bytes, in the form in which libarchive reads it.
 protocol ByteStream: AnyObject {
-  /// Returns the next bytes, or an empty buffer at the end.
-  ///
-  /// Valid until the next call.
+  /// Returns the next bytes, or an empty buffer at the end; valid until the next call.
   func next() throws -> UnsafeRawBufferPointer
 }
 

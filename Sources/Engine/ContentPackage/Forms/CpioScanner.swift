@@ -18,17 +18,13 @@ struct CpioScanner {
 
   private static let nameLimit = PackageLimits.headerPathLength
 
-  /// All entries so far, without the trailer.
-  ///
-  /// Empty if entries are not kept.
+  /// All entries so far, without the trailer; empty if entries are not kept.
   private(set) var entries: [Entry] = []
   private let keepsEntries: Bool
   /// Whether the trailer was read.
   private(set) var isAtEnd = false
 
-  /// The number of entries with more than one link.
-  ///
-  /// Folders may count, too.
+  /// The number of entries with more than one link; folders may count, too.
   private(set) var linkedCount = 0
   /// Whether a name contains a NUL before its end.
   private(set) var hasSplitName = false
@@ -46,9 +42,7 @@ struct CpioScanner {
   /// The bytes of data and padding before the next header.
   private var skip: Int64 = 0
 
-  /// Takes the next bytes.
-  ///
-  /// Returns false if they are not a cpio archive.
+  /// Takes the next bytes; returns false if they are not a cpio archive.
   mutating func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty, !isAtEnd {

@@ -27,9 +27,7 @@ final class GzipStream: ByteStream {
   // Bytes of the upstream that did not fit into the window.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  /// Creates a stream.
-  ///
-  /// Throws `outOfMemory`.
+  /// Creates a stream; throws `outOfMemory`.
   init(_ upstream: any ByteStream) throws {
     do {
       decompressor = try Decompressor()

@@ -21,9 +21,7 @@ final class PackageReader {
   private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
-  /// Opens the package.
-  ///
-  /// Throws a refusal if the form is unknown or the start is damaged.
+  /// Opens the package; throws a refusal if the form is unknown or the start is damaged.
   init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
@@ -92,9 +90,7 @@ final class PackageReader {
     return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
   }
 
-  /// Returns the same stream.
-  ///
-  /// Throws for a cpio archive, which would look like a damaged tar.
+  /// Returns the same stream; throws for a cpio archive, which would look like a damaged tar.
   private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
     let first = try plain.next()
     if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
@@ -206,9 +202,7 @@ enum Container {
     }
   }
 
-  /// Returns whether the checksum of the header matches.
-  ///
-  /// It is the same in all tar formats.
+  /// Returns whether the checksum of the header matches; it is the same in all tar formats.
   private static func isTarHeader(_ block: ArraySlice<UInt8>) -> Bool {
     guard block.count == 512 else { return false }
     let digits = block[148..<156].drop { $0 == 32 }.prefix { (48...55).contains($0) }

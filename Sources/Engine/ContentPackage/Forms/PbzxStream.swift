@@ -23,9 +23,7 @@ final class PbzxStream: ByteStream {
   /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
 
-  /// Reads the header.
-  ///
-  /// Throws a refusal if it is invalid.
+  /// Reads the header; throws a refusal if it is invalid.
   init(_ upstream: any ByteStream) throws {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),
@@ -91,9 +89,7 @@ final class PbzxStream: ByteStream {
   }
 }
 
-/// A stream that is read chunk by chunk.
-///
-/// `left` limits the current chunk.
+/// A stream that is read chunk by chunk; `left` limits the current chunk.
 private final class ChunkedInput: ByteStream {
   private let upstream: any ByteStream
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)

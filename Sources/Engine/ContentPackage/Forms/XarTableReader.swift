@@ -189,9 +189,7 @@ struct XarTableReader {
     openFiles.append(nodes.count - 1)
   }
 
-  /// Records an element of a file.
-  ///
-  /// Throws if it is a duplicate.
+  /// Records an element of a file; throws if it is a duplicate.
   private mutating func note(
     _ element: Element, _ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>, of file: Int
   ) throws {
@@ -286,9 +284,7 @@ struct XarTableReader {
     }
   }
 
-  /// Parses a decimal number of at most 18 digits.
-  ///
-  /// Throws a refusal for anything else.
+  /// Parses a decimal number of at most 18 digits; throws a refusal for anything else.
   private static func number(_ text: [UInt8]) throws -> Int64 {
     guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
       throw refused("has an invalid number")

@@ -92,9 +92,7 @@ struct MemberScan {
     return start
   }
 
-  /// Returns the result of the scan.
-  ///
-  /// Throws `Obstacle` if it differs from the result of libarchive.
+  /// Returns the result of the scan; throws `Obstacle` if it differs from the result of libarchive.
   private func layout(of entries: [IndexedFile]) throws -> PayloadIndex {
     guard cpio.isAtEnd else { throw Obstacle("The payload has no trailer") }
     var found: [String: CpioScanner.Entry] = [:]
@@ -118,9 +116,7 @@ struct MemberScan {
     return payload
   }
 
-  /// Returns the members.
-  ///
-  /// Only members with data of one file get a digest of uncompressed bytes.
+  /// Returns the members; only members with data of one file get a digest of uncompressed bytes.
   private func indexedMembers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
     let data = zip(entries, offsets).filter { $0.0.size > 0 }.map { $1..<($1 + $0.size) }
     var next = 0

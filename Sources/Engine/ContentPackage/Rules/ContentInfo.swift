@@ -15,9 +15,7 @@ package struct ContentInfo: Hashable, Sendable {
   /// The value of the key `ContentVersion`.
   package let version: ContentVersion
 
-  /// Creates the values.
-  ///
-  /// A nil `contentIdentifier` means the product's own content.
+  /// Creates the values; a nil `contentIdentifier` means the product's own content.
   package init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
     version: ContentVersion
@@ -62,9 +60,7 @@ package struct ContentInfo: Hashable, Sendable {
     let HCContentIdentifier: String?
   }
 
-  /// Checks the value of `HCContentIdentifier`.
-  ///
-  /// It has the rules of product identifiers.
+  /// Checks the value of `HCContentIdentifier`; it has the rules of product identifiers.
   static func contentIdentifier(_ text: String) throws -> ProductIdentifier {
     do {
       return try ProductIdentifier(validating: text)

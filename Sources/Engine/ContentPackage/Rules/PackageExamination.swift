@@ -12,9 +12,7 @@ package struct PackageExamination: Sendable {
   ///
   /// Implied folders are included.
   package let entries: [IndexedFile]
-  /// All broken rules, in the order of the archive.
-  ///
-  /// Empty for a valid package.
+  /// All broken rules, in the order of the archive; empty for a valid package.
   package let findings: [Finding]
   /// The length of the package in bytes.
   package let packedLength: Int64

@@ -82,9 +82,7 @@ final class EasyHandle {
     headers = list
   }
 
-  /// Sets the addresses of hosts that are not resolved.
-  ///
-  /// `reset` frees the list.
+  /// Sets the addresses of hosts that are not resolved; `reset` frees the list.
   func setAddresses(_ lines: [String]) {
     for line in lines { addresses = curl_slist_append(addresses, line) ?? addresses }
     if let addresses { hc_easy_set_list(pointer, CURLOPT_RESOLVE, addresses) }

@@ -11,9 +11,7 @@ package struct HTTPProbe: Sendable {
   ///
   /// `Accept-Encoding` replaces the default `identity`.
   package var headers: [HTTPHeader]
-  /// The maximum bytes of the body.
-  ///
-  /// The rest is not read.
+  /// The maximum bytes of the body; the rest is not read.
   package var limit: Int
   /// The maximum time of each attempt, in seconds.
   ///
@@ -39,9 +37,7 @@ package struct HTTPProbe: Sendable {
 package struct HTTPProbeAnswer: Sendable {
   /// The status, or 0 without an answer.
   package var status: Int
-  /// The headers.
-  ///
-  /// Names are in lower case.
+  /// The headers; names are in lower case.
   package var headers: [String: String]
   /// The start of the body.
   package var body: [UInt8]
@@ -115,9 +111,7 @@ extension HTTPSession {
   }
 }
 
-/// Collects the start of a body.
-///
-/// The caller waits for it.
+/// Collects the start of a body; the caller waits for it.
 private final class ProbeHandler: ExchangeHandler {
   private let state: Mutex<HTTPProbeAnswer>
   private let hasEnded = DispatchSemaphore(value: 0)

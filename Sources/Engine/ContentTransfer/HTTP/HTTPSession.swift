@@ -38,9 +38,7 @@ package final class HTTPSession: Sendable {
 
   deinit { loop.close() }
 
-  /// Throws `usage` for a malformed header.
-  ///
-  /// A line break in it would start another header.
+  /// Throws `usage` for a malformed header; a line break in it would start another header.
   static func check(_ headers: [HTTPHeader], for url: WebURL) throws {
     guard !headers.allSatisfy(\.isWellFormed) else { return }
     throw ContentError(
@@ -48,9 +46,7 @@ package final class HTTPSession: Sendable {
       remedy: "Remove line breaks and control characters from it", subject: url.origin)
   }
 
-  /// The limits of concurrency and rate.
-  ///
-  /// A change applies at once, also to running requests.
+  /// The limits of concurrency and rate; a change applies at once, also to running requests.
   package var limits: TransferLimits {
     get { currentLimits.withLock { $0 } }
     set {

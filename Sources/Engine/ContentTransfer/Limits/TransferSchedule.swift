@@ -11,9 +11,7 @@ struct TransferSchedule {
   /// A request in the schedule.
   struct Entry: Hashable {
     let id: Int
-    /// The transfer of the request.
-    ///
-    /// Numbers increase in the order of creation.
+    /// The transfer of the request; numbers increase in the order of creation.
     let owner: Int
     let origin: String
     var priority: Int
@@ -125,9 +123,7 @@ struct TransferSchedule {
     return nil
   }
 
-  /// The connections in use.
-  ///
-  /// A host that answers over HTTP/2 counts as one.
+  /// The connections in use; a host that answers over HTTP/2 counts as one.
   private var connections: Int {
     multiplexed.isEmpty
       ? running.count

@@ -16,17 +16,11 @@ struct HostPause: Sendable {
   private static let lookInterval = 0.25
 
   private enum State: Sendable {
-    /// No request starts.
-    ///
-    /// Then `probing`.
+    /// No request starts; then `probing`.
     case paused(until: Double)
-    /// One request probes the host.
-    ///
-    /// Then `paced` or `paused`.
+    /// One request probes the host; then `paced` or `paused`.
     case probing(request: Int, since: Double)
-    /// Requests start at intervals.
-    ///
-    /// Then `paused`.
+    /// Requests start at intervals; then `paused`.
     case paced(next: Double)
   }
 
@@ -84,16 +78,12 @@ struct HostPause: Sendable {
     refusedSince = nil
   }
 
-  /// Records that `request` ended.
-  ///
-  /// If it was the probe and got no answer, the next request probes.
+  /// Records that `request` ended; if it was the probe and got no answer, the next request probes.
   mutating func end(_ request: Int, at now: Double) {
     if case .probing(request, _) = state { state = .paused(until: now + interval) }
   }
 
-  /// Returns the uptime before which no request starts.
-  ///
-  /// It is not after `now` if one may start.
+  /// Returns the uptime before which no request starts; it is not after `now` if one may start.
   func opening(at now: Double) -> Double {
     switch state {
     case .paused(let until): return until
@@ -104,9 +94,7 @@ struct HostPause: Sendable {
     }
   }
 
-  /// Starts `request` if it may.
-  ///
-  /// Otherwise, returns the uptime of the next attempt.
+  /// Starts `request` if it may; otherwise, returns the uptime of the next attempt.
   mutating func start(_ request: Int, at now: Double) -> Double? {
     let opening = opening(at: now)
     guard opening <= now else { return opening }

@@ -15,9 +15,7 @@ struct MirrorBook {
     var ranges = true
     /// The value of `If-Range`, or nil if no strong validator is known.
     var validator: String?
-    /// Whether `If-Range` is sent.
-    ///
-    /// Not if servers behind one name have different validators.
+    /// Whether `If-Range` is sent; not if servers behind one name have different validators.
     var usesValidator = true
     /// The number of times in a row that it did not have the file or denied access.
     var refusals = 0

@@ -1,8 +1,6 @@
 import Concurrency
 
-/// Measures the mirrors of one file, and decides when to leave a slow one.
-///
-/// Pure.
+/// Measures the mirrors of one file, and decides when to leave a slow one; pure.
 struct MirrorPace {
   /// The minimum duration of a measurement, in seconds.
   static let window = 3.0

@@ -8,9 +8,7 @@ final class ServerDistances: Sendable {
   private let roundTrips = Mutex<[String: Double]>([:])
   private let isBehindProxy: Bool
 
-  /// Creates an empty table.
-  ///
-  /// With a proxy, only the way to the proxy would be measured.
+  /// Creates an empty table; with a proxy, only the way to the proxy would be measured.
   init(behind proxy: ProxySetting) { isBehindProxy = proxy.mayBeUsed }
 
   /// Records the round-trip time of a new connection to `origin`, in seconds.

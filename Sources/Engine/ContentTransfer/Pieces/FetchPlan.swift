@@ -21,9 +21,7 @@ struct FetchPlan {
     var maximum: Int64 = 64 << 20
   }
 
-  /// The pieces, sorted by offset.
-  ///
-  /// They do not overlap.
+  /// The pieces, sorted by offset; they do not overlap.
   let pieces: [Piece]
   private let sizes: Sizes
   /// The runs of pieces that are not requested now, in order.

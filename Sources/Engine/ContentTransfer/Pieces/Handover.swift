@@ -1,8 +1,6 @@
 import Concurrency
 
-/// A queue of events from the loop to a worker.
-///
-/// The slabs that a request may use limit its length.
+/// A queue of events from the loop to a worker; the slabs that a request may use limit its length.
 typealias Handover = BlockingQueue<FetchEvent>
 
 /// What a request of a fetch has brought.
@@ -15,9 +13,7 @@ enum FetchEvent: Sendable {
   ///
   /// The partial piece contains the received bytes of the next piece.
   case idle(request: Int, PartialPiece?)
-  /// A request has ended with `received` bytes.
-  ///
-  /// All its pieces were delivered before.
+  /// A request has ended with `received` bytes; all its pieces were delivered before.
   case ended(request: Int, ExchangeEnd, received: Int64)
   /// A renewal of the URLs has ended.
   case authorized

@@ -22,9 +22,7 @@ package final class PackageSpool: @unchecked Sendable {
   private let index: PackageIndex
   private let state: Mutex<State>
   private let arrival = DispatchSemaphore(value: 0)
-  /// The last block that was read.
-  ///
-  /// Most reads continue in it.
+  /// The last block that was read; most reads continue in it.
   private var loaded: Int?
   private let buffer: UnsafeMutableRawBufferPointer
 
@@ -144,9 +142,7 @@ package final class PackageSpool: @unchecked Sendable {
 
   // MARK: Reading
 
-  /// Reads block `number` into `buffer`.
-  ///
-  /// Returns false if it does not match the index.
+  /// Reads block `number` into `buffer`; returns false if it does not match the index.
   private func readVerified(_ number: Int) throws -> Bool {
     let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(length(of: number))])
     let count = try file.read(into: block, at: index.range(ofBlock: number).lowerBound)
@@ -189,9 +185,7 @@ package final class PackageSpool: @unchecked Sendable {
     loaded = number
   }
 
-  /// Waits for block `number`.
-  ///
-  /// Throws if it will not arrive.
+  /// Waits for block `number`; throws if it will not arrive.
   private func wait(for number: Int) throws {
     while true {
       let hasBlock = try state.withLock { state in

@@ -146,9 +146,7 @@ struct ContentRange: Hashable {
   }
 }
 
-/// Identifies a version of a resource, byte for byte (RFC 9110 §8.8).
-///
-/// Pure.
+/// Identifies a version of a resource, byte for byte (RFC 9110 §8.8); pure.
 enum Validator {
   /// Returns a strong entity tag, or a strong modification date, or nil.
   ///

@@ -2,9 +2,7 @@ package import ContentModel
 import Digests
 package import FoundationEssentials
 
-/// The files of a store, as listed in its verified metadata.
-///
-/// May be used from any thread.
+/// The files of a store, as listed in its verified metadata; may be used from any thread.
 package struct TrustedTargets: Sendable {
   /// The version of the targets metadata.
   package let version: Int64
@@ -16,9 +14,7 @@ package struct TrustedTargets: Sendable {
   package let expires: Date
   /// The files of the targets metadata, by name; the bins of a large store have files too.
   package var targets: [String: TargetFile] { role.targets }
-  /// Digest of the keys and the threshold of the targets role.
-  ///
-  /// It changes only if they change.
+  /// Digest of the keys and the threshold of the targets role; it changes only if they change.
   package let signers: Digest?
   /// Whether file names contain the digest.
   package let usesConsistentSnapshots: Bool

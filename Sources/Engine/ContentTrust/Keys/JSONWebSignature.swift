@@ -1,9 +1,7 @@
 import CCrypto
 import ContentModel
 
-/// The algorithm that signs a receipt.
-///
-/// A key is used with one algorithm only (RFC 8725, 3.1).
+/// The algorithm that signs a receipt; a key is used with one algorithm only (RFC 8725, 3.1).
 package enum SignatureAlgorithm: String, CaseIterable, Sendable {
   /// Ed25519 (RFC 8037).
   case edDSA = "EdDSA"
@@ -19,9 +17,7 @@ package enum SignatureAlgorithm: String, CaseIterable, Sendable {
     }
   }
 
-  /// All names of the algorithm.
-  ///
-  /// `Ed25519` is from RFC 9864.
+  /// All names of the algorithm; `Ed25519` is from RFC 9864.
   fileprivate var names: Set<String> { self == .edDSA ? ["EdDSA", "Ed25519"] : ["ES256"] }
 }
 

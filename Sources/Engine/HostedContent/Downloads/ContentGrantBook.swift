@@ -221,9 +221,7 @@ extension Order {
 }
 
 extension AuthorizedURLs {
-  /// Takes the URLs of one content.
-  ///
-  /// Throws `answerUnusable` for an invalid URL.
+  /// Takes the URLs of one content; throws `answerUnusable` for an invalid URL.
   fileprivate init(_ grants: ContentGrants, for offer: ContentOffer) throws {
     var urls: [String: [WebURL]] = [:]
     for path in [offer.package.path, offer.index.path] {

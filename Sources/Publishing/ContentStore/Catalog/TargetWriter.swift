@@ -98,9 +98,7 @@ struct TargetWriter {
     let folder: Directory?
   }
 
-  /// Creates the folder at `path` below `targets`.
-  ///
-  /// Its name is durable.
+  /// Creates the folder at `path` below `targets`; its name is durable.
   private func made(_ path: [String]) throws -> Place {
     let folder = try served.map { served in
       try path.reduce(served.folder) { parent, name in

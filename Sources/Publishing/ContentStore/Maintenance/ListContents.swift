@@ -49,9 +49,7 @@ struct ListedFile {
   }
 
   let kind: Kind
-  /// The possible paths below the store, the usual one first.
-  ///
-  /// Not empty.
+  /// The possible paths below the store, the usual one first; not empty.
   let paths: [String]
   let length: Int64
   let hashes: FileHashes

@@ -21,14 +21,10 @@ package struct ServerRequest: Sendable {
     self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
   }
 
-  /// The decoded path, such as `/metadata/timestamp.json`.
-  ///
-  /// The raw target if it is malformed.
+  /// The decoded path, such as `/metadata/timestamp.json`; the raw target if it is malformed.
   package var path: String { location?.path ?? target }
 
-  /// The value of a header.
-  ///
-  /// `name` must be in lower case.
+  /// The value of a header; `name` must be in lower case.
   package func header(_ name: String) -> String? { headers[name] }
 
   /// Removes a header.
@@ -37,9 +33,7 @@ package struct ServerRequest: Sendable {
 
 /// The decoded path and query of a request target.
 package struct RequestLocation: Sendable, Hashable {
-  /// The components of the path.
-  ///
-  /// No component contains a slash or a NUL.
+  /// The components of the path; no component contains a slash or a NUL.
   package let components: [String]
   /// The parameters of the query, in the order in which they were sent.
   package let query: [Parameter]

@@ -47,9 +47,7 @@ final class StopSignals: Sendable {
   /// Whether a signal was received.
   var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
-  /// The handler for signals.
-  ///
-  /// It is also called for a signal that came before it was set.
+  /// The handler for signals; it is also called for a signal that came before it was set.
   var onSignal: (@Sendable (ContentError) -> Void)? {
     get { state.withLock { $0.handler } }
     set {
@@ -67,9 +65,7 @@ final class StopSignals: Sendable {
     onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
   }
 
-  /// Prevents signals from ending the process.
-  ///
-  /// The returned function throws after a signal.
+  /// Prevents signals from ending the process; the returned function throws after a signal.
   func checkpoint() -> @Sendable () throws -> Void {
     onSignal = { _ in }
     return { [self] in if hasArrived { throw Self.interrupted } }

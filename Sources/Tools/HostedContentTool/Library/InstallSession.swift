@@ -242,9 +242,7 @@ final class InstallSession: Sendable {
     return nil
   }
 
-  /// Runs a step and waits for its end.
-  ///
-  /// Returns nil if it succeeds.
+  /// Runs a step and waits for its end; returns nil if it succeeds.
   private func carryOut(
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {
