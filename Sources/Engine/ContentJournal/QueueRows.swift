@@ -74,9 +74,8 @@ extension SQLiteJournal: QueueJournal {
 
 /// Creates records from rows.
 ///
-/// Equal values of many records are stored once.
-///
-/// A transaction with an unreadable row is skipped, so that the others can be used.
+/// Equal values of many records are stored once. A transaction with an unreadable row is skipped,
+/// so that the others can be used.
 private struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]

@@ -11,12 +11,11 @@ extension ContentLibrary {
 
   /// Moves a version out of its place.
   ///
-  /// `delete` then frees its space, which may take long.
-  ///
-  /// If `current` names the version, it first switches to the newest other version, or is removed.
-  /// The change is durable on return. If it throws, nothing has changed. A crash at any instant
-  /// leaves one of the two states, and the next start deletes what was moved. Throws `contentInUse`
-  /// while a process has a lease on the version, and `notInstalled`.
+  /// `delete` then frees its space, which may take long. If `current` names the version, it first
+  /// switches to the newest other version, or is removed. The change is durable on return. If it
+  /// throws, nothing has changed. A crash at any instant leaves one of the two states, and the next
+  /// start deletes what was moved. Throws `contentInUse` while a process has a lease on the
+  /// version, and `notInstalled`.
   package func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws
     -> RemovedTree
   {

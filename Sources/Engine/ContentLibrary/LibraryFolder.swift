@@ -21,9 +21,8 @@ package struct LibraryFolder: Sendable {
 
   /// Opens the library at `path` for an engine.
   ///
-  /// Creates what is missing.
-  ///
-  /// Throws `libraryFolderTaken` if the folder has other files under the names that a library uses.
+  /// Creates what is missing. Throws `libraryFolderTaken` if the folder has other files under the
+  /// names that a library uses.
   package init(creating path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path, creating: true)
     try Self.checkOwnership(of: root)

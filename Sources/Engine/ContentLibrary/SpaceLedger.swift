@@ -104,10 +104,8 @@ package final class SpaceReservation: Sendable {
 
   /// Reserves `bytes`.
   ///
-  /// `written` returns how many of them are on disk; it can run on any thread.
-  ///
-  /// Throws `diskFull` if they do not fit beside the reservations of others. Call it before
-  /// writing.
+  /// `written` returns how many of them are on disk; it can run on any thread. Throws `diskFull` if
+  /// they do not fit beside the reservations of others. Call it before writing.
   package func reserve(_ bytes: Int64, written: @escaping @Sendable () -> Int64) throws {
     try ledger.add(Claim(bytes: bytes, written: written), of: self, for: product)
   }

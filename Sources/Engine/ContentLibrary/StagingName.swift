@@ -4,11 +4,9 @@ import FoundationEssentials
 
 /// The name of a folder that a library creates in `staging`.
 ///
-/// Other names are never removed.
-///
-/// The name of a repair is a lower-case UUID. The name of a download is a UUID, `-` and a number
-/// from 1. The name of a removed folder is `removed-`, a digest of its subject, `-` and its inode
-/// number.
+/// Other names are never removed. The name of a repair is a lower-case UUID. The name of a download
+/// is a UUID, `-` and a number from 1. The name of a removed folder is `removed-`, a digest of its
+/// subject, `-` and its inode number.
 struct StagingName {
   let rawValue: String
 

@@ -2,10 +2,8 @@ import Dispatch
 
 /// A lock per key.
 ///
-/// Calls for the same key run one at a time, and other keys are independent.
-///
-/// Use it from any thread. A call blocks while another call has its key. Unlocked keys use no
-/// memory.
+/// Calls for the same key run one at a time, and other keys are independent. Use it from any
+/// thread. A call blocks while another call has its key. Unlocked keys use no memory.
 package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
   /// The waiting calls for each locked key.
   private let waiting = Mutex<[Key: [any ThreadSignal]]>([:])

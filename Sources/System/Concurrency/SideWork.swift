@@ -21,10 +21,9 @@ package struct SideWork<Value: Sendable> {
 
   /// Starts the work at once.
   ///
-  /// `onFailure` is called with an error as soon as it is thrown.
-  ///
-  /// The thread uses the variables that the closures capture until `result` has returned. Throws if
-  /// the system cannot start a thread.
+  /// `onFailure` is called with an error as soon as it is thrown. The thread uses the variables
+  /// that the closures capture until `result` has returned. Throws if the system cannot start a
+  /// thread.
   package init(
     _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void
   ) throws(WorkThread.NoThread) {

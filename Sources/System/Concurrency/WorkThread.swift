@@ -47,9 +47,7 @@ package struct WorkThread: Sendable {
 
   /// Waits until the thread has ended and its thread-local storage is released.
   ///
-  /// Call it once.
-  ///
-  /// On the thread itself, it detaches the thread instead.
+  /// Call it once. On the thread itself, it detaches the thread instead.
   package func end() {
     if pthread_equal(thread, pthread_self()) != 0 {
       pthread_detach(thread)

@@ -3,9 +3,8 @@ package import ContentModel
 
 /// Computes a digest as bytes arrive.
 ///
-/// Use it from one thread; `finish` resets it.
-///
-/// The C functions are EVP_DigestInit_ex2, EVP_DigestUpdate and EVP_DigestFinal_ex.
+/// Use it from one thread; `finish` resets it. The C functions are EVP_DigestInit_ex2,
+/// EVP_DigestUpdate and EVP_DigestFinal_ex.
 package struct DigestStream: ~Copyable {
   /// The algorithm of a digest.
   package enum Algorithm: Sendable {

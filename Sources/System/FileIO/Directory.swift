@@ -4,10 +4,9 @@ import Concurrency
 
 /// An open folder.
 ///
-/// Its entries are accessed by one name, relative to its descriptor.
-///
-/// Links are not followed, so an attacker who replaces a folder by a link cannot redirect a write.
-/// Use it from any thread. The last reference closes it.
+/// Its entries are accessed by one name, relative to its descriptor. Links are not followed, so an
+/// attacker who replaces a folder by a link cannot redirect a write. Use it from any thread. The
+/// last reference closes it.
 package final class Directory: Sendable {
   /// The path that was opened, for messages only.
   package let path: String

@@ -10,10 +10,8 @@ package struct FileSystem: Sendable {
 
   /// Called before each step with its kind and path.
   ///
-  /// An error that it throws is the step's error.
-  ///
-  /// A `SystemFailure` counts as the answer of the system. A step that fails with EINTR is
-  /// repeated.
+  /// An error that it throws is the step's error. A `SystemFailure` counts as the answer of the
+  /// system. A step that fails with EINTR is repeated.
   package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
 
   /// Called with a journal's path after a commit is durable, before its result is reported.

@@ -25,9 +25,7 @@ package struct SpaceReserve: Sendable {
 
   /// Reserves the space again if the disk has several times as much.
   ///
-  /// Returns whether it is reserved.
-  ///
-  /// If this fails on a file system, nothing is reserved.
+  /// Returns whether it is reserved. If this fails on a file system, nothing is reserved.
   package func fill() -> Bool {
     if isHeld { return true }
     do {

@@ -2,11 +2,10 @@ package import Glibc
 
 /// The system calls for file systems.
 ///
-/// A simulated disk has its own implementation.
-///
-/// Each call behaves and returns as its manual page says, and sets `errno` on failure. Symbolic
-/// links are not followed, except by `open` and `mkdir`, which take paths. Calls that inspect and
-/// remove entries take names that may not be valid UTF-8. Use it from any thread.
+/// A simulated disk has its own implementation. Each call behaves and returns as its manual page
+/// says, and sets `errno` on failure. Symbolic links are not followed, except by `open` and
+/// `mkdir`, which take paths. Calls that inspect and remove entries take names that may not be
+/// valid UTF-8. Use it from any thread.
 package protocol SystemCalls: AnyObject, Sendable {
   // Opening.
   func open(_ path: String, _ flags: Int32) -> Int32

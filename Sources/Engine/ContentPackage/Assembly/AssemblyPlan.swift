@@ -83,10 +83,8 @@ struct AssemblyPlan: Sendable {
 
   /// Throws the first rule that the index breaks.
   ///
-  /// A signature does not make an index safe.
-  ///
-  /// The rules are those for the entries of an archive. As for an archive, the package's length
-  /// limits the declared sizes.
+  /// A signature does not make an index safe. The rules are those for the entries of an archive. As
+  /// for an archive, the package's length limits the declared sizes.
   static func check(_ index: PackageIndex, name: String, limits: PackageLimits) throws {
     do {
       guard index.packageLength <= limits.packageLength else {

@@ -5,11 +5,9 @@ import Concurrency
 
 /// A file that spans several members.
 ///
-/// Its parts arrive in any order, from any thread.
-///
-/// Each part is written at once to its offset. The digest is computed over the parts in order: from
-/// the arriving bytes if they are next, otherwise by reading the written bytes back, which are
-/// usually in the page cache.
+/// Its parts arrive in any order, from any thread. Each part is written at once to its offset. The
+/// digest is computed over the parts in order: from the arriving bytes if they are next, otherwise
+/// by reading the written bytes back, which are usually in the page cache.
 final class LargeFile: @unchecked Sendable {
   // Unchecked, since only the thread that has set `isHashing` uses `digest`, and `file` does not
   // change.
@@ -47,10 +45,9 @@ final class LargeFile: @unchecked Sendable {
 
   /// Writes part `number`.
   ///
-  /// Returns the identity of the file if it is now complete and sealed.
-  ///
-  /// Each thread passes its own `scratch`, which is at least as long as the longest part. Throws
-  /// `indexMismatch` if the complete file does not match its digest.
+  /// Returns the identity of the file if it is now complete and sealed. Each thread passes its own
+  /// `scratch`, which is at least as long as the longest part. Throws `indexMismatch` if the
+  /// complete file does not match its digest.
   func write(
     _ bytes: PlainRuns, part number: Int, name: String,
     _ scratch: UnsafeMutableRawBufferPointer

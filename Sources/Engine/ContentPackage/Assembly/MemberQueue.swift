@@ -25,9 +25,8 @@ final class MemberQueue: Sendable {
 
   /// Passes queued members to `body` until the queue ends.
   ///
-  /// Calls `meanwhile` while it is empty.
-  ///
-  /// An error of `body` is stored if it is the first. An error of `meanwhile` is thrown.
+  /// Calls `meanwhile` while it is empty. An error of `body` is stored if it is the first. An error
+  /// of `meanwhile` is thrown.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {

@@ -4,10 +4,8 @@ import FileIO
 
 /// Finds local copies of a plan's files, in staging and in installed trees.
 ///
-/// Read-only.
-///
-/// Names are not trusted. A file matches if its recorded identity is unchanged or its digest is
-/// correct. A piece matches if its digest is correct. Each thread uses its own finder.
+/// Read-only. Names are not trusted. A file matches if its recorded identity is unchanged or its
+/// digest is correct. A piece matches if its digest is correct. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
   private let trees: [ReusableTree]

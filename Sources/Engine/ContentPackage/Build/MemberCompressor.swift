@@ -150,10 +150,8 @@ final class MemberCompressor {
 
 /// Compresses gzip members with libdeflate.
 ///
-/// Each thread uses its own.
-///
-/// libdeflate writes no modification time, and stores blocks that do not shrink. Source: RFC 1952
-/// §2.3.
+/// Each thread uses its own. libdeflate writes no modification time, and stores blocks that do not
+/// shrink. Source: RFC 1952 §2.3.
 private final class MemberPacker {
   private static let sampleLength = 8 << 10
 

@@ -7,9 +7,8 @@ package protocol ByteSource: AnyObject {
 
   /// Reads 1 to `buffer.count` bytes at `offset`.
   ///
-  /// Returns 0 at the end and after it.
-  ///
-  /// Errors are passed unchanged to the caller who reads the package.
+  /// Returns 0 at the end and after it. Errors are passed unchanged to the caller who reads the
+  /// package.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 }
 

@@ -76,9 +76,8 @@ final class EntryStream: ByteStream {
 
   /// Creates a stream.
   ///
-  /// The bytes must have `checksum` at the end, unless it is nil.
-  ///
-  /// More than `limit` bytes throw a refusal.
+  /// The bytes must have `checksum` at the end, unless it is nil. More than `limit` bytes throw a
+  /// refusal.
   init(
     _ data: any EntryData, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
   ) {

@@ -2,10 +2,8 @@ import ContentModel
 
 /// Finds the data of each entry in the bytes of a cpio archive, odc or newc.
 ///
-/// Pure.
-///
-/// Bytes are pushed in chunks of any size. Checks that libarchive makes during the examination are
-/// not repeated: the result counts only if both agree. Source: cpio(5).
+/// Pure. Bytes are pushed in chunks of any size. Checks that libarchive makes during the
+/// examination are not repeated: the result counts only if both agree. Source: cpio(5).
 struct CpioScanner {
   /// An entry as its header describes it.
   struct Entry: Hashable {

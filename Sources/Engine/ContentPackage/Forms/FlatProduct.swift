@@ -49,10 +49,9 @@ struct FlatProduct {
 
   /// Opens the payload.
   ///
-  /// If it is stored uncompressed, its bytes are read from `source`.
-  ///
-  /// Throws a refusal if the payload, which a xar can compress, has more than `limit` bytes. A
-  /// separate thread reads the compressed bytes and computes their checksum.
+  /// If it is stored uncompressed, its bytes are read from `source`. Throws a refusal if the
+  /// payload, which a xar can compress, has more than `limit` bytes. A separate thread reads the
+  /// compressed bytes and computes their checksum.
   func openPayload(
     _ stream: SourceStream, _ source: any ByteSource, limit: Int64
   ) throws -> OpenPayload {

@@ -89,9 +89,8 @@ final class GzipStream: ByteStream {
 
   /// Decompresses the member at `start`.
   ///
-  /// Returns the number of decompressed bytes.
-  ///
-  /// −1 if they do not fit, nil if the member is incomplete or damaged.
+  /// Returns the number of decompressed bytes. −1 if they do not fit, nil if the member is
+  /// incomplete or damaged.
   private func inflateMember() -> Int? {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
     switch decompressor.decompressMember(packed, into: plain) {

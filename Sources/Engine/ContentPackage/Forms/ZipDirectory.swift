@@ -130,10 +130,8 @@ struct ZipDirectory {
 
   /// Compares the local header of `entry`.
   ///
-  /// Returns the end offset of the entry.
-  ///
-  /// A data descriptor can follow the data. Its length is known only from the offset of the
-  /// `following` part.
+  /// Returns the end offset of the entry. A data descriptor can follow the data. Its length is
+  /// known only from the offset of the `following` part.
   private func checkLocal(_ entry: Entry, following: UInt64) throws -> UInt64 {
     let fixed = try source.bytes(at: entry.offset, count: Self.localLength)[...]
     guard fixed.starts(with: [0x50, 0x4b, 3, 4]), fixed.count == Self.localLength else {

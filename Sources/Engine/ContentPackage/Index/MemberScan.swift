@@ -21,9 +21,8 @@ struct MemberScan {
 
   /// Returns the layout of the payload.
   ///
-  /// `entries` come from the examination of the package.
-  ///
-  /// Throws `Obstacle` if the payload cannot be indexed, and the errors of `source`.
+  /// `entries` come from the examination of the package. Throws `Obstacle` if the payload cannot be
+  /// indexed, and the errors of `source`.
   static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
     guard case .xar = try Container(source), let table = try? XarTable(source),
       let product = try? FlatProduct(table)

@@ -27,9 +27,7 @@ package struct ContentInfo: Hashable, Sendable {
 
   /// Reads an XML or binary property list.
   ///
-  /// Throws `contentInfoInvalid` if it is invalid.
-  ///
-  /// Other keys are ignored.
+  /// Throws `contentInfoInvalid` if it is invalid. Other keys are ignored.
   package init(propertyList bytes: [UInt8]) throws {
     try PropertyListShape.check(bytes)
     let keys: Keys

@@ -2,10 +2,8 @@ import ContentModel
 
 /// Checks the entries of a package in order, and remembers them.
 ///
-/// Pure.
-///
-/// Examination collects all findings, while unpacking stops at the first one. Both use the same
-/// rules.
+/// Pure. Examination collects all findings, while unpacking stops at the first one. Both use the
+/// same rules.
 struct EntryRules {
   private let limits: PackageLimits
   /// Whether the rules of hosted content apply, or only those of safety.

@@ -8,9 +8,7 @@ package struct PackageExamination: Sendable {
   package let info: ContentInfo?
   /// All entries that keep the rules, sorted by the bytes of their paths.
   ///
-  /// Files have a SHA-256.
-  ///
-  /// Implied folders are included.
+  /// Files have a SHA-256. Implied folders are included.
   package let entries: [IndexedFile]
   /// All broken rules, in the order of the archive; empty for a valid package.
   package let findings: [Finding]

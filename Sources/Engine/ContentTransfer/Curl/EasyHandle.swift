@@ -2,9 +2,8 @@ import CCurl
 
 /// Owns an easy handle of libcurl.
 ///
-/// Only the loop's thread uses it.
-///
-/// The C functions are those of libcurl-easy(3). No pointer leaves this module.
+/// Only the loop's thread uses it. The C functions are those of libcurl-easy(3). No pointer leaves
+/// this module.
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?

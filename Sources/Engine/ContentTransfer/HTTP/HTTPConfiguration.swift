@@ -28,9 +28,7 @@ package struct HTTPConfiguration: Sendable {
   package var redirectLimit = 5
   /// The addresses of hosts that are not resolved, in the form of `CURLOPT_RESOLVE`.
   ///
-  /// For tests.
-  ///
-  /// Called once per request.
+  /// For tests. Called once per request.
   package var fixedAddresses: @Sendable () -> [String] = { [] }
   /// When failed requests are retried.
   package var retry = RetryPolicy()

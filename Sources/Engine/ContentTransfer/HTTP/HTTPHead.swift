@@ -45,9 +45,8 @@ extension Int64 {
 
 /// Collects the header lines that libcurl delivers, one per call.
 ///
-/// Pure and limited.
-///
-/// A status line starts a new head, since the previous one was an interim response (1xx).
+/// Pure and limited. A status line starts a new head, since the previous one was an interim
+/// response (1xx).
 package struct HeadCollector {
   /// The head of the last answer.
   package private(set) var head = HTTPHead()

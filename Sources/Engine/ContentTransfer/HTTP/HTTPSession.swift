@@ -16,11 +16,9 @@ package final class HTTPSession: Sendable {
 
   /// Creates a session without connecting.
   ///
-  /// Tests pass a clock and a source of randomness.
-  ///
-  /// `pauses` are the hosts that currently refuse requests; the sessions of a process share them.
-  /// Throws `usage` for malformed headers, and `insecureConnectionRefused` for secrets that would
-  /// be sent unencrypted to another machine.
+  /// Tests pass a clock and a source of randomness. `pauses` are the hosts that currently refuse
+  /// requests; the sessions of a process share them. Throws `usage` for malformed headers, and
+  /// `insecureConnectionRefused` for secrets that would be sent unencrypted to another machine.
   package init(
     _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system,
     pauses: HostPauses = HostPauses(),

@@ -1,10 +1,8 @@
 /// Measures a transfer rate from byte counts and times.
 ///
-/// Pure.
-///
-/// The rate covers the last three seconds, so three seconds after a change, the old rate has no
-/// effect. Bytes that arrive in bursts count from burst to burst. A late burst lowers the rate only
-/// if the gap is longer than all previous gaps.
+/// Pure. The rate covers the last three seconds, so three seconds after a change, the old rate has
+/// no effect. Bytes that arrive in bursts count from burst to burst. A late burst lowers the rate
+/// only if the gap is longer than all previous gaps.
 package struct RateMeter: Sendable {
   private struct Sample {
     var instant: Double

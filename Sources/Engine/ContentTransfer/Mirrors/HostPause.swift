@@ -1,10 +1,8 @@
 /// When a host that answered 429 or 503 may get requests again.
 ///
-/// Pure: callers pass the time.
-///
-/// After a pause, one request probes the host. If it is answered, others follow at a limited rate,
-/// until the host has not refused any request for a while. Sources: RFC 6585 §4 and RFC 9110
-/// §15.6.4.
+/// Pure: callers pass the time. After a pause, one request probes the host. If it is answered,
+/// others follow at a limited rate, until the host has not refused any request for a while.
+/// Sources: RFC 6585 §4 and RFC 9110 §15.6.4.
 struct HostPause: Sendable {
   /// The minimum time between the starts of two requests, in seconds.
   static let shortestInterval = 0.125

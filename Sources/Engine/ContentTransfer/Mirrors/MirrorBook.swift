@@ -100,9 +100,8 @@ struct MirrorBook {
 
   /// Counts verified bytes.
   ///
-  /// Returns true if `mirror` is so slow that another one is used.
-  ///
-  /// `bytesLeft` are the missing bytes of the whole fetch.
+  /// Returns true if `mirror` is so slow that another one is used. `bytesLeft` are the missing
+  /// bytes of the whole fetch.
   mutating func leaves(_ mirror: Int, after bytes: Int64, bytesLeft: Int64) -> Bool {
     let now = clock.uptime()
     guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }

@@ -58,9 +58,7 @@ struct MirrorPace {
 
   /// Returns the mirror in `others` that replaces `mirror`, which was just measured.
   ///
-  /// Nil if it stays.
-  ///
-  /// A mirror without a known rate is tried before one that is known to be faster.
+  /// Nil if it stays. A mirror without a known rate is tried before one that is known to be faster.
   mutating func leave(_ mirror: Int, for others: [Int], bytesLeft: Int64, at now: Double) -> Int? {
     guard let rate = mirrors[mirror].rate, Double(bytesLeft) > rate * Self.longRest else {
       return nil

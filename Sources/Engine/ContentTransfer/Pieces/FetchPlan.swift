@@ -1,10 +1,8 @@
 /// Groups missing pieces into requests, and counts attempts.
 ///
-/// Pure.
-///
-/// Neighbors are merged into one range, including gaps that cost less than another request. A range
-/// is a share of the missing bytes. Therefore, parallel connections end at about the same time, and
-/// the number of requests only grows with the logarithm of the size.
+/// Pure. Neighbors are merged into one range, including gaps that cost less than another request. A
+/// range is a share of the missing bytes. Therefore, parallel connections end at about the same
+/// time, and the number of requests only grows with the logarithm of the size.
 struct FetchPlan {
   /// The sizes of ranges, in bytes.
   struct Sizes: Hashable {

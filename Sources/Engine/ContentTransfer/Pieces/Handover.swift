@@ -9,9 +9,8 @@ enum FetchEvent: Sendable {
   case pieces(request: Int, Slab)
   /// A request is idle.
   ///
-  /// Its complete pieces were delivered before.
-  ///
-  /// The partial piece contains the received bytes of the next piece.
+  /// Its complete pieces were delivered before. The partial piece contains the received bytes of
+  /// the next piece.
   case idle(request: Int, PartialPiece?)
   /// A request has ended with `received` bytes; all its pieces were delivered before.
   case ended(request: Int, ExchangeEnd, received: Int64)

@@ -81,11 +81,10 @@ package final class PackageSpool: @unchecked Sendable {
 
   /// Fetches the missing blocks.
   ///
-  /// `progress` gets the bytes of each block after it was written.
-  ///
-  /// Throws the errors of the source, such as `pieceDamaged`, those of `progress`, and the error
-  /// passed to `stopFetching`. To stop the fetch, throw from `progress` or cancel `ticket`.
-  /// Verified blocks are kept. A waiting reader gets the same error.
+  /// `progress` gets the bytes of each block after it was written. Throws the errors of the source,
+  /// such as `pieceDamaged`, those of `progress`, and the error passed to `stopFetching`. To stop
+  /// the fetch, throw from `progress` or cancel `ticket`. Verified blocks are kept. A waiting
+  /// reader gets the same error.
   package func fetchMissing(
     from source: any PieceSource, ticket: TransferTicket, progress: (Int64) throws -> Void
   ) throws {
@@ -157,11 +156,9 @@ package final class PackageSpool: @unchecked Sendable {
 
   /// Reads verified bytes at `offset`, up to the end of their block.
   ///
-  /// Returns 0 at the end.
-  ///
-  /// Waits for a block that is being fetched. Throws the error that ended the fetch if the block is
-  /// missing, and `pieceDamaged` if the disk returns other bytes than were written. The next start
-  /// fetches the block again.
+  /// Returns 0 at the end. Waits for a block that is being fetched. Throws the error that ended the
+  /// fetch if the block is missing, and `pieceDamaged` if the disk returns other bytes than were
+  /// written. The next start fetches the block again.
   package func read(into target: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     guard offset >= 0, offset < package.length else { return 0 }
     let number = Int(offset / Int64(index.blockLength))

@@ -53,10 +53,9 @@ package struct TrustedMetadata: Sendable {
 
   /// Accepts the next root.
   ///
-  /// It must be signed by the keys of the current root and by its own keys.
-  ///
-  /// Returns true if the keys of timestamp or snapshot changed. Then both are removed: an attacker
-  /// with the old keys may have signed a version number that honest metadata never reaches.
+  /// It must be signed by the keys of the current root and by its own keys. Returns true if the
+  /// keys of timestamp or snapshot changed. Then both are removed: an attacker with the old keys
+  /// may have signed a version number that honest metadata never reaches.
   @discardableResult
   package mutating func update(root bytes: [UInt8]) throws -> Bool {
     let found = try SignedMetadata<RootRole>(bytes)

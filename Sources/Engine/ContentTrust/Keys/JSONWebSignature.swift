@@ -50,10 +50,9 @@ package struct JSONWebSignature: Sendable {
 
   /// Parses three base64url parts.
   ///
-  /// Throws `receiptInvalid` for anything else.
-  ///
-  /// The header is strict JSON without duplicate members. A header with required extensions
-  /// (`crit`) or with a key is refused, because the header is not authenticated yet.
+  /// Throws `receiptInvalid` for anything else. The header is strict JSON without duplicate
+  /// members. A header with required extensions (`crit`) or with a key is refused, because the
+  /// header is not authenticated yet.
   package init(_ text: String) throws {
     guard text.utf8.count <= Self.maximumLength else {
       throw ContentError.receiptInvalid("it has more than \(Self.maximumLength) bytes")
@@ -103,9 +102,7 @@ package struct JSONWebSignature: Sendable {
 
   /// Signs `claims`.
   ///
-  /// The header's `typ` is `type`.
-  ///
-  /// Throws `keyUnusable` for an RSA key.
+  /// The header's `typ` is `type`. Throws `keyUnusable` for an RSA key.
   package static func sign(_ claims: JSONValue, as type: String, with key: SigningKey) throws
     -> String
   {

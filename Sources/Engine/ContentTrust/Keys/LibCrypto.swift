@@ -4,10 +4,8 @@ import Digests
 
 /// A reference to a key of libcrypto.
 ///
-/// The last reference frees the key.
-///
-/// It can be used from any thread: an EVP_PKEY is immutable after creation, and libcrypto allows
-/// any number of threads to sign and verify with it.
+/// The last reference frees the key. It can be used from any thread: an EVP_PKEY is immutable after
+/// creation, and libcrypto allows any number of threads to sign and verify with it.
 final class CryptoKey: @unchecked Sendable {
   // Unchecked, because the handle is immutable.
   let handle: OpaquePointer

@@ -57,9 +57,8 @@ package final class SigningKey: Sendable {
 
   /// Reads a private key from PEM text, encrypted or not.
   ///
-  /// Throws `keyUnusable` for anything else.
-  ///
-  /// Throws `passphraseWrong` if the key is encrypted and `passphrase` is nil or wrong.
+  /// Throws `keyUnusable` for anything else. Throws `passphraseWrong` if the key is encrypted and
+  /// `passphrase` is nil or wrong.
   package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
     guard let passphrase else {
       // Without this callback, libcrypto would ask for a passphrase on the terminal.
