@@ -5,9 +5,7 @@ import Concurrency
 
 /// The queue's records as rows. Common values have columns, rare values are JSON.
 extension SQLiteJournal: QueueJournal {
-  package func readQueue() throws -> JournaledQueue {
-    try read(Self.readQueue)
-  }
+  package func readQueue() throws -> JournaledQueue { try read(Self.readQueue) }
 
   static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
     var reader = QueueRowReader()

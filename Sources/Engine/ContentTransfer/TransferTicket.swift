@@ -99,9 +99,7 @@ package final class TransferTicket: Sendable {
 
   // MARK: The loop
 
-  func wait(_ request: Int, _ wait: TransferWait) {
-    state.withLock { $0.waits[request] = wait }
-  }
+  func wait(_ request: Int, _ wait: TransferWait) { state.withLock { $0.waits[request] = wait } }
 
   func started(_ request: Int) {
     state.withLock { state in

@@ -29,9 +29,7 @@ struct PublicationRecord: Hashable {
   }
 
   /// The highest version number of `role` that may have been signed.
-  func highest(_ role: RoleName) -> Int64 {
-    max(signed[role]?.version ?? 0, reserved[role] ?? 0)
-  }
+  func highest(_ role: RoleName) -> Int64 { max(signed[role]?.version ?? 0, reserved[role] ?? 0) }
 
   /// The first role with an older version in `found`, or with other bytes for the same version.
   func conflict(with found: [RoleName: SignedVersion]) -> RoleName? {

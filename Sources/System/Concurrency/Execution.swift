@@ -59,9 +59,7 @@ extension DispatchQueue: SerialLine {
     asyncAfter(deadline: time, execute: body)
   }
 
-  package func sync<Value>(_ body: () throws -> Value) rethrows -> Value {
-    try sync(execute: body)
-  }
+  package func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try sync(execute: body) }
 }
 
 /// One dispatch queue per body; on a shared queue, blocked bodies would exhaust the thread pool.

@@ -133,9 +133,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   }
 
   /// Runs one statement with `values`.
-  package func run(_ sql: String, _ values: [Value] = []) throws {
-    try query(sql, values) { _ in }
-  }
+  package func run(_ sql: String, _ values: [Value] = []) throws { try query(sql, values) { _ in } }
 
   /// Runs one statement with `values` and calls `body` for each row.
   package func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {

@@ -69,9 +69,7 @@ package struct DigestStream: ~Copyable {
   }
 
   /// Returns the digest of the added bytes, and resets the stream.
-  package mutating func finishBytes() throws -> [UInt8] {
-    try withFinished { Array($0) }
-  }
+  package mutating func finishBytes() throws -> [UInt8] { try withFinished { Array($0) } }
 
   private mutating func withFinished<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws
     -> Value
@@ -116,7 +114,5 @@ extension Digest {
   }
 
   /// Computes the SHA-256 of `bytes`.
-  package init(of bytes: [UInt8]) throws {
-    self = try bytes.withUnsafeBytes { try Digest(of: $0) }
-  }
+  package init(of bytes: [UInt8]) throws { self = try bytes.withUnsafeBytes { try Digest(of: $0) } }
 }

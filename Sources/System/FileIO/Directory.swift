@@ -242,9 +242,7 @@ package final class Directory: Sendable {
   // MARK: Durability
 
   /// Makes the names in this folder durable.
-  package func sync() throws {
-    try fileSystem.perform(.sync, path) { calls.fsync(descriptor) }
-  }
+  package func sync() throws { try fileSystem.perform(.sync, path) { calls.fsync(descriptor) } }
 
   /// Makes all data and names on this folder's file system durable.
   package func syncFileSystem() throws {
@@ -309,9 +307,7 @@ package final class Directory: Sendable {
   /// Sets the extended attribute `name`; returns false if that fails, such as without support.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
-    let answer = try? fileSystem.attempt(.write, path) {
-      calls.fsetxattr(descriptor, name, text)
-    }
+    let answer = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
     if case .success = answer { return true } else { return false }
   }
 

@@ -93,9 +93,7 @@ package struct File: ~Copyable, Sendable {
   // MARK: Writing
 
   /// Writes all of `bytes` at the current position.
-  package func write(_ bytes: [UInt8]) throws {
-    try bytes.withUnsafeBytes { try write($0) }
-  }
+  package func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
 
   /// Writes all of `buffer` at the current position.
   package func write(_ buffer: UnsafeRawBufferPointer) throws {
@@ -171,9 +169,7 @@ package struct File: ~Copyable, Sendable {
   package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
   /// Makes the bytes durable.
-  package func sync() throws {
-    try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) }
-  }
+  package func sync() throws { try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) } }
 
   // MARK: Locking
 

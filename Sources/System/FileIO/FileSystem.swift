@@ -48,9 +48,7 @@ package struct FileSystem: Sendable {
   ///
   /// Do not use it for paths from outside.
   package func file(at path: String) throws -> File {
-    let descriptor = try perform(.open, path) {
-      calls.open(path, O_RDONLY | O_CLOEXEC)
-    }
+    let descriptor = try perform(.open, path) { calls.open(path, O_RDONLY | O_CLOEXEC) }
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 

@@ -52,9 +52,7 @@ final class PieceFinder {
     else { return .nothing }
     let opened = try place.folder.file(place.name)
     if status.permissions & 0o222 == 0 {
-      guard status.size == file.size, try hash(opened) == file.digest else {
-        return .nothing
-      }
+      guard status.size == file.size, try hash(opened) == file.digest else { return .nothing }
       return .staged(status.identity)
     }
     guard !plan.isSmall(number) else { return .nothing }

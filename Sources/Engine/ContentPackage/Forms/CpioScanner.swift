@@ -115,17 +115,13 @@ struct CpioScanner {
       number(header, self == .odc ? 18..<24 : 14..<22).flatMap { UInt32(exactly: $0) }
     }
 
-    func linkCount(_ header: [UInt8]) -> Int64? {
-      number(header, self == .odc ? 36..<42 : 38..<46)
-    }
+    func linkCount(_ header: [UInt8]) -> Int64? { number(header, self == .odc ? 36..<42 : 38..<46) }
 
     func nameLength(_ header: [UInt8]) -> Int? {
       number(header, self == .odc ? 59..<65 : 94..<102).map(Int.init)
     }
 
-    func size(_ header: [UInt8]) -> Int64? {
-      number(header, self == .odc ? 65..<76 : 54..<62)
-    }
+    func size(_ header: [UInt8]) -> Int64? { number(header, self == .odc ? 65..<76 : 54..<62) }
 
     private func number(_ header: [UInt8], _ range: Range<Int>) -> Int64? {
       var value: Int64 = 0

@@ -151,9 +151,7 @@ struct XarTableReader {
 
   private static func checkInstruction(_ tag: ArraySlice<UInt8>) throws {
     let text = String(decoding: tag, as: UTF8.self).lowercased()
-    guard tag.count > 1, text.hasSuffix("?") else {
-      throw refused("has an ambiguous tag")
-    }
+    guard tag.count > 1, text.hasSuffix("?") else { throw refused("has an ambiguous tag") }
     guard text.hasPrefix("?xml"), text.contains("encoding") else { return }
     let value = Array(text.utf8)[...].behind("encoding").filter { $0 != 32 && $0 != 9 }
     guard value.starts(with: "=\"utf-8\"".utf8) || value.starts(with: "='utf-8'".utf8) else {

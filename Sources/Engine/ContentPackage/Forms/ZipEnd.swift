@@ -88,7 +88,5 @@ extension ArraySlice<UInt8> {
   }
 
   /// Returns `count` bytes at `offset`, or fewer at the end.
-  func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> {
-    dropFirst(offset).prefix(count)
-  }
+  func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> { dropFirst(offset).prefix(count) }
 }

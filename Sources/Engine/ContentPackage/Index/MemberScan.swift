@@ -104,9 +104,7 @@ struct MemberScan {
       guard file.kind == .file, file.size > 0 else { return 0 }
       guard let entry = found[file.path], entry.size == file.size, entry.mode & 0o170000 == 0o100000
       else { throw Obstacle("“\(file.path)” has no data of its own") }
-      guard entry.offset >= end else {
-        throw Obstacle("The files are not sorted by path")
-      }
+      guard entry.offset >= end else { throw Obstacle("The files are not sorted by path") }
       end = entry.offset + file.size
       return entry.offset
     }

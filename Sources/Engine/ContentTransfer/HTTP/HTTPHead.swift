@@ -16,9 +16,7 @@ package struct HTTPHead: Hashable, Sendable {
   package subscript(name: String) -> String? { headers[name] }
 
   /// The declared length of the body, or nil if it is missing or ambiguous.
-  package var contentLength: Int64? {
-    headers["content-length"].flatMap(Int64.init(digits:))
-  }
+  package var contentLength: Int64? { headers["content-length"].flatMap(Int64.init(digits:)) }
 
   /// Whether the status is a success.
   package var isSuccess: Bool { (200..<300).contains(status) }

@@ -119,9 +119,7 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
   private static let proxySchemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
   /// The URL without its query, which may contain a signature; for messages.
-  package var description: String {
-    parts.base.printable()
-  }
+  package var description: String { parts.base.printable() }
 
   /// The URL without its query, and the query with its question mark.
   package var parts: (base: Substring, query: Substring) {

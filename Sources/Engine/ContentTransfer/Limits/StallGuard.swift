@@ -97,9 +97,7 @@ struct IdleTimeout {
   }
 
   /// An answer continued after `silence` seconds, so the timeout must be longer.
-  mutating func resume(after silence: Double) {
-    seconds = min(maximum, max(seconds, 2 * silence))
-  }
+  mutating func resume(after silence: Double) { seconds = min(maximum, max(seconds, 2 * silence)) }
 
   /// An answer with `rate` bytes per second stopped and did not continue.
   mutating func stall(rate: Double) {

@@ -21,9 +21,7 @@ final class ServerDistances: Sendable {
   private static let long = 0.015
 
   /// Whether the round trip to `origin` is so long that small requests should be avoided.
-  func isLong(to origin: String) -> Bool {
-    roundTrips.withLock { $0[origin] ?? 0 } >= Self.long
-  }
+  func isLong(to origin: String) -> Bool { roundTrips.withLock { $0[origin] ?? 0 } >= Self.long }
 
   /// Whether one connection is enough for the full rate of `origin`.
   ///

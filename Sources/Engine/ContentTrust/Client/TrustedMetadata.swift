@@ -88,9 +88,7 @@ package struct TrustedMetadata: Sendable {
   // MARK: Earlier metadata
 
   /// Accepts the timestamp of an earlier run; only its signatures are checked.
-  package mutating func restore(timestamp bytes: [UInt8]) throws {
-    timestamp = try verified(bytes)
-  }
+  package mutating func restore(timestamp bytes: [UInt8]) throws { timestamp = try verified(bytes) }
 
   /// Accepts the snapshot of an earlier run, for comparison; only its signatures are checked.
   package mutating func restore(snapshot bytes: [UInt8]) throws {

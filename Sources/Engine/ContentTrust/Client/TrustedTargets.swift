@@ -7,9 +7,7 @@ package struct TrustedTargets: Sendable {
   /// The version of the targets metadata.
   package let version: Int64
   /// The versions of snapshot and targets: changes with each list, also if only a bin changes.
-  package var catalogVersion: String {
-    "\(roles.trusted.snapshot?.version ?? 0).\(version)"
-  }
+  package var catalogVersion: String { "\(roles.trusted.snapshot?.version ?? 0).\(version)" }
   /// When the targets metadata expires.
   package let expires: Date
   /// The files of the targets metadata, by name; the bins of a large store have files too.

@@ -224,9 +224,7 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Sets the maximum number of active downloads, 1 to 32; running downloads continue.
-  public func setMaximumActiveDownloads(_ limit: Int) {
-    engine.submit(.activeLimitChanged(limit))
-  }
+  public func setMaximumActiveDownloads(_ limit: Int) { engine.submit(.activeLimitChanged(limit)) }
 
   /// Sets the priority of downloads, −1000 to 1000; 0 by default, kept until the queue is closed.
   ///
@@ -259,9 +257,7 @@ public final class PaymentQueue: Sendable {
   /// Returns the updates that the store offers; throws if the catalog cannot be read.
   ///
   /// Products that cannot be read are omitted and reported to the observers as errors.
-  public func updates() async throws -> [ContentUpdate] {
-    try await compareWithCatalog().updates
-  }
+  public func updates() async throws -> [ContentUpdate] { try await compareWithCatalog().updates }
 
   /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {

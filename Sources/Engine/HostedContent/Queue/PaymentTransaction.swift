@@ -20,9 +20,7 @@ public struct PaymentTransaction: Sendable, Identifiable {
   /// The seller's number of the purchase; nil unless purchased or restored.
   public var transactionIdentifier: String? { report.record.grant?.transactionIdentifier }
   /// The date of the purchase; nil unless purchased or restored.
-  public var transactionDate: Date? {
-    report.record.grant?.date
-  }
+  public var transactionDate: Date? { report.record.grant?.date }
   /// The purchase that was restored or updated, without its receipt; nil unless restored.
   public var original: Grant? { report.record.original?.withoutReceipt }
   /// The error of a failed transaction; nil in other states.

@@ -39,9 +39,7 @@ final class HTTPDaemon: @unchecked Sendable {
   /// Takes ownership of a connected socket.
   ///
   /// Closes it at once if there are too many connections.
-  func add(_ descriptor: Int32) {
-    connections.pass(descriptor, to: daemon)
-  }
+  func add(_ descriptor: Int32) { connections.pass(descriptor, to: daemon) }
 
   /// Closes all connections and waits for their threads; two threads must not call it concurrently.
   func stop() {

@@ -109,9 +109,7 @@ struct FaultWords {
   mutating func take<Value>(_ what: String, _ read: (String) -> Value?) throws(FaultMistake)
     -> Value
   {
-    guard let word = words.first else {
-      throw FaultMistake("\(what) is missing", Self.remedy)
-    }
+    guard let word = words.first else { throw FaultMistake("\(what) is missing", Self.remedy) }
     guard let value = read(word) else {
       throw FaultMistake("“\(word)” is not \(what)", Self.remedy)
     }

@@ -38,9 +38,7 @@ final class RequestHandler: Sendable {
     _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
     _ uploaded: inout Int
   ) -> Bool {
-    guard let request = state.request else {
-      return begin(state, method, version, connection)
-    }
+    guard let request = state.request else { return begin(state, method, version, connection) }
     guard uploaded == 0 else {
       state.uploaded += uploaded
       uploaded = 0

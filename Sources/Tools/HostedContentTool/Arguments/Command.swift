@@ -215,7 +215,5 @@ struct Arguments: Sendable {
 
 extension String {
   /// Removes the double space that an empty command name leaves.
-  fileprivate func replacingSpaces() -> String {
-    split(separator: " ").joined(separator: " ")
-  }
+  fileprivate func replacingSpaces() -> String { split(separator: " ").joined(separator: " ") }
 }

@@ -16,9 +16,7 @@ final class StopSignals: Sendable {
     var hasArrived = false
   }
 
-  init(fallback: @escaping @Sendable (ContentError) -> Void) {
-    self.fallback = fallback
-  }
+  init(fallback: @escaping @Sendable (ContentError) -> Void) { self.fallback = fallback }
 
   /// Blocks the signals, so that `receive` gets them, in this thread and all that it starts.
   ///
