@@ -79,9 +79,7 @@ package final class TransferTicket: Sendable {
   /// The current status of its transfers.
   package var status: TransferStatus {
     state.withLock { state in
-      if !state.running.isEmpty {
-        return .transferring(requests: state.running.count)
-      }
+      if !state.running.isEmpty { return .transferring(requests: state.running.count) }
       return state.waits.values.min { $0.isBefore($1) }.map(TransferStatus.waiting) ?? .idle
     }
   }

@@ -61,9 +61,7 @@ struct SellerScript: Sendable {
 
   private mutating func takeRule(for product: ProductIdentifier) -> Rule? {
     guard let (rule, remaining) = rules[product] else { return nil }
-    if let remaining {
-      rules[product] = remaining > 1 ? (rule, remaining - 1) : nil
-    }
+    if let remaining { rules[product] = remaining > 1 ? (rule, remaining - 1) : nil }
     return rule
   }
 

@@ -166,9 +166,7 @@ private struct State: Sendable {
     waiting = others
     guard asksAhead, !first.isAlone else { return call }
     for offer in called.flatMap(\.request.ahead)
-    where kept[Holding(offer, of: call.account)] == nil {
-      call.add(offer)
-    }
+    where kept[Holding(offer, of: call.account)] == nil { call.add(offer) }
     return call
   }
 

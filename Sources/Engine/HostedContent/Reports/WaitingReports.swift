@@ -45,9 +45,7 @@ struct WaitingReports {
     for report in reports {
       let downloads = Self.byTransaction(report.downloads)
       let progress = Self.byTransaction(report.progress.keys)
-      for record in report.records {
-        sorted.add(record, downloads[record.id] ?? [])
-      }
+      for record in report.records { sorted.add(record, downloads[record.id] ?? []) }
       for (transaction, ids) in progress {
         sorted.add(report.progress.filter { ids.contains($0.key) }, of: transaction)
       }

@@ -100,9 +100,7 @@ extension StoreMetadata {
   ///
   /// Each list is read once. Throws an error that names the file if a bin is damaged or missing.
   func forEachList(in store: Directory, _ body: (ListContents) throws -> Void) throws {
-    for name in try catalog.lists {
-      try body(ListContents(list(name, in: store), of: catalog))
-    }
+    for name in try catalog.lists { try body(ListContents(list(name, in: store), of: catalog)) }
   }
 
   private func list(_ name: MetadataName, in store: Directory) throws -> CatalogList {

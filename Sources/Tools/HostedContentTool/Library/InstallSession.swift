@@ -104,9 +104,7 @@ final class InstallSession: Sendable {
     if printsJSON { printReport(of: delivered) }
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()
-    if let abort = driver.abortion, !left.isEmpty {
-      console.report(abort.before(left))
-    }
+    if let abort = driver.abortion, !left.isEmpty { console.report(abort.before(left)) }
     return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
   }
 
