@@ -13,7 +13,6 @@ package struct TransferClock: Sendable {
     self.uptime = uptime
   }
 
-  /// The clocks of the system.
   package static let system = TransferClock(
     now: { Date() },
     uptime: {

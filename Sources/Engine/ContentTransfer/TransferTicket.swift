@@ -10,7 +10,6 @@ package final class TransferTicket: Sendable {
   /// A unique number in the process.
   let id: Int
   private let state: Mutex<State>
-  /// The counters of its transfers.
   let counters = TransferCounters()
 
   private struct State {

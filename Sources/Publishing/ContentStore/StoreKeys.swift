@@ -248,7 +248,6 @@ struct FolderPlace {
   let parent: String
   let name: String
 
-  /// Whether `path` exists.
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
   /// Throws `usage` for a path without a last name, such as `/`.
@@ -286,6 +285,5 @@ struct RealPath {
     return RealPath(components: of(parent).components + [last])
   }
 
-  /// Whether this path is `folder` or inside of it.
   func isInside(_ folder: RealPath) -> Bool { components.starts(with: folder.components) }
 }

@@ -113,7 +113,6 @@ extension StoreMetadata {
     }
   }
 
-  /// Returns the lists to sign, with `changes`.
   private func lists(for changes: [String: ChangedEntry], _ signing: Signing) throws
     -> [MetadataName: PublishedList]
   {

@@ -19,7 +19,6 @@ package protocol Execution: Sendable {
 /// Runs bodies one at a time, in order.
 package protocol SerialLine: Sendable {
   func enqueue(_ body: @escaping @Sendable () -> Void)
-  /// Enqueues `body` at `time`.
   func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void)
   /// Waits for all bodies that were enqueued before, and runs `body`.
   func sync<Value>(_ body: () throws -> Value) rethrows -> Value

@@ -22,7 +22,6 @@ struct PackageWalk {
   private var rules: EntryRules
   private var plainTotal: Int64 = 0
 
-  /// The form of the package.
   var form: PackageForm { reader.form }
 
   /// Opens the package; throws a refusal if it cannot be read at all.

@@ -315,7 +315,6 @@ struct CheckedEntry {
   /// Whether it is a folder that an earlier path has implied.
   let isKnownFolder: Bool
 
-  /// The components of the path.
   var components: [String] { path.pathComponents() }
 
   /// The kind of entry to create.

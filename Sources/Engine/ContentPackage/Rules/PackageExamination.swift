@@ -2,7 +2,6 @@ package import ContentModel
 
 /// The result of reading all of a package.
 package struct PackageExamination: Sendable {
-  /// The form of the package.
   package let form: PackageForm
   /// The values of ContentInfo.plist, or nil if it is missing or invalid.
   package let info: ContentInfo?

@@ -168,7 +168,6 @@ final class Exchange: @unchecked Sendable {
     request.usesSecondConnection && loop.schedule.multiplexed.contains(url.origin)
   }
 
-  /// The entry in the schedule.
   var entry: TransferSchedule.Entry {
     TransferSchedule.Entry(
       id: id, owner: ticket.id, origin: request.url.origin, priority: ticket.priority,

@@ -8,7 +8,6 @@ package struct HTTPConfiguration: Sendable {
   package var credentials: [HTTPCredentials] = []
   /// Other machines that may receive secrets over plain HTTP; only the origin counts.
   package var plainHTTPOrigins: [WebURL] = []
-  /// The proxy.
   package var proxy = ProxySetting.direct
   /// A PEM file of certificate authorities; it replaces the system's.
   package var certificateAuthorities: String?

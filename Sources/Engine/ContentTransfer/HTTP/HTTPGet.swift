@@ -4,7 +4,6 @@ import Concurrency
 
 /// A request for a small answer, which is read into memory.
 package struct HTTPRequest: Sendable {
-  /// The URL.
   package var url: WebURL
   /// The method.
   ///

@@ -18,7 +18,6 @@ package struct HTTPHead: Hashable, Sendable {
   /// The declared length of the body, or nil if it is missing or ambiguous.
   package var contentLength: Int64? { headers["content-length"].flatMap(Int64.init(digits:)) }
 
-  /// Whether the status is a success.
   package var isSuccess: Bool { (200..<300).contains(status) }
 
   /// Whether the type of the body is a web page; servers also use it for unknown files.

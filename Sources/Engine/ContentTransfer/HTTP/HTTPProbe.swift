@@ -5,7 +5,6 @@ import Dispatch
 ///
 /// Unlike `HTTPRequest`, no status, encoding or length of the answer is an error.
 package struct HTTPProbe: Sendable {
-  /// The URL.
   package var url: WebURL
   /// Headers in addition to those that are always sent.
   ///
@@ -82,7 +81,6 @@ package struct HTTPProbeAnswer: Sendable {
   /// Whether `Content-Type` is that of a web page.
   package var hasPageType: Bool { HTTPHead(headers: headers).isPage }
 
-  /// Whether the body is a web page.
   package var isPage: Bool { WebPage.type(of: body) != nil }
 }
 

@@ -6,7 +6,6 @@ import Concurrency
 /// Its methods block the caller, while a separate thread transfers the data. Any number of threads
 /// can use it at the same time. The thread starts with the first request and ends with the session.
 package final class HTTPSession: Sendable {
-  /// The configuration.
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
   let health: MirrorHealth

@@ -127,10 +127,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return (text[..<cut], text[cut...])
   }
 
-  /// Whether it has a query.
   var hasQuery: Bool { !parts.query.isEmpty }
 
-  /// The URL without its query.
   var withoutQuery: WebURL {
     WebURL(text: String(parts.base), scheme: scheme, host: host, port: port)
   }

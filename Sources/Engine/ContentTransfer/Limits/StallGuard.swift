@@ -86,7 +86,6 @@ struct IdleTimeout {
 
   private let initial: Double
   private let maximum: Double
-  /// In seconds.
   private(set) var seconds: Double
 
   /// Starts with `initial` seconds; the timeout never exceeds `maximum`.

@@ -111,7 +111,6 @@ struct PieceAssembler {
     cursor += Int64(count)
   }
 
-  /// Returns a slab with room for `piece`.
   private mutating func slab(for piece: Piece, _ room: (Int) -> Slab?, _ full: (Slab) -> Void)
     -> Slab?
   {

@@ -34,7 +34,6 @@ package enum StorePath {
     [product.rawValue, version.rawValue] + (content == product ? [] : [content.rawValue])
   }
 
-  /// The name of a file with this digest.
   package static func fileName(_ kind: Kind, _ digest: Digest) -> String {
     "\(digest.hex).\(kind.rawValue)"
   }

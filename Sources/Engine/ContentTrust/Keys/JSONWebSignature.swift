@@ -37,7 +37,6 @@ package struct JSONWebSignature: Sendable {
   /// It is not authenticated: a hint only.
   package var keyIdentifier: String? { header["kid"]?.string }
 
-  /// Whether the header has a `typ`.
   package var hasType: Bool { header["typ"] != nil }
 
   /// Whether the header's `typ` is this media type.

@@ -74,7 +74,6 @@ package struct MetadataField {
     }
   }
 
-  /// An integer of at least `minimum`.
   func integer(atLeast minimum: Int64) throws -> Int64 {
     guard case .integer(let number) = value, number >= minimum else {
       throw damaged("an integer of at least \(minimum)")

@@ -117,7 +117,6 @@ package struct KeyList: Sendable {
     keys = objects.compactMapValues(PublicKey.init(json:))
   }
 
-  /// Creates a list with only the keys in `identifiers`.
   private init(_ list: KeyList, only identifiers: Set<String>) {
     keys = list.keys.filter { identifiers.contains($0.key) }
     objects = list.objects.filter { identifiers.contains($0.key) }

@@ -311,7 +311,6 @@ final class Delivery: Sendable {
     notify { $1.paymentQueue($0, removedTransactions: handles) }
   }
 
-  /// Reports an error.
   func report(error: ContentError) {
     deliver { self.notify { $1.paymentQueue($0, didFailWith: error) } }
   }

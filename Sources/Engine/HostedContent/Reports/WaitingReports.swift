@@ -21,10 +21,8 @@ struct WaitingReports {
     reports = [Call(records: records, downloads: downloads)]
   }
 
-  /// Creates a report of progress.
   init(progress: [String: DownloadProgress]) { reports = [Call(progress: progress)] }
 
-  /// Appends `later` reports.
   mutating func append(_ later: WaitingReports) {
     for report in later.reports {
       if report.records.isEmpty, let last = reports.indices.last {

@@ -4,7 +4,6 @@ import Digests
 
 /// A new or changed target of the catalog.
 struct ChangedEntry {
-  /// The target.
   let file: TargetFile
   /// The record; nil for a target that is not a product.
   let record: [UInt8]?

@@ -82,7 +82,6 @@ struct TargetWriter {
       index: file(.index, Int64(indexBytes.count), digest))
   }
 
-  /// Writes the file of the target `name`.
   func writeTarget(_ name: String, _ file: TargetFile, _ bytes: [UInt8]) throws {
     let path = Self.path(of: name, file)
     let place = try made(Array(path.dropLast()))

@@ -63,7 +63,6 @@ struct ListedFile {
   /// Whether clients need the file.
   let isRequired: Bool
 
-  /// Creates the target `name` of `list`.
   init(_ name: String, _ file: TargetFile, in list: CatalogList, consistent: Bool) {
     paths = TrustedTargets.storePaths(of: name, file, consistent: consistent)
     (length, hashes, version, isRequired) = (file.length, file.hashes, nil, true)

@@ -34,7 +34,6 @@ struct BodySteps {
     drip = disturbance.drip
   }
 
-  /// Returns the next step.
   mutating func next() -> Step {
     if let stall, !hasStalled, sent >= stall.offset {
       hasStalled = true

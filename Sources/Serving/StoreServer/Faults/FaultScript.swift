@@ -29,7 +29,6 @@ package struct FaultScript: Sendable, Hashable {
       }
   }
 
-  /// Reads the script in the file at `path`.
   package static func read(_ path: String, fileSystem: FileSystem = .real) throws -> FaultScript {
     let bytes = try fileSystem.file(at: path).contents(limit: longestText)
     guard let text = String(validating: bytes, as: UTF8.self) else {

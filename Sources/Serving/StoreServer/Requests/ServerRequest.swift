@@ -27,7 +27,6 @@ package struct ServerRequest: Sendable {
   /// The value of a header; `name` must be in lower case.
   package func header(_ name: String) -> String? { headers[name] }
 
-  /// Removes a header.
   mutating func removeHeader(_ name: String) { headers[name] = nil }
 }
 
@@ -47,7 +46,6 @@ package struct RequestLocation: Sendable, Hashable {
   /// The decoded path from the root.
   package var path: String { "/" + components.joined(separator: "/") }
 
-  /// The first parameter with this name.
   package func parameter(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
   /// Parses origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.

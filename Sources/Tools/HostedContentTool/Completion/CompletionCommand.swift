@@ -50,7 +50,6 @@ struct CompletionWords {
 }
 
 extension Command {
-  /// The words of the name.
   var words: [String] { name.split(separator: " ").map(String.init) }
 
   /// The completions of the operands, in order; the last one may be repeated.
