@@ -1,5 +1,5 @@
+import FileIO
 package import FoundationEssentials
-import Glibc
 
 /// The clocks of transfers; tests use their own.
 package struct TransferClock: Sendable {
@@ -14,12 +14,7 @@ package struct TransferClock: Sendable {
   }
 
   package static let system = TransferClock(
-    now: { Date() },
-    uptime: {
-      var time = timespec()
-      clock_gettime(CLOCK_MONOTONIC, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    })
+    now: { Date() }, uptime: ReadThrottle.monotonicSeconds)
 
   /// Returns the date at which `uptime` reaches `instant`.
   func date(of instant: Double) -> Date { now().addingTimeInterval(instant - uptime()) }
