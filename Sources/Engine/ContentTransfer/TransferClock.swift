@@ -14,7 +14,7 @@ package struct TransferClock: Sendable {
   }
 
   package static let system = TransferClock(
-    now: { Date() }, uptime: ReadThrottle.monotonicSeconds)
+    now: { Date() }, uptime: { ReadThrottle.monotonicSeconds() })
 
   /// Returns the date at which `uptime` reaches `instant`.
   func date(of instant: Double) -> Date { now().addingTimeInterval(instant - uptime()) }

@@ -17,5 +17,5 @@ package struct EngineClock: Sendable {
 
   /// The system's clocks.
   package static let system = EngineClock(
-    now: { Date() }, uptime: ReadThrottle.monotonicSeconds)
+    now: { Date() }, uptime: { ReadThrottle.monotonicSeconds() })
 }
