@@ -306,8 +306,11 @@ struct PolicyTests {
   @Test(
     "The names of reasons and of a policy's fields in JSON are stable",
     arguments: [
-      (UpdateDecision.Reason.serverRequiresUpdate, #"{"serverDemands":{}}"#, "serverDemands"),
-      (.pushRequiresUpdate, #"{"pushDemands":{}}"#, "pushDemands"),
+      (
+        UpdateDecision.Reason.serverRequiresUpdate, #"{"serverRequiresUpdate":{}}"#,
+        "serverRequiresUpdate"
+      ),
+      (.pushRequiresUpdate, #"{"pushRequiresUpdate":{}}"#, "pushRequiresUpdate"),
       (.belowMinimum("1.5"), #"{"belowMinimum":{"_0":"1.5"}}"#, "belowMinimum"),
       (.newVersion(.major), #"{"newVersion":{"_0":"major"}}"#, "newVersion"),
     ])

@@ -64,9 +64,7 @@ public actor AppUpdateChecker {
   private let file: UpdateMemoryFile
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
-  /// The checks in progress.
-  ///
-  /// A caller that requests the same check waits for its result.
+  /// The checks in progress; a caller that requests the same check waits for its result.
   private var looks: [LookupCachePolicy: Task<UpdateDecision?, Never>] = [:]
 
   /// Creates a checker.
@@ -229,9 +227,7 @@ public actor AppUpdateChecker {
       ?? UpdateDecision(.none, .cancelled, installed: configuration.app.version)
   }
 
-  /// Performs all effects except a check.
-  ///
-  /// Not suspended, so that two events do not interleave.
+  /// Performs all effects except a check; not suspended, so that two events do not interleave.
   private func apply(_ event: UpdateCheckState.Event) -> [UpdateCheckState.Effect] {
     let effects = state.apply(event, at: clock.now())
     for effect in effects { carryOut(effect) }

@@ -1,14 +1,10 @@
 package import FoundationEssentials
 
-/// The clock of lookups and checks.
-///
-/// Tests can replace it.
+/// The clock of lookups and checks; tests can replace it.
 package struct AppUpdateClock: Sendable {
   /// The current date.
   package let now: @Sendable () -> Date
-  /// Waits for a number of seconds.
-  ///
-  /// Throws if its task is canceled.
+  /// Waits for a number of seconds; throws if its task is canceled.
   package let sleep: @Sendable (Double) async throws -> Void
 
   package init(

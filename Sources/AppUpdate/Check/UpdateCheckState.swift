@@ -179,9 +179,7 @@ struct UpdateCheckState: Sendable {
     return effects + [.decided(requirement?.decision ?? decision)]
   }
 
-  /// Sets, replaces or withdraws a requirement.
-  ///
-  /// Only its origin can withdraw it.
+  /// Sets, replaces or withdraws a requirement; only its origin can withdraw it.
   private mutating func settle(_ decision: UpdateDecision, _ offer: UpdateOffer?) {
     let origin = offer?.origin ?? .store
     let account = origin == .server ? memory.account : nil
@@ -198,9 +196,7 @@ struct UpdateCheckState: Sendable {
     memory.withdraw(origin, account: account)
   }
 
-  /// A push only closes the gate.
-  ///
-  /// The prompt comes at the next foreground.
+  /// A push only closes the gate; the prompt comes at the next foreground.
   private mutating func take(_ push: UpdatePush) -> [Effect] {
     guard let type = push.type, pushTypes.contains(type) else {
       return [.handledPush(.ignored(.otherType))]

@@ -58,32 +58,6 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     case serverRequiresUpdate
     /// A push requires the update.
     case pushRequiresUpdate
-
-    /// The names in JSON, which do not change with the names of the cases.
-    private enum CodingKeys: String, CodingKey {
-      case upToDate
-      case offerIsOlder
-      case notOffered
-      case versionInvalid = "versionUnreadable"
-      case versionWentDown
-      case systemTooOld
-      case releasedRecently
-      case levelIgnored
-      case skipped
-      case remindedRecently
-      case serverHasNoUpdate = "serverHasNone"
-      case serverDidNotAnswer = "serverSilent"
-      case accountChanged
-      case checkedRecently
-      case checkFailed
-      case cancelled
-      case newVersion
-      case belowMinimum
-      case blockedVersion
-      case serverOffersUpdate = "serverOffers"
-      case serverRequiresUpdate = "serverDemands"
-      case pushRequiresUpdate = "pushDemands"
-    }
   }
 
   /// The action.
@@ -119,37 +93,8 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
 }
 
 extension UpdateDecision.Reason {
-  /// The name of the reason in JSON, without its values.
-  ///
-  /// Stable, for logs and scripts. It is not always the name of the case.
-  public var name: String { key.rawValue }
-
-  private var key: CodingKeys {
-    switch self {
-    case .upToDate: .upToDate
-    case .offerIsOlder: .offerIsOlder
-    case .notOffered: .notOffered
-    case .versionInvalid: .versionInvalid
-    case .versionWentDown: .versionWentDown
-    case .systemTooOld: .systemTooOld
-    case .releasedRecently: .releasedRecently
-    case .levelIgnored: .levelIgnored
-    case .skipped: .skipped
-    case .remindedRecently: .remindedRecently
-    case .serverHasNoUpdate: .serverHasNoUpdate
-    case .serverDidNotAnswer: .serverDidNotAnswer
-    case .accountChanged: .accountChanged
-    case .checkedRecently: .checkedRecently
-    case .checkFailed: .checkFailed
-    case .cancelled: .cancelled
-    case .newVersion: .newVersion
-    case .belowMinimum: .belowMinimum
-    case .blockedVersion: .blockedVersion
-    case .serverOffersUpdate: .serverOffersUpdate
-    case .serverRequiresUpdate: .serverRequiresUpdate
-    case .pushRequiresUpdate: .pushRequiresUpdate
-    }
-  }
+  /// The name of the case without its values, as in JSON, for logs and scripts.
+  public var name: String { String("\(self)".prefix { $0 != "(" }) }
 }
 
 extension String {

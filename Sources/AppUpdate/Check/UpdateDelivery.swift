@@ -18,9 +18,7 @@ final class UpdateDelivery: Sendable {
     /// Events from before the first observer, such as a damaged state.
     var backlog: [AppUpdateEvent]? = []
 
-    /// Keeps an event for the first observer.
-    ///
-    /// Returns false if there is or was one.
+    /// Keeps an event for the first observer; returns false if there is or was one.
     mutating func keep(_ event: AppUpdateEvent) -> Bool {
       guard let count = backlog?.count else { return false }
       if count >= backlogLimit { backlog?.removeFirst() }
@@ -28,9 +26,7 @@ final class UpdateDelivery: Sendable {
       return true
     }
 
-    /// Returns the waiting events.
-    ///
-    /// Later events are not kept.
+    /// Returns the waiting events; later events are not kept.
     mutating func takeBacklog() -> [AppUpdateEvent] {
       defer { backlog = nil }
       return backlog ?? []
@@ -76,9 +72,7 @@ final class UpdateDelivery: Sendable {
   /// Keeps an event from before the checker exists.
   func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
 
-  /// Delivers an event to all observers.
-  ///
-  /// Returns before they are called.
+  /// Delivers an event to all observers; returns before they are called.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     state.withLock { state in
       guard !state.keep(event) else { return }

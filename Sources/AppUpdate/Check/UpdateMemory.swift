@@ -63,9 +63,7 @@ struct UpdateMemory: Codable, Hashable, Sendable {
 
 /// A requirement to update the app.
 struct UpdateRequirement: Codable, Hashable, Sendable {
-  /// The origin of the requirement.
-  ///
-  /// Only the same origin can withdraw it.
+  /// The origin of the requirement; only the same origin can withdraw it.
   let origin: UpdateOffer.Origin
   /// The account; nil for all accounts.
   let account: String?
@@ -86,9 +84,7 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
       }
   }
 
-  /// Whether it requires less than `other`.
-  ///
-  /// Without a version, it requires less than any other.
+  /// Whether it requires less than `other`; without a version, it requires less than any other.
   func isLower(than other: UpdateRequirement) -> Bool {
     guard let needed else { return other.needed != nil }
     return other.needed.map { needed < $0 } ?? false

@@ -1,9 +1,7 @@
 import FileIO
 import FoundationEssentials
 
-/// The file for a checker's state.
-///
-/// After a crash, it has the old or the new state.
+/// The file for a checker's state; after a crash, it has the old or the new state.
 struct UpdateMemoryFile: Sendable {
   static let name = "app-update.json"
   /// The maximum size to read.
@@ -42,9 +40,7 @@ struct UpdateMemoryFile: Sendable {
     }
   }
 
-  /// Saves `memory`.
-  ///
-  /// The write is durable.
+  /// Saves `memory`; the write is durable.
   func save(_ memory: UpdateMemory) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -56,9 +56,7 @@ package struct FeedRows {
     self.limit = limit
   }
 
-  /// Processes the next bytes of the file.
-  ///
-  /// Returns false if `body` stops.
+  /// Processes the next bytes of the file; returns false if `body` stops.
   package mutating func take(
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
   ) throws -> Bool {

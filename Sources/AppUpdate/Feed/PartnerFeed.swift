@@ -23,9 +23,7 @@ public struct PartnerFeed: Sendable {
     public internal(set) var isComplete = false
   }
 
-  /// The maximum length of a row in bytes.
-  ///
-  /// A file with longer rows is not a feed.
+  /// The maximum length of a row in bytes; a file with longer rows is not a feed.
   package static let rowLimit = 4 << 20
 
   private let path: String

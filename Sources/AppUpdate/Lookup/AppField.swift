@@ -1,8 +1,6 @@
 import ContentModel
 
-/// A value of `apps.json` with its path.
-///
-/// A value of the wrong type is an error.
+/// A value of `apps.json` with its path; a value of the wrong type is an error.
 struct AppField {
   /// An invalid value and its path.
   struct Problem: Error {
@@ -66,17 +64,13 @@ struct AppField {
     return text
   }
 
-  /// A version.
-  ///
-  /// It must be a text, because the number 2.10 equals 2.1.
+  /// A version; it must be a text, because the number 2.10 equals 2.1.
   func version() throws -> AppVersion {
     let text = try text()
     return try valid { try AppVersion(validating: text) }
   }
 
-  /// Returns the result of `read`.
-  ///
-  /// Its error becomes a problem with this value.
+  /// Returns the result of `read`; its error becomes a problem with this value.
   func valid<Value>(_ read: () throws -> Value) throws -> Value {
     do {
       return try read()

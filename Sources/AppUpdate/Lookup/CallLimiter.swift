@@ -1,8 +1,6 @@
 import FoundationEssentials
 
-/// Limits the rate of calls to a server.
-///
-/// Pure: `now` is a parameter.
+/// Limits the rate of calls to a server; pure: `now` is a parameter.
 struct CallLimiter {
   /// The maximum number of calls per minute.
   let callsPerMinute: Int
@@ -52,9 +50,7 @@ struct CallLimiter {
     return blockedUntil?.timeIntervalSince(now) ?? 0
   }
 
-  /// Records that the server asks to wait.
-  ///
-  /// A longer wait from before is kept.
+  /// Records that the server asks to wait; a longer wait from before is kept.
   mutating func block(forSeconds seconds: Double, at now: Date) {
     blockedUntil = max(now + seconds, blockedUntil ?? now)
   }

@@ -10,13 +10,9 @@ public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
   case reloadIgnoringAllCaches
 }
 
-/// A cache of recent answers.
-///
-/// Pure: `now` is a parameter.
+/// A cache of recent answers; pure: `now` is a parameter.
 struct LookupCache {
-  /// The maximum number of answers.
-  ///
-  /// The one that expires first is removed first.
+  /// The maximum number of answers; the one that expires first is removed first.
   let capacity: Int
   private var entries: [String: Entry] = [:]
 

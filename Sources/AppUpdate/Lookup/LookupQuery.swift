@@ -40,9 +40,7 @@ public struct LookupQuery: Hashable, Sendable {
     self.sortsNewestFirst = sortsNewestFirst
   }
 
-  /// The parameters in a fixed order.
-  ///
-  /// Throws `queryInvalid` or `appIdentifierInvalid`.
+  /// The parameters in a fixed order; throws `queryInvalid` or `appIdentifierInvalid`.
   func parameters() throws -> [QueryParameter] {
     let (name, values) = key.parameter
     guard (1...200).contains(values.count) else {

@@ -8,9 +8,7 @@ struct QueryParameter: Hashable {
     self.value = value
   }
 
-  /// A parameter that servers ignore.
-  ///
-  /// It makes the URL unique, so that caches do not answer it.
+  /// A parameter that servers ignore; it makes the URL unique, so that caches do not answer it.
   static var unique: Self { Self("fresh", "\(UInt64.random(in: .min ... .max))") }
 
   /// Creates a parameter with a word of ASCII letters, digits and underscores as its value.

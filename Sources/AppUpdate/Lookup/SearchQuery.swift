@@ -37,9 +37,7 @@ public struct SearchQuery: Hashable, Sendable {
     self.entity = entity
   }
 
-  /// The parameters in a fixed order.
-  ///
-  /// Throws `queryInvalid`.
+  /// The parameters in a fixed order; throws `queryInvalid`.
   func parameters() throws -> [QueryParameter] {
     guard (1...500).contains(term.utf8.count) else {
       throw ContentError(

@@ -71,9 +71,7 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
     return isTraditional ? "zh-hant-\(tag.dropFirst(3))" : tag
   }
 
-  /// Replaces `{name}` in the template.
-  ///
-  /// Replaced text is not expanded again.
+  /// Replaces `{name}` in the template; replaced text is not expanded again.
   static func fill(_ template: String, _ values: [String: String]) -> String {
     var result = ""
     var rest = template[...]

@@ -114,9 +114,7 @@ extension AppCatalog.App {
 }
 
 extension AppListing {
-  /// Whether it matches `entity`.
-  ///
-  /// Without an entity, it is software for phones.
+  /// Whether it matches `entity`; without an entity, it is software for phones.
   fileprivate func isOf(entity: String?) -> Bool {
     switch entity {
     case "macSoftware": kind == "mac-software"

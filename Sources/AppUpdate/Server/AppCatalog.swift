@@ -89,9 +89,7 @@ extension AppCatalog.App {
     }
   }
 
-  /// Whether the storefront of `country` sells it.
-  ///
-  /// Nil is any storefront.
+  /// Whether the storefront of `country` sells it; nil is any storefront.
   func isSold(in country: CountryCode?) -> Bool {
     guard let country else { return true }
     return countries?.contains(country) ?? true

@@ -2,9 +2,7 @@ package import ContentModel
 package import FileIO
 import Concurrency
 
-/// The file `apps.json` of a store.
-///
-/// It is read again after each change.
+/// The file `apps.json` of a store; it is read again after each change.
 package final class AppCatalogFile: Sendable {
   package static let name = "apps.json"
   private static let limit: Int64 = 16 << 20

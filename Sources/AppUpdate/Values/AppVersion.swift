@@ -10,9 +10,7 @@ import ContentModel
 public struct AppVersion: Sendable, CustomStringConvertible {
   /// The version as it was written, without surrounding spaces.
   public let rawValue: String
-  /// The numbers without trailing zeros.
-  ///
-  /// They are compared first.
+  /// The numbers without trailing zeros; they are compared first.
   private let numbers: [UInt64]
   /// The suffix, compared if the numbers are equal; empty for a release.
   private let suffix: [SuffixPart]
@@ -119,9 +117,7 @@ extension AppVersion: ExpressibleByStringLiteral {
   }
 }
 
-/// A number or a word of a suffix.
-///
-/// Numbers come before words.
+/// A number or a word of a suffix; numbers come before words.
 enum SuffixPart: Hashable, Comparable {
   case number(UInt64)
   /// ASCII in lower case.

@@ -1,9 +1,7 @@
 import ContentModel
 import FoundationEssentials
 
-/// The link to an update, from a server or a push.
-///
-/// It is checked before an app may open it.
+/// The link to an update, from a server or a push; it is checked before an app may open it.
 struct DownloadLink: Hashable, Sendable {
   let url: URL
 

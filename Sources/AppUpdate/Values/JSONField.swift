@@ -127,9 +127,7 @@ extension JSONField: Codable {
 extension JSONField {
   /// The maximum depth of nested lists and objects.
   static let maximumDepth = 32
-  /// The maximum number of values.
-  ///
-  /// Each one uses up to 200 bytes of memory while reading.
+  /// The maximum number of values; each one uses up to 200 bytes of memory while reading.
   static let maximumCount = 1 << 18
 
   /// Reads a document of at most `limit` bytes, `maximumDepth` levels and `maximumCount` values.

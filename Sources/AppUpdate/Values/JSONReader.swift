@@ -13,9 +13,7 @@ struct JSONReader {
   private let bytes: [UInt8]
   private var position = 0
   private var count = 0
-  /// The path of the current value.
-  ///
-  /// Only used when searching for a path.
+  /// The path of the current value; only used when searching for a path.
   private var path: [String] = []
   private let searchedPath: [String]?
   private var foundPosition: Int?
@@ -189,9 +187,7 @@ struct JSONReader {
     }
   }
 
-  /// Returns the scalar of an escape sequence.
-  ///
-  /// The backslash was already read.
+  /// Returns the scalar of an escape sequence; the backslash was already read.
   private mutating func escapedScalar() throws(Failure) -> Unicode.Scalar {
     guard let byte = next else { throw failure("an unterminated string") }
     position += 1

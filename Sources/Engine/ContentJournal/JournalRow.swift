@@ -2,16 +2,12 @@ import ContentModel
 import Database
 
 extension SQLiteConnection.Row {
-  /// The text as an identifier.
-  ///
-  /// Throws `journalFailed` if it is invalid.
+  /// The text as an identifier; throws `journalFailed` if it is invalid.
   func identifier(_ column: Int32) throws -> ProductIdentifier {
     try readable(column) { try ProductIdentifier(validating: $0) }
   }
 
-  /// The text as a version.
-  ///
-  /// Throws `journalFailed` if it is invalid.
+  /// The text as a version; throws `journalFailed` if it is invalid.
   func version(_ column: Int32) throws -> ContentVersion {
     try readable(column) { try ContentVersion(validating: $0) }
   }

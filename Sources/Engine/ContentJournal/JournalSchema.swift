@@ -3,9 +3,7 @@ import ContentModel
 
 /// The journal's tables, and the statements that migrate an older journal.
 struct JournalSchema: Sendable {
-  /// The current schema.
-  ///
-  /// An older journal is migrated when it is opened for writing.
+  /// The current schema; an older journal is migrated when it is opened for writing.
   static let current = JournalSchema(tables: tables, migrations: [fromVersion1])
   /// `PRAGMA application_id` of a journal: “HCJo”.
   static let applicationIdentifier = 0x4843_4A6F

@@ -5,9 +5,7 @@ import Concurrency
 
 /// The queue's records as rows. Common values have columns, rare values are JSON.
 extension SQLiteJournal: QueueJournal {
-  package func readQueue() throws -> JournaledQueue {
-    try read(Self.readQueue)
-  }
+  package func readQueue() throws -> JournaledQueue { try read(Self.readQueue) }
 
   static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
     var reader = QueueRowReader()
@@ -74,9 +72,8 @@ extension SQLiteJournal: QueueJournal {
 
 /// Creates records from rows.
 ///
-/// Equal values of many records are stored once.
-///
-/// A transaction with an unreadable row is skipped, so that the others can be used.
+/// Equal values of many records are stored once. A transaction with an unreadable row is skipped,
+/// so that the others can be used.
 private struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
@@ -236,9 +233,7 @@ struct QueueRowWriter {
     encoder.outputFormatting = .sortedKeys
   }
 
-  /// Saves a new record.
-  ///
-  /// The state machine checks the identifiers of unfinished transactions.
+  /// Saves a new record; the state machine checks the identifiers of unfinished transactions.
   mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
     var isFinished = false
     try connection.query(

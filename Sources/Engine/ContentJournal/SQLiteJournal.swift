@@ -17,21 +17,15 @@ package final class SQLiteJournal: Sendable {
   struct Write: Sendable {
     /// If a shared commit fails, the body is called again, in a commit of its own.
     let body: @Sendable (borrowing SQLiteConnection) throws -> Void
-    /// Whether it may use the reserve.
-    ///
-    /// For small changes that a full disk must not prevent.
+    /// Whether it may use the reserve; for small changes that a full disk must not prevent.
     let usesReserve: Bool
   }
 
   private let writer: Connection
-  /// Another connection, so that reads do not wait for a commit.
-  ///
-  /// The same one if it is read-only.
+  /// Another connection, so that reads do not wait for a commit; the same one if it is read-only.
   private let reader: Connection
   private let commits = GroupCommit<Write>()
-  /// The rows of offers.
-  ///
-  /// Contains only committed ones.
+  /// The rows of offers; contains only committed ones.
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
   private let folder: Directory
   private let path: String
@@ -47,9 +41,7 @@ package final class SQLiteJournal: Sendable {
     init(_ opened: consuming sending SQLiteConnection) { use = Mutex(opened) }
   }
 
-  /// Opens the journal in `folder`.
-  ///
-  /// Creates or migrates it unless `readOnly`.
+  /// Opens the journal in `folder`; creates or migrates it unless `readOnly`.
   package init(in folder: Directory, readOnly: Bool = false) throws {
     let path = folder.path(of: Self.fileName)
     try folder.fileSystem.check(readOnly ? .read : .journal, path)

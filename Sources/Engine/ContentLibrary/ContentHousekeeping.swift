@@ -11,12 +11,11 @@ extension ContentLibrary {
 
   /// Moves a version out of its place.
   ///
-  /// `delete` then frees its space, which may take long.
-  ///
-  /// If `current` names the version, it first switches to the newest other version, or is removed.
-  /// The change is durable on return. If it throws, nothing has changed. A crash at any instant
-  /// leaves one of the two states, and the next start deletes what was moved. Throws `contentInUse`
-  /// while a process has a lease on the version, and `notInstalled`.
+  /// `delete` then frees its space, which may take long. If `current` names the version, it first
+  /// switches to the newest other version, or is removed. The change is durable on return. If it
+  /// throws, nothing has changed. A crash at any instant leaves one of the two states, and the next
+  /// start deletes what was moved. Throws `contentInUse` while a process has a lease on the
+  /// version, and `notInstalled`.
   package func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws
     -> RemovedTree
   {
@@ -63,9 +62,7 @@ extension ContentLibrary {
     }
   }
 
-  /// Undoes a failed move.
-  ///
-  /// If that fails too, the next start completes the removal.
+  /// Undoes a failed move; if that fails too, the next start completes the removal.
   private func putBack(
     _ version: ContentVersion, isCurrent: Bool, in home: Directory, from tree: RemovedTree
   ) {
@@ -95,17 +92,13 @@ extension ContentLibrary {
     return nil
   }
 
-  /// Frees the space of a removed version.
-  ///
-  /// If this fails, the next start tries again.
+  /// Frees the space of a removed version; if this fails, the next start tries again.
   package func delete(_ tree: RemovedTree) throws {
     try folder.staging.removeTree(tree.name)
     if let error = tree.journalError { throw error }
   }
 
-  /// Makes an installed version the current one.
-  ///
-  /// It may be newer or older.
+  /// Makes an installed version the current one; it may be newer or older.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try contentLocks.withLock(for: content) {
       guard try isInstalled(content, version) else {
@@ -156,9 +149,7 @@ extension ContentLibrary {
     }
   }
 
-  /// Frees the space of collected versions.
-  ///
-  /// The report lists what cannot be deleted.
+  /// Frees the space of collected versions; the report lists what cannot be deleted.
   package func delete(_ collected: CollectedVersions) throws -> CollectionReport {
     var report = collected.report
     for tree in collected.trees {

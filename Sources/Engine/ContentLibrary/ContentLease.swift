@@ -9,9 +9,7 @@ import Glibc
 package final class ContentLease: Sendable {
   /// The version of the lease.
   package let version: ContentVersion
-  /// The path of the version's folder.
-  ///
-  /// It is valid while the lease exists.
+  /// The path of the version's folder; it is valid while the lease exists.
   package let path: String
   private let folder: Directory
 

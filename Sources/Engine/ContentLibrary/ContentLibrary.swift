@@ -48,9 +48,7 @@ package final class ContentLibrary: Sendable {
     return try folder.staging.createDirectory(name, mode: 0o700)
   }
 
-  /// Makes a download's staging durable.
-  ///
-  /// If that fails, nothing of it is used again.
+  /// Makes a download's staging durable; if that fails, nothing of it is used again.
   private func sync(_ name: String, ofDownload id: String, in staging: Directory) throws {
     do {
       try durability.everything()

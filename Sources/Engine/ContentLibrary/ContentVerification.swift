@@ -37,11 +37,9 @@ extension ContentLibrary {
 
   /// Compares every byte of an installed version with its record.
   ///
-  /// Does not change anything.
-  ///
-  /// `pace` limits the read rate; nil is unlimited. `isStopped` is called before each file, and can
-  /// throw to end the verification. Throws `notInstalled` if the version is removed in the
-  /// meantime.
+  /// Does not change anything. `pace` limits the read rate; nil is unlimited. `isStopped` is called
+  /// before each file, and can throw to end the verification. Throws `notInstalled` if the version
+  /// is removed in the meantime.
   package func verify(
     _ content: InstalledContent, pace: ReadThrottle? = nil, isStopped: () throws -> Void = {}
   ) throws -> [ContentDamage] {
@@ -50,11 +48,9 @@ extension ContentLibrary {
 
   /// The recorded files that are missing or have another kind or size.
   ///
-  /// Reads no file.
-  ///
-  /// An app may have moved files out of the version's folder, or deleted the folder. If the record
-  /// is unreadable, no file is returned; `repair` creates the record again. Throws `notInstalled`
-  /// if the version is removed in the meantime.
+  /// Reads no file. An app may have moved files out of the version's folder, or deleted the folder.
+  /// If the record is unreadable, no file is returned; `repair` creates the record again. Throws
+  /// `notInstalled` if the version is removed in the meantime.
   package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
     try damages(of: content) { tree in
       let walker = TreeWalker(tree)
@@ -201,9 +197,7 @@ extension ContentLibrary {
     }
   }
 
-  /// The bytes of the paths and their parent folders.
-  ///
-  /// An archive need not list its folders.
+  /// The bytes of the paths and their parent folders; an archive need not list its folders.
   private static func withParents(_ paths: [String]) -> Set<ArraySlice<UInt8>> {
     let paths = paths.map { Array($0.utf8)[...] }
     var known = Set(paths)

@@ -43,9 +43,7 @@ extension ContentLibrary {
     return current >= version && !withdrawn.contains(current)
   }
 
-  /// Makes `current` name `version`, or removes it for nil.
-  ///
-  /// One rename, durable on return.
+  /// Makes `current` name `version`, or removes it for nil; one rename, durable on return.
   func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
     guard let version else {
       try home.removeFile(Self.currentName)

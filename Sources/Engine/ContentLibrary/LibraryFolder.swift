@@ -12,9 +12,7 @@ package struct LibraryFolder: Sendable {
   /// Staging, one folder for each download.
   package let staging: Directory
 
-  /// Opens the library at `path` for reading.
-  ///
-  /// Throws `fileMissing` if it does not exist.
+  /// Opens the library at `path` for reading; throws `fileMissing` if it does not exist.
   package init(reading path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path)
     products = try root.directory("products")
@@ -23,9 +21,8 @@ package struct LibraryFolder: Sendable {
 
   /// Opens the library at `path` for an engine.
   ///
-  /// Creates what is missing.
-  ///
-  /// Throws `libraryFolderTaken` if the folder has other files under the names that a library uses.
+  /// Creates what is missing. Throws `libraryFolderTaken` if the folder has other files under the
+  /// names that a library uses.
   package init(creating path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path, creating: true)
     try Self.checkOwnership(of: root)
@@ -42,9 +39,7 @@ package struct LibraryFolder: Sendable {
     for folder in [products, staging] { try Self.markAsCache(folder) }
   }
 
-  /// The text of CACHEDIR.TAG.
-  ///
-  /// Files of other programs have other comments.
+  /// The text of CACHEDIR.TAG; files of other programs have other comments.
   static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
     # Everything here can be fetched again from the store. See https://bford.info/cachedir/
@@ -80,15 +75,11 @@ extension LibraryFolder {
   }
 }
 
-/// The lock of a library.
-///
-/// One engine holds it until it is released or the process ends.
+/// The lock of a library; one engine holds it until it is released or the process ends.
 package final class LibraryLock: Sendable {
   private let file: Mutex<File?>
 
-  /// Takes the lock.
-  ///
-  /// Throws `libraryLocked` with the name of the process that holds it.
+  /// Takes the lock; throws `libraryLocked` with the name of the process that holds it.
   package init(_ folder: Directory) throws {
     // A user who could open the file could also lock it.
     let file = try folder.privateFile("lock")

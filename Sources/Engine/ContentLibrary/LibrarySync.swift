@@ -3,10 +3,9 @@ import FileIO
 
 /// Makes the writes of installs durable.
 ///
-/// Requests that wait at the same time share one sync.
-///
-/// A single folder is synced alone. Several folders are synced with the whole file system, which
-/// costs about as much as one folder. Thread-safe.
+/// Requests that wait at the same time share one sync. A single folder is synced alone. Several
+/// folders are synced with the whole file system, which costs about as much as one folder.
+/// Thread-safe.
 struct LibrarySync: Sendable {
   private enum Request: Sendable {
     case names(Directory)

@@ -3,9 +3,7 @@ import FileIO
 
 /// A folder that was moved into staging to be removed.
 ///
-/// It still uses space.
-///
-/// The next start deletes the folders that a process has left.
+/// It still uses space. The next start deletes the folders that a process has left.
 package struct RemovedTree: Sendable {
   /// The folder's name in staging.
   let name: String
@@ -42,10 +40,8 @@ extension ContentLibrary {
 extension LibraryFolder {
   /// Deletes removed folders from staging.
   ///
-  /// Returns false if there were none.
-  ///
-  /// `sync` makes the file system durable first. Otherwise, a power failure could restore a
-  /// version's name without its files.
+  /// Returns false if there were none. `sync` makes the file system durable first. Otherwise, a
+  /// power failure could restore a version's name without its files.
   package func deleteRemoved(after sync: () throws -> Void) throws -> Bool {
     let removed = try staging.entries().filter {
       $0.kind == .directory && (try? StagingName($0.name))?.isRemoval == true

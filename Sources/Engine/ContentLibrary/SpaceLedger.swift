@@ -24,9 +24,7 @@ final class SpaceLedger: Sendable {
     step = GroupCommit(makeSignal)
   }
 
-  /// Adds a claim if it fits beside all others.
-  ///
-  /// Throws `diskFull` otherwise.
+  /// Adds a claim if it fits beside all others; throws `diskFull` otherwise.
   fileprivate func add(
     _ claim: SpaceReservation.Claim, of reservation: SpaceReservation,
     for product: ProductIdentifier
@@ -86,9 +84,7 @@ final class SpaceLedger: Sendable {
   }
 }
 
-/// The space that one download still needs, until `end`.
-///
-/// For one thread.
+/// The space that one download still needs, until `end`; for one thread.
 package final class SpaceReservation: Sendable {
   /// The reserved space, and how much of it is not written yet.
   struct Claim: Sendable {
@@ -108,10 +104,8 @@ package final class SpaceReservation: Sendable {
 
   /// Reserves `bytes`.
   ///
-  /// `written` returns how many of them are on disk; it can run on any thread.
-  ///
-  /// Throws `diskFull` if they do not fit beside the reservations of others. Call it before
-  /// writing.
+  /// `written` returns how many of them are on disk; it can run on any thread. Throws `diskFull` if
+  /// they do not fit beside the reservations of others. Call it before writing.
   package func reserve(_ bytes: Int64, written: @escaping @Sendable () -> Int64) throws {
     try ledger.add(Claim(bytes: bytes, written: written), of: self, for: product)
   }

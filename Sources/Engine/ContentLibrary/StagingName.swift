@@ -4,19 +4,15 @@ import FoundationEssentials
 
 /// The name of a folder that a library creates in `staging`.
 ///
-/// Other names are never removed.
-///
-/// The name of a repair is a lower-case UUID. The name of a download is a UUID, `-` and a number
-/// from 1. The name of a removed folder is `removed-`, a digest of its subject, `-` and its inode
-/// number.
+/// Other names are never removed. The name of a repair is a lower-case UUID. The name of a download
+/// is a UUID, `-` and a number from 1. The name of a removed folder is `removed-`, a digest of its
+/// subject, `-` and its inode number.
 struct StagingName {
   let rawValue: String
 
   private static let removal = "removed-"
 
-  /// Checks a name.
-  ///
-  /// Throws `inconsistent` for a name that a library does not create.
+  /// Checks a name; throws `inconsistent` for a name that a library does not create.
   init(_ text: String) throws {
     let isRemoval = text.hasPrefix(Self.removal)
     let isKnown =

@@ -52,9 +52,7 @@ enum TreeReplacement {
 extension ContentLibrary {
   /// Moves a tree to its place.
   ///
-  /// Durable on return.
-  ///
-  /// An existing folder is being repaired, or is unknown to the journal.
+  /// Durable on return. An existing folder is being repaired, or is unknown to the journal.
   func move(
     _ name: String, of staging: Directory, to home: Directory, as content: InstalledContent
   ) throws {

@@ -280,9 +280,7 @@ extension ContentError.Code {
 
 extension ContentError: LocalizedError, CustomStringConvertible {
   /// The message, followed by the cause if any.
-  public var errorDescription: String? {
-    cause.map { "\(message): \($0)" } ?? message
-  }
+  public var errorDescription: String? { cause.map { "\(message): \($0)" } ?? message }
 
   /// The remedy.
   public var recoverySuggestion: String? { remedy }

@@ -3,9 +3,7 @@ package enum PercentEncoding {
   private static let unreserved = Set(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~".utf8)
 
-  /// Encodes one component.
-  ///
-  /// A `/` is encoded too.
+  /// Encodes one component; a `/` is encoded too.
   package static func component(_ text: some StringProtocol) -> String {
     var encoded: [UInt8] = []
     for byte in text.utf8 {

@@ -38,7 +38,6 @@ public struct Product: Hashable, Sendable {
     self.withdrawnVersions = withdrawnVersions
   }
 
-  /// Returns whether `version` of `content` was withdrawn.
   package func isWithdrawn(_ version: ContentVersion, of content: ProductIdentifier) -> Bool {
     withdrawnVersions[content]?.contains(version) == true
   }

@@ -27,9 +27,7 @@ package struct RateSchedule: Sendable {
   /// Returns the time in seconds until more may be taken; 0 if it may be now.
   package func wait(at now: Double) -> Double { rate == nil ? 0 : max(0, end - now) }
 
-  /// Changes the rate.
-  ///
-  /// What was taken still counts, but the wait does not become longer.
+  /// Changes the rate; what was taken still counts, but the wait does not become longer.
   package mutating func setRate(_ newRate: Double?, at now: Double) {
     let new = newRate.map { max(1, $0) }
     if let new, let rate {

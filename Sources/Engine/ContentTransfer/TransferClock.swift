@@ -1,9 +1,7 @@
+import FileIO
 package import FoundationEssentials
-import Glibc
 
-/// The clocks of transfers.
-///
-/// Tests use their own.
+/// The clocks of transfers; tests use their own.
 package struct TransferClock: Sendable {
   /// The current date, for dates that servers send and users see.
   package let now: @Sendable () -> Date
@@ -15,14 +13,8 @@ package struct TransferClock: Sendable {
     self.uptime = uptime
   }
 
-  /// The clocks of the system.
   package static let system = TransferClock(
-    now: { Date() },
-    uptime: {
-      var time = timespec()
-      clock_gettime(CLOCK_MONOTONIC, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    })
+    now: { Date() }, uptime: { ReadThrottle.monotonicSeconds() })
 
   /// Returns the date at which `uptime` reaches `instant`.
   func date(of instant: Double) -> Date { now().addingTimeInterval(instant - uptime()) }

@@ -1,14 +1,10 @@
 package import ContentModel
 
-/// The reason why a request failed.
-///
-/// It determines the next attempt.
+/// The reason why a request failed; it determines the next attempt.
 package struct TransferFault: Error, Hashable, Sendable {
   /// The kind of failure.
   package let kind: Kind
-  /// The message of libcurl or of the server.
-  ///
-  /// It contains no secrets.
+  /// The message of libcurl or of the server; it contains no secrets.
   package let detail: String
   /// The delay that the server asks for, in seconds, or nil if it does not ask.
   package var retryAfter: Double?
@@ -41,9 +37,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case none
     /// Another mirror at once, or the same mirror later.
     case otherMirror
-    /// Another mirror at once.
-    ///
-    /// The same mirror once more, if the signed catalog lists the file.
+    /// Another mirror at once; the same mirror once more, if the signed catalog lists the file.
     case elsewhere
     /// The same request later.
     case later
@@ -53,9 +47,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case plainRange
   }
 
-  /// What to try next.
-  ///
-  /// Only this property decides it.
+  /// What to try next; only this property decides it.
   package var retryAction: RetryAction {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
@@ -136,179 +128,151 @@ package struct TransferFault: Error, Hashable, Sendable {
 extension ContentError {
   /// Creates the error that ends a transfer of `subject` from `url`.
   package init(_ fault: TransferFault, from url: WebURL, subject: String) {
-    let (code, message, remedy) = Self.words(fault, url)
     self.init(
-      code, message, remedy: remedy, subject: subject,
+      fault.code, fault.message(url), remedy: fault.remedy(url), subject: subject,
       cause: fault.detail.isEmpty ? nil : fault.detail.printable(limit: 500))
-  }
-
-  private static func words(_ fault: TransferFault, _ url: WebURL) -> (Code, String, String) {
-    let again = "Try again later. Fetched data is kept"
-    let owner = "Ask the store's owner to check the web server"
-    let network = "Check the network and the store's address"
-    switch fault.kind {
-    case .cancelled:
-      return (
-        .stopped, "The transfer of \(url) was stopped", "Start it again. Fetched data is kept"
-      )
-    case .expired:
-      return (.accessDenied, "\(url) expired before the request was sent", again)
-    case .unusableURL:
-      return (.usage, "\(url) is not a valid URL", "Use an http:// or https:// URL")
-    case .unresolved:
-      return (.hostNotFound, "Cannot resolve the host \(url.host)", network)
-    case .refused:
-      return (
-        .connectionRefused, "Cannot connect to \(url.host) port \(url.port): connection refused",
-        network
-      )
-    case .connectTimeout:
-      return (
-        .connectionTimedOut, "Cannot connect to \(url.host) port \(url.port): timed out", network
-      )
-    case .handshakeTimeout:
-      return (
-        .connectionTimedOut,
-        "The TLS handshake with \(url.host) port \(url.port) timed out",
-        "Check the network. With a VPN or tunnel, an MTU that is too large can drop long packets"
-      )
-    case .hostName:
-      return (
-        .secureConnectionFailed, "The server has no certificate for the host name \(url.host)",
-        "Use the server's host name in the address, not its IP address or another name"
-      )
-    case .clientCertificate:
-      return (
-        .accessDenied, "\(url.host) requires a client certificate, which is not supported",
-        "Ask the store's owner for another kind of access, such as a token"
-      )
-    case .authorities:
-      return (
-        .certificateUntrusted, "Cannot read the file of certificate authorities",
-        "Check that the file exists and contains certificates in PEM"
-      )
-    case .secureConnection where fault.isAnswerWithoutTLS:
-      return (
-        .secureConnectionFailed, "\(url.host) port \(url.port) does not use TLS",
-        "If the server uses plain HTTP on this port, use http:// in its address"
-      )
-    case .secureConnection:
-      return (
-        .secureConnectionFailed, "Cannot establish a secure connection to \(url.host)",
-        "Check that the server uses TLS on this port, version 1.2 or newer"
-      )
-    case .certificate:
-      return (
-        .certificateUntrusted, "The certificate of \(url.host) is not trusted",
-        "Check the address, the system clock and the file of certificate authorities"
-      )
-    case .proxy:
-      return (
-        .proxyFailed, "The connection to \(url.host) through the proxy failed",
-        "Check the proxy's address and that the proxy is running"
-      )
-    case .proxyRefused(407), .status(407):
-      return (
-        .accessDenied, "The proxy requires a user name and a password (status 407)",
-        "Add them to the proxy's address, such as http://user:password@proxy.example:3128"
-      )
-    case .proxyRefused(let status):
-      return (
-        .accessDenied, "The proxy refuses connections to \(url.host) (status \(status))",
-        "Ask the proxy's owner to allow this host, or use another proxy"
-      )
-    case .network: return (.networkFailed, "The connection to \(url.host) failed", again)
-    case .tooManyFiles:
-      return (
-        .tooManyFiles, "Cannot connect to \(url.host): too many open files",
-        "Raise the limit of open files and try again"
-      )
-    case .stalled:
-      return (
-        .transferStalled, "The transfer of \(url) stalled",
-        "\(again). If every transfer stalls, check the MTU of the network, VPN or tunnel"
-      )
-    case .cutShort where url.scheme == "http" && fault.detail.hasPrefix("Empty reply"):
-      return (
-        .connectionLost, "\(url.host) port \(url.port) closed the connection without an answer",
-        "If the server uses TLS on this port, use https:// in its address. \(again)"
-      )
-    case .cutShort:
-      return (.connectionLost, "The connection was lost while receiving \(url)", again)
-    case .deadline: return (.timedOut, "The request for \(url) timed out", again)
-    case .garbled where url.scheme == "http":
-      return (
-        .answerUnusable, "The answer for \(url) is not HTTP",
-        "If the server uses TLS on this port, use https:// in its address. \(owner)"
-      )
-    case .garbled: return (.answerUnusable, "The answer for \(url) is not HTTP", owner)
-    case .headersTooLong:
-      return (.answerUnusable, "The answer for \(url) has too many headers", owner)
-    case .bodyTooLong:
-      return (.limitExceeded, "\(url) exceeds the size limit", owner)
-    case .status(let status): return words(status, url, fault)
-    case .redirectRefused:
-      return (.redirectRefused, "The redirect of \(url) is not allowed", owner)
-    case .tooManyRedirects:
-      return (.tooManyRedirects, "\(url) has too many redirects", owner)
-    case .encoded(let coding):
-      let shown = coding.printable(limit: 60)
-      return (.answerUnusable, "\(url) was sent with the unexpected encoding \(shown)", owner)
-    case .unexpectedType(let type):
-      return (
-        .answerUnusable,
-        "\(url) was answered with a web page (\(type.printable(limit: 60))) instead of the file",
-        "Check whether the network requires a login, the store's address, and that the server "
-          + "answers 404 or 403 for missing files"
-      )
-    case .wrongLength(let length):
-      return (
-        .answerUnusable, "\(url) has \(length) bytes, which differs from its signed length", owner
-      )
-    case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused:
-      return (.answerUnusable, "The answer for \(url) has another range than requested", owner)
-    case .otherValidator:
-      return (.answerUnusable, "\(url) is not the signed file", owner)
-    case .damaged:
-      return (
-        .pieceDamaged, "Bytes of \(url) do not match the signed index",
-        "Ask the store's owner to publish the package again, and then start the download again"
-      )
-    }
-  }
-
-  private static func words(_ status: Int, _ url: WebURL, _ fault: TransferFault)
-    -> (Code, String, String)
-  {
-    let answer = "\(url) was answered with status \(status)"
-    switch status {
-    case 404, 410:
-      return (.storeMissing, answer, "Ask the store's owner to publish it again")
-    case 401, 403:
-      return (.accessDenied, answer, "Check the credentials for this host")
-    case 429:
-      return (.serverBusy, answer, "Try again later. Fetched data is kept")
-    case 503 where fault.retryAfter != nil:
-      return (.serverBusy, answer, "Try again later. Fetched data is kept")
-    case 500...599:
-      return (.serverFailed, answer, "Try again later. Fetched data is kept")
-    // nginx answers plain HTTP on a TLS port with 400.
-    case 400 where url.scheme == "http":
-      return (
-        .requestRefused, answer,
-        "Check the store's address. If the server uses TLS on this port, use https:// in it"
-      )
-    default:
-      return (.requestRefused, answer, "Check the store's address")
-    }
   }
 }
 
 extension TransferFault {
+  fileprivate var code: ContentError.Code {
+    switch kind {
+    case .cancelled: .stopped
+    case .unusableURL: .usage
+    case .unresolved: .hostNotFound
+    case .refused: .connectionRefused
+    case .connectTimeout, .handshakeTimeout: .connectionTimedOut
+    case .hostName, .secureConnection: .secureConnectionFailed
+    case .authorities, .certificate: .certificateUntrusted
+    case .expired, .clientCertificate, .proxyRefused: .accessDenied
+    case .proxy: .proxyFailed
+    case .network: .networkFailed
+    case .tooManyFiles: .tooManyFiles
+    case .stalled: .transferStalled
+    case .cutShort: .connectionLost
+    case .deadline: .timedOut
+    case .bodyTooLong: .limitExceeded
+    case .redirectRefused: .redirectRefused
+    case .tooManyRedirects: .tooManyRedirects
+    case .damaged: .pieceDamaged
+    case .garbled, .headersTooLong, .encoded, .unexpectedType, .wrongLength, .rangeIgnored,
+      .rangeUnclear, .rangeElsewhere, .rangeRefused, .otherValidator:
+      .answerUnusable
+    case .status(404), .status(410): .storeMissing
+    case .status(401), .status(403), .status(407): .accessDenied
+    case .status(429): .serverBusy
+    case .status(503) where retryAfter != nil: .serverBusy
+    case .status(500...599): .serverFailed
+    case .status: .requestRefused
+    }
+  }
+
+  fileprivate func message(_ url: WebURL) -> String {
+    let port = "\(url.host) port \(url.port)"
+    return switch kind {
+    case .cancelled: "The transfer of \(url) was stopped"
+    case .expired: "\(url) expired before the request was sent"
+    case .unusableURL: "\(url) is not a valid URL"
+    case .unresolved: "Cannot resolve the host \(url.host)"
+    case .refused: "Cannot connect to \(port): connection refused"
+    case .connectTimeout: "Cannot connect to \(port): timed out"
+    case .handshakeTimeout: "The TLS handshake with \(port) timed out"
+    case .hostName: "The server has no certificate for the host name \(url.host)"
+    case .clientCertificate:
+      "\(url.host) requires a client certificate, which is not supported"
+    case .authorities: "Cannot read the file of certificate authorities"
+    case .secureConnection where isAnswerWithoutTLS: "\(port) does not use TLS"
+    case .secureConnection: "Cannot establish a secure connection to \(url.host)"
+    case .certificate: "The certificate of \(url.host) is not trusted"
+    case .proxy: "The connection to \(url.host) through the proxy failed"
+    case .proxyRefused(407), .status(407):
+      "The proxy requires a user name and a password (status 407)"
+    case .proxyRefused(let status):
+      "The proxy refuses connections to \(url.host) (status \(status))"
+    case .network: "The connection to \(url.host) failed"
+    case .tooManyFiles: "Cannot connect to \(url.host): too many open files"
+    case .stalled: "The transfer of \(url) stalled"
+    case .cutShort where mayRequireTLS(url): "\(port) closed the connection without an answer"
+    case .cutShort: "The connection was lost while receiving \(url)"
+    case .deadline: "The request for \(url) timed out"
+    case .garbled: "The answer for \(url) is not HTTP"
+    case .headersTooLong: "The answer for \(url) has too many headers"
+    case .bodyTooLong: "\(url) exceeds the size limit"
+    case .status(let status): "\(url) was answered with status \(status)"
+    case .redirectRefused: "The redirect of \(url) is not allowed"
+    case .tooManyRedirects: "\(url) has too many redirects"
+    case .encoded(let coding):
+      "\(url) was sent with the unexpected encoding \(coding.printable(limit: 60))"
+    case .unexpectedType(let type):
+      "\(url) was answered with a web page (\(type.printable(limit: 60))) instead of the file"
+    case .wrongLength(let length):
+      "\(url) has \(length) bytes, which differs from its signed length"
+    case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused:
+      "The answer for \(url) has another range than requested"
+    case .otherValidator: "\(url) is not the signed file"
+    case .damaged: "Bytes of \(url) do not match the signed index"
+    }
+  }
+
+  fileprivate func remedy(_ url: WebURL) -> String {
+    let again = "Try again later. Fetched data is kept"
+    let owner = "Ask the store's owner to check the web server"
+    let scheme = "If the server uses TLS on this port, use https:// in its address"
+    return switch kind {
+    case .cancelled: "Start it again. Fetched data is kept"
+    case .unusableURL: "Use an http:// or https:// URL"
+    case .unresolved, .refused, .connectTimeout: "Check the network and the store's address"
+    case .handshakeTimeout:
+      "Check the network. With a VPN or tunnel, an MTU that is too large can drop long packets"
+    case .hostName:
+      "Use the server's host name in the address, not its IP address or another name"
+    case .clientCertificate:
+      "Ask the store's owner for another kind of access, such as a token"
+    case .authorities: "Check that the file exists and contains certificates in PEM"
+    case .secureConnection where isAnswerWithoutTLS:
+      "If the server uses plain HTTP on this port, use http:// in its address"
+    case .secureConnection:
+      "Check that the server uses TLS on this port, version 1.2 or newer"
+    case .certificate:
+      "Check the address, the system clock and the file of certificate authorities"
+    case .proxy: "Check the proxy's address and that the proxy is running"
+    case .proxyRefused(407), .status(407):
+      "Add them to the proxy's address, such as http://user:password@proxy.example:3128"
+    case .proxyRefused: "Ask the proxy's owner to allow this host, or use another proxy"
+    case .tooManyFiles: "Raise the limit of open files and try again"
+    case .stalled:
+      "\(again). If every transfer stalls, check the MTU of the network, VPN or tunnel"
+    case .cutShort where mayRequireTLS(url): "\(scheme). \(again)"
+    case .expired, .network, .cutShort, .deadline: again
+    case .garbled where url.scheme == "http": "\(scheme). \(owner)"
+    case .garbled, .headersTooLong, .bodyTooLong, .redirectRefused, .tooManyRedirects, .encoded,
+      .wrongLength, .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused,
+      .otherValidator:
+      owner
+    case .unexpectedType:
+      "Check whether the network requires a login, the store's address, and that the server "
+        + "answers 404 or 403 for missing files"
+    case .status(404), .status(410): "Ask the store's owner to publish it again"
+    case .status(401), .status(403): "Check the credentials for this host"
+    case .status(429), .status(500...599): again
+    // nginx answers plain HTTP on a TLS port with 400.
+    case .status(400) where url.scheme == "http":
+      "Check the store's address. If the server uses TLS on this port, use https:// in it"
+    case .status: "Check the store's address"
+    case .damaged:
+      "Ask the store's owner to publish the package again, and then start the download again"
+    }
+  }
+
+  /// Whether a server closed a plain connection without an answer.
+  private func mayRequireTLS(_ url: WebURL) -> Bool {
+    url.scheme == "http" && detail.hasPrefix("Empty reply")
+  }
+
   /// Whether a server answered the TLS handshake with something else.
   ///
   /// libcurl only reports this in messages of OpenSSL.
-  fileprivate var isAnswerWithoutTLS: Bool {
+  private var isAnswerWithoutTLS: Bool {
     ["wrong version number", "packet length too long", "http request"].contains(
       where: detail.contains)
   }

@@ -53,9 +53,7 @@ extension TransferStatistics {
   }
 }
 
-/// Counts statistics while transfers run.
-///
-/// Use it from any thread.
+/// Counts statistics while transfers run; use it from any thread.
 final class TransferCounters: Sendable {
   private let state = Mutex(State())
   private let received = Atomic<Int>(0)
@@ -73,9 +71,7 @@ final class TransferCounters: Sendable {
     return statistics
   }
 
-  /// Counts received body bytes.
-  ///
-  /// It is called for each chunk, and therefore takes no lock.
+  /// Counts received body bytes; it is called for each chunk, and therefore takes no lock.
   func receive(_ bytes: Int) { received.wrappingAdd(bytes, ordering: .relaxed) }
 
   func record(_ change: (inout TransferStatistics) -> Void) {

@@ -10,7 +10,6 @@ package final class TransferTicket: Sendable {
   /// A unique number in the process.
   let id: Int
   private let state: Mutex<State>
-  /// The counters of its transfers.
   let counters = TransferCounters()
 
   private struct State {
@@ -32,9 +31,7 @@ package final class TransferTicket: Sendable {
 
   private static let counter = Atomic<Int>(0)
 
-  /// Creates a ticket.
-  ///
-  /// A waiting transfer with a higher priority starts first.
+  /// Creates a ticket; a waiting transfer with a higher priority starts first.
   package init(priority: Int = 0) {
     id = Self.counter.add(1, ordering: .relaxed).newValue
     state = Mutex(State(priority: priority))
@@ -42,9 +39,7 @@ package final class TransferTicket: Sendable {
 
   // MARK: The owner of the transfer
 
-  /// Ends its transfers soon.
-  ///
-  /// Calls that block in them throw `stopped`.
+  /// Ends its transfers soon; calls that block in them throw `stopped`.
   package func cancel() {
     cancel(
       throwing: ContentError(
@@ -68,9 +63,7 @@ package final class TransferTicket: Sendable {
     if let error = state.withLock({ $0.error }) { throw error }
   }
 
-  /// The priority.
-  ///
-  /// A change applies to all requests that have not started.
+  /// The priority; a change applies to all requests that have not started.
   package var priority: Int {
     get { state.withLock { $0.priority } }
     set {
@@ -85,9 +78,7 @@ package final class TransferTicket: Sendable {
   /// The current status of its transfers.
   package var status: TransferStatus {
     state.withLock { state in
-      if !state.running.isEmpty {
-        return .transferring(requests: state.running.count)
-      }
+      if !state.running.isEmpty { return .transferring(requests: state.running.count) }
       return state.waits.values.min { $0.isBefore($1) }.map(TransferStatus.waiting) ?? .idle
     }
   }
@@ -105,9 +96,7 @@ package final class TransferTicket: Sendable {
 
   // MARK: The loop
 
-  func wait(_ request: Int, _ wait: TransferWait) {
-    state.withLock { $0.waits[request] = wait }
-  }
+  func wait(_ request: Int, _ wait: TransferWait) { state.withLock { $0.waits[request] = wait } }
 
   func started(_ request: Int) {
     state.withLock { state in
@@ -123,9 +112,7 @@ package final class TransferTicket: Sendable {
     }
   }
 
-  /// Calls `listener` at each change until `removeListener`.
-  ///
-  /// Calls it now if already cancelled.
+  /// Calls `listener` at each change until `removeListener`; calls it now if already cancelled.
   func addListener(_ listener: @escaping @Sendable (Change) -> Void) -> Int {
     let (number, isCancelled) = state.withLock { state in
       state.nextListener += 1

@@ -76,9 +76,7 @@ public struct LibraryReader: Sendable {
   }
 
   /// Returns the journal's unfinished transactions, in order.
-  package func transactions() throws -> [TransactionRecord] {
-    try queue.get().transactions()
-  }
+  package func transactions() throws -> [TransactionRecord] { try queue.get().transactions() }
 
   /// Returns an error for each unreadable record of the journal; no other list contains it.
   ///

@@ -4,9 +4,7 @@ import Glibc
 
 /// Protects folders and files that others could use to publish, or to make a publisher sign.
 extension Directory {
-  /// Removes other users' write permission for this folder.
-  ///
-  /// Throws `keyUnusable` if that fails.
+  /// Removes other users' write permission for this folder; throws `keyUnusable` if that fails.
   func protect() throws {
     let status = try status()
     guard status.permissions & Self.othersMayWrite != 0 else { return }
@@ -16,9 +14,7 @@ extension Directory {
     }
   }
 
-  /// Removes other users' write permission for the file `name`.
-  ///
-  /// Throws `keyUnusable` if that fails.
+  /// Removes other users' write permission for the file `name`; throws `keyUnusable` if that fails.
   func protect(_ name: String) throws {
     try Self.refusing(path(of: name)) {
       guard fileSystem.isReadOnly else { return try withdraw(Self.othersMayWrite, from: name) }

@@ -9,9 +9,7 @@ struct MetadataDocument {
   let version: Int64
   let bytes: [UInt8]
 
-  /// The name of the file.
-  ///
-  /// Only the name of the timestamp has no version.
+  /// The name of the file; only the name of the timestamp has no version.
   var name: String { Self.name(role, version) }
 
   /// The entry of this file in the metadata of another role.
@@ -44,9 +42,7 @@ struct MetadataDocument {
     return (bin, version)
   }
 
-  /// Writes the file.
-  ///
-  /// The write is durable.
+  /// Writes the file; the write is durable.
   func write(to folder: Directory) throws {
     try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
   }
@@ -59,9 +55,7 @@ struct SignedVersion: Hashable {
 }
 
 extension Directory {
-  /// Returns the bytes of a metadata file that `verify` accepts.
-  ///
-  /// An error names the file.
+  /// Returns the bytes of a metadata file that `verify` accepts; an error names the file.
   func metadata(_ role: RoleName, _ version: Int64 = 0, _ verify: ([UInt8]) throws -> Void) throws
     -> [UInt8]
   {

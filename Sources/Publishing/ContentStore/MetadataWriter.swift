@@ -17,9 +17,7 @@ struct MetadataWriter {
     Date(timeIntervalSince1970: (now.timeIntervalSince1970 + interval).rounded(.down))
   }
 
-  /// Signs `role` with the keys of each of `roots`.
-  ///
-  /// Throws `keyUnusable` if keys are missing.
+  /// Signs `role` with the keys of each of `roots`; throws `keyUnusable` if keys are missing.
   func sign<Signed: Role>(
     _ role: Signed, as name: MetadataName = .top(Signed.type), of roots: [RootRole]
   ) throws -> MetadataDocument {

@@ -30,9 +30,7 @@ struct IncomingPackage {
   }
 }
 
-/// Checks packages before anything is written.
-///
-/// One invalid package refuses all.
+/// Checks packages before anything is written; one invalid package refuses all.
 struct PackageIntake {
   let fileSystem: FileSystem
   let catalog: CatalogDraft
@@ -220,9 +218,7 @@ extension ContentError {
     _ name: ProductIdentifier, by other: ProductIdentifier, in package: IncomingPackage
   ) -> ContentError {
     let product = package.info.product
-    if name == product {
-      return .productClaimed(product, by: other).naming(package.path)
-    }
+    if name == product { return .productClaimed(product, by: other).naming(package.path) }
     return ContentError(
       .contentClaimed,
       "\(package.path): the content \(name) of \(product) "

@@ -15,9 +15,7 @@ struct PublicationRecord: Hashable {
   let firstRoot: SignedVersion
   /// The last known version of each role.
   private(set) var signed: [RoleName: SignedVersion]
-  /// The version numbers of a publication in progress or interrupted.
-  ///
-  /// Clients may have seen them.
+  /// The version numbers of a publication in progress or interrupted; clients may have seen them.
   private var reserved: [RoleName: Int64] = [:]
 
   /// The highest number of bins of a publication, in bits; 0 is one list.
@@ -31,9 +29,7 @@ struct PublicationRecord: Hashable {
   }
 
   /// The highest version number of `role` that may have been signed.
-  func highest(_ role: RoleName) -> Int64 {
-    max(signed[role]?.version ?? 0, reserved[role] ?? 0)
-  }
+  func highest(_ role: RoleName) -> Int64 { max(signed[role]?.version ?? 0, reserved[role] ?? 0) }
 
   /// The first role with an older version in `found`, or with other bytes for the same version.
   func conflict(with found: [RoleName: SignedVersion]) -> RoleName? {
@@ -78,9 +74,7 @@ struct PublicationRecord: Hashable {
     return next
   }
 
-  /// Returns the record after numbers were seen that it may not have.
-  ///
-  /// None of them is signed again.
+  /// Returns the record after numbers were seen that it may not have; none of them is signed again.
   func raising(to versions: [RoleName: Int64]) -> PublicationRecord {
     var next = self
     for (role, version) in versions where version > highest(role) {

@@ -16,9 +16,7 @@ struct RootChain {
   let newest: TrustedMetadata
   let earlier: [TrustedMetadata]
 
-  /// Reads and verifies the roots in `folder`.
-  ///
-  /// Without `pin`, 1.root.json is trusted.
+  /// Reads and verifies the roots in `folder`; without `pin`, 1.root.json is trusted.
   init(in folder: Directory, from pin: SignedVersion?) throws {
     var (document, trusted) = try Self.first(in: folder, pin)
     var earlier: [TrustedMetadata] = []
@@ -50,9 +48,7 @@ struct RootChain {
     return try RootChain(self, newest: limited(newest), earlier: earlier.map(limited))
   }
 
-  /// The first root in `folder`.
-  ///
-  /// Throws unless it is the root that `pin` names.
+  /// The first root in `folder`; throws unless it is the root that `pin` names.
   static func first(in folder: Directory, _ pin: SignedVersion?) throws -> (
     MetadataDocument, TrustedMetadata
   ) {

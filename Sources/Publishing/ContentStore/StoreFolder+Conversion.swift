@@ -11,9 +11,7 @@ extension StoreFolder {
     return try folder.withTemporaryDirectory(Self.conversionName, body)
   }
 
-  /// Removes the conversion folders of a killed publication.
-  ///
-  /// The store must be locked.
+  /// Removes the conversion folders of a killed publication; the store must be locked.
   private func removeConversions() throws {
     for entry in try folder.entries() where entry.name.hasPrefix("\(Self.conversionName)-") {
       try folder.removeTree(entry)

@@ -116,9 +116,7 @@ extension StoreFolder {
     }
   }
 
-  /// Returns the folder of the publication record and the lock.
-  ///
-  /// Creates the folder.
+  /// Returns the folder of the publication record and the lock; creates the folder.
   func state(_ keys: StoreKeys) throws -> StoreState {
     guard let path = options.stateFolderPath else {
       return StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)

@@ -39,36 +39,24 @@ extension StoreMetadata {
     repairing store: Directory, _ folder: Directory, _ record: PublicationRecord?, keys: StoreKeys
   ) throws {
     let chain = try Self.chain(in: folder, record, keys)
-    func signed<Signed: Role>(_ version: Int64) throws -> (Signed, MetadataDocument)? {
-      do {
-        var role: Signed?
-        let bytes = try folder.metadata(Signed.type, version) {
-          role = try chain.newest.verified($0)
-        }
-        guard let role, Signed.type == .timestamp || role.version == version else { return nil }
-        return (
-          role, MetadataDocument(role: .top(Signed.type), version: role.version, bytes: bytes)
-        )
-      } catch let error as ContentError
-        where error.group == .trust || [.fileMissing, .limitExceeded].contains(error.code)
-      {
-        return nil
-      }
-    }
     var versions = [RoleName.root: try chain.document.signedVersion]
-    let timestamp: (TimestampRole, MetadataDocument)? = try signed(0)
+    let timestamp: (TimestampRole, MetadataDocument)? = try chain.signed(0, in: folder)
     versions[.timestamp] = try timestamp?.1.signedVersion
     for version in try folder.versions(of: .targets) {
-      guard let targets: (TargetsRole, MetadataDocument) = try signed(version) else { continue }
+      guard let targets: (TargetsRole, MetadataDocument) = try chain.signed(version, in: folder)
+      else { continue }
       versions[.targets] = try targets.1.signedVersion
       break
     }
     for version in try folder.versions(of: .snapshot) {
-      guard let snapshot: (SnapshotRole, MetadataDocument) = try signed(version) else { continue }
+      guard let snapshot: (SnapshotRole, MetadataDocument) = try chain.signed(version, in: folder)
+      else { continue }
       // Signed version numbers are not used again, even if they belong to no complete catalog.
       if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.1.signedVersion }
       let promise = snapshot.0.targets
-      guard let targets: (TargetsRole, MetadataDocument) = try signed(promise.version),
+      guard
+        let targets: (TargetsRole, MetadataDocument) = try chain.signed(
+          promise.version, in: folder),
         try targets.1.promise == promise
       else { continue }
       let catalog = TrustedTargets(
@@ -87,6 +75,24 @@ extension StoreMetadata {
     throw ContentError(
       .storeDamaged, "No snapshot and targets that belong together found in \(folder.path)",
       remedy: "Restore the store's metadata from a copy", subject: folder.path)
+  }
+}
+
+extension RootChain {
+  /// Returns metadata of this version in `folder`; nil if the newest root does not confirm it.
+  fileprivate func signed<Signed: Role>(_ version: Int64, in folder: Directory) throws
+    -> (Signed, MetadataDocument)?
+  {
+    do {
+      var role: Signed?
+      let bytes = try folder.metadata(Signed.type, version) { role = try newest.verified($0) }
+      guard let role, Signed.type == .timestamp || role.version == version else { return nil }
+      return (role, MetadataDocument(role: .top(Signed.type), version: role.version, bytes: bytes))
+    } catch let error as ContentError
+      where error.group == .trust || [.fileMissing, .limitExceeded].contains(error.code)
+    {
+      return nil
+    }
   }
 }
 

@@ -144,9 +144,7 @@ public struct StoreKeyPlan: Hashable, Sendable {
     self.thresholds = thresholds
   }
 
-  /// The number of keys of `role` and its threshold.
-  ///
-  /// Throws `usage` if they are invalid.
+  /// The number of keys of `role` and its threshold; throws `usage` if they are invalid.
   func numbers(of role: StoreRole, known: RoleKeys? = nil) throws -> (count: Int, threshold: Int) {
     let count = counts[role] ?? known?.identifiers.count ?? 1
     let threshold = thresholds[role] ?? known.map { Int(clamping: $0.threshold) } ?? 1

@@ -136,9 +136,7 @@ struct StoreKeys {
     [.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
   }
 
-  /// The folders with keys of `role`.
-  ///
-  /// Earlier versions stored root keys with the others.
+  /// The folders with keys of `role`; earlier versions stored root keys with the others.
   private func folders(of role: RoleName) -> [Directory] {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
@@ -250,7 +248,6 @@ struct FolderPlace {
   let parent: String
   let name: String
 
-  /// Whether `path` exists.
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
   /// Throws `usage` for a path without a last name, such as `/`.
@@ -273,9 +270,7 @@ struct FolderPlace {
   }
 }
 
-/// A path without symbolic links.
-///
-/// The file need not exist.
+/// A path without symbolic links; the file need not exist.
 struct RealPath {
   private let components: [String]
 
@@ -290,6 +285,5 @@ struct RealPath {
     return RealPath(components: of(parent).components + [last])
   }
 
-  /// Whether this path is `folder` or inside of it.
   func isInside(_ folder: RealPath) -> Bool { components.starts(with: folder.components) }
 }

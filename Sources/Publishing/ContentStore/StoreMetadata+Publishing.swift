@@ -55,17 +55,7 @@ extension StoreMetadata {
     with writer: MetadataWriter
   ) throws -> SignedCatalog {
     let newest = roots[roots.count - 1]
-    let bits = targets.delegations?.bins?.bits ?? 0
-    var lists = try self.lists(for: changes, signing)
-    var newBits = bits
-    let isFull = lists.values.contains { CatalogSize.isFull($0.files.count, bits: bits) }
-    if isFull || bits < record.bits {
-      for name in try catalog.lists where lists[name] == nil {
-        lists[name] = try catalog.publishedList(name)
-      }
-      (lists, newBits) = try Self.grown(
-        Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits, newest)
-    }
+    let (lists, newBits) = try distributedLists(for: changes, signing, newest)
     var signed = SignedCatalog(documents: [], bits: newBits)
     var files = snapshot.files
     if bits < record.bits {
@@ -98,6 +88,23 @@ extension StoreMetadata {
     return signed
   }
 
+  /// The number of bins, in bits; 0 is one list.
+  private var bits: Int64 { targets.delegations?.bins?.bits ?? 0 }
+
+  /// Returns the lists to sign, with `changes` and in enough bins, and the number of bits.
+  private func distributedLists(
+    for changes: [String: ChangedEntry], _ signing: Signing, _ root: RootRole
+  ) throws -> ([MetadataName: PublishedList], Int64) {
+    var lists = try self.lists(for: changes, signing)
+    let isFull = lists.values.contains { CatalogSize.isFull($0.files.count, bits: bits) }
+    guard isFull || bits < record.bits else { return (lists, bits) }
+    for name in try catalog.lists where lists[name] == nil {
+      lists[name] = try catalog.publishedList(name)
+    }
+    return try Self.grown(
+      Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits, root)
+  }
+
   private static func includesTargets(_ signing: Signing) -> Bool {
     switch signing {
     case .changes: false
@@ -106,7 +113,6 @@ extension StoreMetadata {
     }
   }
 
-  /// Returns the lists to sign, with `changes`.
   private func lists(for changes: [String: ChangedEntry], _ signing: Signing) throws
     -> [MetadataName: PublishedList]
   {

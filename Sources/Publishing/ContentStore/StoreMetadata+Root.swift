@@ -100,9 +100,7 @@ extension StoreMetadata {
     return (next, document)
   }
 
-  /// Writes the files of `catalog` in order.
-  ///
-  /// One of them is the root `next`.
+  /// Writes the files of `catalog` in order; one of them is the root `next`.
   private func stepping(
     to next: RootRole, in catalog: SignedCatalog, with writer: MetadataWriter
   ) throws -> StoreMetadata {

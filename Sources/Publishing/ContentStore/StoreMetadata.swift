@@ -27,11 +27,9 @@ struct StoreMetadata {
 
   /// Reads and verifies the metadata of the store in `store`, even if it has expired.
   ///
-  /// Bins are read and verified when they are needed.
-  ///
-  /// Only metadata that is signed under the root in `record` counts. Without a record, the store's
-  /// first root is used, if `keys` confirm it or are nil. Throws `storeRolledBack` if the metadata
-  /// is older than the record, unless `restored`.
+  /// Bins are read and verified when they are needed. Only metadata that is signed under the root
+  /// in `record` counts. Without a record, the store's first root is used, if `keys` confirm it or
+  /// are nil. Throws `storeRolledBack` if the metadata is older than the record, unless `restored`.
   init(
     reading store: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
   ) throws {

@@ -5,9 +5,7 @@ import FileIO
 /// The folder of the publication record and the publishers' lock.
 struct StoreState {
   let folder: Directory
-  /// The keys' folder.
-  ///
-  /// Its record counts until `folder` has one.
+  /// The keys' folder; its record counts until `folder` has one.
   let keysFolder: Directory
   /// Collects the record instead of writing it; nil for a store that is really changed.
   var rehearsal: RehearsalRecorder?
@@ -105,9 +103,7 @@ struct StoreState {
     return record
   }
 
-  /// Writes the record.
-  ///
-  /// The write is durable.
+  /// Writes the record; the write is durable.
   func save(_ record: PublicationRecord) throws {
     let bytes = record.json.encoded
     guard let rehearsal else {

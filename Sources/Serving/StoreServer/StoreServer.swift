@@ -11,18 +11,17 @@ package final class StoreServer: Sendable {
   private let configuration: Configuration
   private let book: FaultBook
   private let log: RequestLog?
+  // A stop waits for a start.
+  private let starts = OperationLock()
   private let state = Mutex(State())
 
   private struct State {
-    var faults: FaultScript = .none
     var running: RunningServer?
     /// Held since the first start, so that a restarted server has the same port.
     var port: HeldPort?
   }
 
-  /// A response that replaces a file.
-  ///
-  /// Only called for GET and HEAD.
+  /// A response that replaces a file; only called for GET and HEAD.
   package typealias Route = @Sendable (ServerRequest) -> Answer
 
   /// The address, the limits and the additional routes of a server.
@@ -37,17 +36,13 @@ package final class StoreServer: Sendable {
     package var latency: Duration = .zero
     /// The maximum rate of all bodies together, in bytes per second; nil is unlimited.
     package var rate: Int64?
-    /// Responses by decoded path, such as `/lookup`.
-    ///
-    /// They precede files.
+    /// Responses by decoded path, such as `/lookup`; they precede files.
     package var routes: [String: Route] = [:]
     /// Returns the status for a file that the client must not get, or nil to send the file.
     ///
     /// For tests of gated content.
     package var authorize: (@Sendable (ServerRequest) -> Int?)?
-    /// Whether requests are counted and reported.
-    ///
-    /// Files are then copied through memory.
+    /// Whether requests are counted and reported; files are then copied through memory.
     package var recordsRequests = true
     /// Whether requests are also kept for `requests`.
     package var keepsRequests = true
@@ -69,9 +64,7 @@ package final class StoreServer: Sendable {
     package init() {}
   }
 
-  /// Creates a server for the folder at `path`.
-  ///
-  /// Throws `fileMissing` if it does not exist.
+  /// Creates a server for the folder at `path`; throws `fileMissing` if it does not exist.
   package init(
     folder path: String, faults: FaultScript = .none,
     configuration: Configuration = Configuration(), fileSystem: FileSystem = .real
@@ -97,13 +90,14 @@ package final class StoreServer: Sendable {
   package func start() throws {
     try ThreadLimits.require(Self.requiredThreads, for: "A store server")
     MemoryArenas.limit()
-    try state.withLock { state in
-      guard state.running == nil else { return }
-      let port = try state.port ?? HeldPort(configuration.address, configuration.port)
-      state.running = try port.lend {
+    try starts.withLock {
+      let (isRunning, held) = state.withLock { ($0.running != nil, $0.port) }
+      guard !isRunning else { return }
+      let port = try held ?? HeldPort(configuration.address, configuration.port)
+      let running = try port.lend {
         try RunningServer(StaticFiles(folder), configuration, port: $0, book, log)
       }
-      state.port = port
+      state.withLock { ($0.running, $0.port) = (running, port) }
     }
   }
 
@@ -112,9 +106,11 @@ package final class StoreServer: Sendable {
   /// Do not call it from a route or from `onRequest`. The server can be started again, and then has
   /// the same port.
   package func stop() {
-    let running = state.withLock { state in
-      defer { state.running = nil }
-      return state.running
+    let running = starts.withLock {
+      state.withLock { state in
+        defer { state.running = nil }
+        return state.running
+      }
     }
     running?.stop()
   }
@@ -204,15 +200,12 @@ private final class Daemons: Sendable {
 
   /// Returns the daemon with this certificate.
   ///
-  /// It is started when it is first needed.
+  /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
-    try started.withLock { started in
-      if let daemon = started[certificate] { return daemon }
-      let daemon = try HTTPDaemon(
-        handler, connections, idleSeconds: idleSeconds, certificate)
-      started[certificate] = daemon
-      return daemon
-    }
+    if let daemon = started.withLock({ $0[certificate] }) { return daemon }
+    let daemon = try HTTPDaemon(handler, connections, idleSeconds: idleSeconds, certificate)
+    started.withLock { $0[certificate] = daemon }
+    return daemon
   }
 
   func stop() { started.withLock { $0 }.values.forEach { $0.stop() } }

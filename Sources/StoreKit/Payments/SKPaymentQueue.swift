@@ -26,9 +26,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
   /// Returns whether a store is configured and its library can be opened.
   ///
   /// Without a configuration, the first call logs one line that explains how to configure it.
-  open class func canMakePayments() -> Bool {
-    StoreHost.shared.canMakePayments
-  }
+  open class func canMakePayments() -> Bool { StoreHost.shared.canMakePayments }
 
   /// Creates another object for the app's queue, for tests.
   public override init() { host = .shared }

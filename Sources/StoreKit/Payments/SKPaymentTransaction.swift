@@ -13,7 +13,8 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   private enum Source: Sendable {
     case none
     case queue(PaymentTransaction, ObjectRegistry)
-    case history(Grant)
+    /// The purchase that a transaction restored.
+    case history(Grant, PaymentTransaction)
     case refused(SKError)
   }
 
@@ -29,7 +30,9 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     source = .queue(handle, objects)
   }
 
-  init(original grant: Grant) { source = .history(grant) }
+  private init(original grant: Grant, of handle: PaymentTransaction) {
+    source = .history(grant, handle)
+  }
 
   /// Creates a failed transaction for a payment that was refused before the engine received it.
   init(refused payment: SKPayment, _ error: SKError) {
@@ -66,7 +69,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
         switch source {
         case .none, .refused: SKPayment()
         case .queue(let handle, _): SKPayment(handle.payment)
-        case .history(let grant): SKPayment(grant.payment)
+        case .history(let grant, _): SKPayment(grant.payment)
         }
       cache.payment = payment
       return payment
@@ -86,7 +89,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   open var original: SKPaymentTransaction? {
     guard case .queue(let handle, _) = source, let grant = handle.original else { return nil }
     return cache.withLock { cache in
-      let original = cache.original ?? SKPaymentTransaction(original: grant)
+      let original = cache.original ?? SKPaymentTransaction(original: grant, of: handle)
       cache.original = original
       return original
     }
@@ -103,7 +106,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     switch source {
     case .none, .refused: nil
     case .queue(let handle, _): handle.transactionDate
-    case .history(let grant): grant.date
+    case .history(let grant, _): grant.date
     }
   }
 
@@ -114,18 +117,19 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     switch source {
     case .none, .refused: nil
     case .queue(let handle, _): handle.transactionIdentifier
-    case .history(let grant): grant.transactionIdentifier
+    case .history(let grant, _): grant.transactionIdentifier
     }
   }
 
   /// The seller's signed receipt, a JWS in UTF-8; nil if the seller does not sign receipts.
   ///
-  /// Read from the library at each call, which may block for as long as a write takes.
+  /// Read from the library at each call, which may block for as long as a write takes; nil also on
+  /// a read error.
   open var transactionReceipt: Data? {
     switch source {
     case .none, .refused: nil
-    case .queue(let handle, _): handle.transactionReceipt.map { Data($0.utf8) }
-    case .history(let grant): grant.receipt.map { Data($0.utf8) }
+    case .queue(let handle, _), .history(_, let handle):
+      (try? handle.transactionReceipt()).map { Data($0.utf8) }
     }
   }
 }

@@ -14,7 +14,6 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
 
   private struct State {
     var delegate = WeakReference<any SKStoreProductViewControllerDelegate>()
-    var lookup: AppLookup?
     var page: ProductPage?
   }
 

@@ -35,9 +35,7 @@
 
   private typealias Annotation = @convention(c) (UnsafeMutableRawPointer) -> Void
 
-  /// The function of the sanitizer.
-  ///
-  /// It exists in each instrumented program.
+  /// The function of the sanitizer; it exists in each instrumented program.
   private let acquire: Annotation? = dlsym(nil, "__tsan_acquire").map {
     unsafeBitCast($0, to: Annotation.self)
   }

@@ -19,7 +19,6 @@ package protocol Execution: Sendable {
 /// Runs bodies one at a time, in order.
 package protocol SerialLine: Sendable {
   func enqueue(_ body: @escaping @Sendable () -> Void)
-  /// Enqueues `body` at `time`.
   func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void)
   /// Waits for all bodies that were enqueued before, and runs `body`.
   func sync<Value>(_ body: () throws -> Value) rethrows -> Value
@@ -59,14 +58,10 @@ extension DispatchQueue: SerialLine {
     asyncAfter(deadline: time, execute: body)
   }
 
-  package func sync<Value>(_ body: () throws -> Value) rethrows -> Value {
-    try sync(execute: body)
-  }
+  package func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try sync(execute: body) }
 }
 
-/// One dispatch queue per body.
-///
-/// On a shared queue, blocked bodies would exhaust the thread pool.
+/// One dispatch queue per body; on a shared queue, blocked bodies would exhaust the thread pool.
 private final class DispatchWork: WorkGroup {
   private let label: String
   private let group = DispatchGroup()

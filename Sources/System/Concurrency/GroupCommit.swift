@@ -36,10 +36,8 @@ package final class GroupCommit<Request: Sendable>: Sendable {
 
   /// Waits until `perform` was called with `request`, alone or with others.
   ///
-  /// Throws its outcome.
-  ///
-  /// `perform` returns one outcome per request, in the same order. It runs on the thread of one of
-  /// the callers, one call at a time.
+  /// Throws its outcome. `perform` returns one outcome per request, in the same order. It runs on
+  /// the thread of one of the callers, one call at a time.
   package func join(
     _ request: Request, perform: ([Request]) -> [Result<Void, any Error>]
   ) throws {

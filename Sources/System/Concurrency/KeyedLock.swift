@@ -2,10 +2,8 @@ import Dispatch
 
 /// A lock per key.
 ///
-/// Calls for the same key run one at a time, and other keys are independent.
-///
-/// Use it from any thread. A call blocks while another call has its key. Unlocked keys use no
-/// memory.
+/// Calls for the same key run one at a time, and other keys are independent. Use it from any
+/// thread. A call blocks while another call has its key. Unlocked keys use no memory.
 package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
   /// The waiting calls for each locked key.
   private let waiting = Mutex<[Key: [any ThreadSignal]]>([:])
@@ -42,5 +40,18 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
       return first
     }
     next?.send()
+  }
+}
+
+/// Runs one call of a long operation, such as a refresh, at a time.
+package typealias OperationLock = KeyedLock<SingleOperation>
+
+/// The only key of an `OperationLock`.
+package enum SingleOperation: Sendable { case key }
+
+extension KeyedLock where Key == SingleOperation {
+  /// Calls `body` while no other call is in progress, and returns its value.
+  package func withLock<Value>(_ body: () throws -> Value) rethrows -> Value {
+    try withLock(for: .key, body)
   }
 }

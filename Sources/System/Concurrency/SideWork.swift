@@ -21,10 +21,9 @@ package struct SideWork<Value: Sendable> {
 
   /// Starts the work at once.
   ///
-  /// `onFailure` is called with an error as soon as it is thrown.
-  ///
-  /// The thread uses the variables that the closures capture until `result` has returned. Throws if
-  /// the system cannot start a thread.
+  /// `onFailure` is called with an error as soon as it is thrown. The thread uses the variables
+  /// that the closures capture until `result` has returned. Throws if the system cannot start a
+  /// thread.
   package init(
     _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void
   ) throws(WorkThread.NoThread) {
@@ -38,9 +37,7 @@ package struct SideWork<Value: Sendable> {
     }
   }
 
-  /// Waits until the thread has ended, and returns its result.
-  ///
-  /// Call it once.
+  /// Waits until the thread has ended, and returns its result; call it once.
   package func result() -> Result<Value, any Error> {
     thread.end()
     return outcome.value.withLock { $0 } ?? .failure(CancellationError())

@@ -14,9 +14,7 @@ package struct WorkThread: Sendable {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// Starts a thread that runs `body`.
-  ///
-  /// Throws the error number of the system.
+  /// Starts a thread that runs `body`; throws the error number of the system.
   package init(_ body: @escaping @Sendable () -> Void) throws(NoThread) {
     let box = Unmanaged.passRetained(Box(body))
     var thread = pthread_t()
@@ -49,9 +47,7 @@ package struct WorkThread: Sendable {
 
   /// Waits until the thread has ended and its thread-local storage is released.
   ///
-  /// Call it once.
-  ///
-  /// On the thread itself, it detaches the thread instead.
+  /// Call it once. On the thread itself, it detaches the thread instead.
   package func end() {
     if pthread_equal(thread, pthread_self()) != 0 {
       pthread_detach(thread)

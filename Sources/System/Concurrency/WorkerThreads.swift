@@ -3,9 +3,7 @@ import Glibc
 
 /// Threads that each run a body until it returns.
 ///
-/// `deinit` joins them.
-///
-/// The bodies block, so they are not tasks, which share a few threads.
+/// `deinit` joins them. The bodies block, so they are not tasks, which share a few threads.
 package final class WorkerThreads {
   /// The number of processors, at most 16.
   package static var standardCount: Int { min(16, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }

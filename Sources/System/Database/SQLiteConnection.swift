@@ -144,9 +144,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   }
 
   /// Runs one statement with `values`.
-  package func run(_ sql: String, _ values: [Value] = []) throws {
-    try query(sql, values) { _ in }
-  }
+  package func run(_ sql: String, _ values: [Value] = []) throws { try query(sql, values) { _ in } }
 
   /// Runs one statement with `values` and calls `body` for each row.
   package func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
@@ -240,9 +238,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
   }
 
-  /// The current row of a query.
-  ///
-  /// It is only valid in the closure.
+  /// The current row of a query; it is only valid in the closure.
   package struct Row {
     fileprivate let statement: OpaquePointer
 
@@ -254,9 +250,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       withBytes(column) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The text.
-    ///
-    /// If it equals `known`, returns `known`, to share its storage.
+    /// The text; if it equals `known`, returns `known`, to share its storage.
     package func text(_ column: Int32, sharing known: String) -> String {
       withBytes(column) {
         $0.elementsEqual(known.utf8) ? known : String(decoding: $0, as: UTF8.self)

@@ -3,9 +3,8 @@ package import ContentModel
 
 /// Computes a digest as bytes arrive.
 ///
-/// Use it from one thread; `finish` resets it.
-///
-/// The C functions are EVP_DigestInit_ex2, EVP_DigestUpdate and EVP_DigestFinal_ex.
+/// Use it from one thread; `finish` resets it. The C functions are EVP_DigestInit_ex2,
+/// EVP_DigestUpdate and EVP_DigestFinal_ex.
 package struct DigestStream: ~Copyable {
   /// The algorithm of a digest.
   package enum Algorithm: Sendable {
@@ -45,9 +44,7 @@ package struct DigestStream: ~Copyable {
   private let algorithm: Algorithm
   private var isStarted = false
 
-  /// Creates a stream.
-  ///
-  /// An error of libcrypto (`inconsistent`) is thrown by the first use.
+  /// Creates a stream; an error of libcrypto (`inconsistent`) is thrown by the first use.
   package init(_ algorithm: Algorithm = .sha256) {
     context = EVP_MD_CTX_new()
     self.algorithm = algorithm
@@ -72,9 +69,7 @@ package struct DigestStream: ~Copyable {
   }
 
   /// Returns the digest of the added bytes, and resets the stream.
-  package mutating func finishBytes() throws -> [UInt8] {
-    try withFinished { Array($0) }
-  }
+  package mutating func finishBytes() throws -> [UInt8] { try withFinished { Array($0) } }
 
   private mutating func withFinished<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws
     -> Value
@@ -119,7 +114,5 @@ extension Digest {
   }
 
   /// Computes the SHA-256 of `bytes`.
-  package init(of bytes: [UInt8]) throws {
-    self = try bytes.withUnsafeBytes { try Digest(of: $0) }
-  }
+  package init(of bytes: [UInt8]) throws { self = try bytes.withUnsafeBytes { try Digest(of: $0) } }
 }

@@ -4,10 +4,9 @@ import Concurrency
 
 /// An open folder.
 ///
-/// Its entries are accessed by one name, relative to its descriptor.
-///
-/// Links are not followed, so an attacker who replaces a folder by a link cannot redirect a write.
-/// Use it from any thread. The last reference closes it.
+/// Its entries are accessed by one name, relative to its descriptor. Links are not followed, so an
+/// attacker who replaces a folder by a link cannot redirect a write. Use it from any thread. The
+/// last reference closes it.
 package final class Directory: Sendable {
   /// The path that was opened, for messages only.
   package let path: String
@@ -67,9 +66,7 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Opens this folder again.
-  ///
-  /// A lock on one of the two also excludes the other one.
+  /// Opens this folder again; a lock on one of the two also excludes the other one.
   package func reopened() throws -> Directory { try directory(at: ".", path) }
 
   /// Opens the folder at `components` below this one, one component at a time.
@@ -245,9 +242,7 @@ package final class Directory: Sendable {
   // MARK: Durability
 
   /// Makes the names in this folder durable.
-  package func sync() throws {
-    try fileSystem.perform(.sync, path) { calls.fsync(descriptor) }
-  }
+  package func sync() throws { try fileSystem.perform(.sync, path) { calls.fsync(descriptor) } }
 
   /// Makes all data and names on this folder's file system durable.
   package func syncFileSystem() throws {
@@ -309,14 +304,10 @@ package final class Directory: Sendable {
     return FileStatus(status)
   }
 
-  /// Sets the extended attribute `name`.
-  ///
-  /// Returns false if that fails, such as without support.
+  /// Sets the extended attribute `name`; returns false if that fails, such as without support.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
-    let answer = try? fileSystem.attempt(.write, path) {
-      calls.fsetxattr(descriptor, name, text)
-    }
+    let answer = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
     if case .success = answer { return true } else { return false }
   }
 

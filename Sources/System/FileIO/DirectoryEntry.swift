@@ -1,12 +1,8 @@
 /// An entry of a folder, as the file system lists it.
 package struct DirectoryEntry: Sendable {
-  /// The name.
-  ///
-  /// If it is not UTF-8, this is a readable form that cannot be used as a path.
+  /// The name; if it is not UTF-8, this is a readable form that cannot be used as a path.
   package let name: String
-  /// The bytes of the name.
-  ///
-  /// All bytes except `/` and zero are possible.
+  /// The bytes of the name; all bytes except `/` and zero are possible.
   package let bytes: [UInt8]
   package let kind: FileKind
 

@@ -41,9 +41,7 @@ package struct File: ~Copyable, Sendable {
 
   // MARK: Reading
 
-  /// Reads up to `buffer.count` bytes at `offset`.
-  ///
-  /// Reads fewer only at the end of the file.
+  /// Reads up to `buffer.count` bytes at `offset`; reads fewer only at the end of the file.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     var filled = 0
     while filled < buffer.count {
@@ -58,9 +56,7 @@ package struct File: ~Copyable, Sendable {
     return filled
   }
 
-  /// Returns all bytes.
-  ///
-  /// Throws `limitExceeded` if there are more than `limit`.
+  /// Returns all bytes; throws `limitExceeded` if there are more than `limit`.
   package func contents(limit: Int64) throws -> [UInt8] {
     let status = try status()
     guard status.kind == .file else {
@@ -97,9 +93,7 @@ package struct File: ~Copyable, Sendable {
   // MARK: Writing
 
   /// Writes all of `bytes` at the current position.
-  package func write(_ bytes: [UInt8]) throws {
-    try bytes.withUnsafeBytes { try write($0) }
-  }
+  package func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
 
   /// Writes all of `buffer` at the current position.
   package func write(_ buffer: UnsafeRawBufferPointer) throws {
@@ -164,9 +158,7 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
-  /// Sets the modification time, in seconds since 1970.
-  ///
-  /// Only the file's owner may.
+  /// Sets the modification time, in seconds since 1970; only the file's owner may.
   package func setModified(_ time: Double) throws {
     try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
   }
@@ -177,24 +169,15 @@ package struct File: ~Copyable, Sendable {
   package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
   /// Makes the bytes durable.
-  package func sync() throws {
-    try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) }
-  }
+  package func sync() throws { try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) } }
 
   // MARK: Locking
 
-  /// Takes an exclusive lock until `unlock` or close.
-  ///
-  /// Returns false if another one has it.
+  /// Takes an exclusive lock until `unlock` or close; returns false if another one has it.
   package func tryLock() throws -> Bool {
     try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
       calls.lock(descriptor, LOCK_EX | LOCK_NB)
     }
-  }
-
-  /// Waits for an exclusive lock, and holds it until `unlock` or close.
-  package func lock() throws {
-    try fileSystem.perform(.lock, path) { calls.lock(descriptor, LOCK_EX) }
   }
 
   /// Releases the lock, even if a child process that was just forked has inherited it.

@@ -34,9 +34,7 @@ package struct FileStatus: Hashable, Sendable {
   package let identity: FileIdentity
   /// The user identifier of the owner.
   package let owner: UInt32
-  /// The last access, in nanoseconds since 1970.
-  ///
-  /// The precision depends on mount options.
+  /// The last access, in nanoseconds since 1970; the precision depends on mount options.
   package let accessed: Int64
 
   /// Whether it is readable by its owner, and neither writable nor executable.

@@ -10,10 +10,8 @@ package struct FileSystem: Sendable {
 
   /// Called before each step with its kind and path.
   ///
-  /// An error that it throws is the step's error.
-  ///
-  /// A `SystemFailure` counts as the answer of the system. A step that fails with EINTR is
-  /// repeated.
+  /// An error that it throws is the step's error. A `SystemFailure` counts as the answer of the
+  /// system. A step that fails with EINTR is repeated.
   package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
 
   /// Called with a journal's path after a commit is durable, before its result is reported.
@@ -37,9 +35,7 @@ package struct FileSystem: Sendable {
     isReadOnly = false
   }
 
-  /// Opens a folder by path, following links.
-  ///
-  /// With `creating`, creates it and its parents first.
+  /// Opens a folder by path, following links; with `creating`, creates it and its parents first.
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
     let descriptor = try perform(.open, path) {
@@ -52,9 +48,7 @@ package struct FileSystem: Sendable {
   ///
   /// Do not use it for paths from outside.
   package func file(at path: String) throws -> File {
-    let descriptor = try perform(.open, path) {
-      calls.open(path, O_RDONLY | O_CLOEXEC)
-    }
+    let descriptor = try perform(.open, path) { calls.open(path, O_RDONLY | O_CLOEXEC) }
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
@@ -87,9 +81,7 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// Makes a new name in `parent` durable.
-  ///
-  /// Ignores a parent that is not readable.
+  /// Makes a new name in `parent` durable; ignores a parent that is not readable.
   private func syncParent(_ parent: Substring) throws {
     do {
       let path = parent.count > 1 ? String(parent.dropLast()) : String(parent)
@@ -122,9 +114,7 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// Performs a step.
-  ///
-  /// Throws an error of the system as a `ContentError`.
+  /// Performs a step; throws an error of the system as a `ContentError`.
   @discardableResult
   func perform<Value: FixedWidthInteger>(
     _ operation: FileOperation, _ path: @autoclosure () -> String, _ call: () -> Value
@@ -135,9 +125,7 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// Performs a step.
-  ///
-  /// Returns false if it fails with one of `numbers`.
+  /// Performs a step; returns false if it fails with one of `numbers`.
   @discardableResult
   func perform(
     _ operation: FileOperation, _ path: @autoclosure () -> String, unless numbers: [Int32],
@@ -151,9 +139,7 @@ package struct FileSystem: Sendable {
   }
 }
 
-/// The error number of a failed system call, as in errno(3).
-///
-/// A hook throws it to make a step fail.
+/// The error number of a failed system call, as in errno(3); a hook throws it to make a step fail.
 package struct SystemFailure: Error, Hashable {
   package let number: Int32
 

@@ -184,7 +184,5 @@ final class Kernel: SystemCalls {
 
   func syncfs(_ descriptor: Int32) -> Int32 { hc_sync_file_system(descriptor) }
 
-  func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
-    flock(descriptor, operation)
-  }
+  func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 { flock(descriptor, operation) }
 }

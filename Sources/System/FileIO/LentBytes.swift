@@ -1,9 +1,8 @@
 /// Borrowed bytes in memory.
 ///
-/// They do not change while a copy of this value exists.
-///
-/// Received bytes can be passed to other threads without a copy. The lender gets its memory back
-/// when the last copy is released, on the thread that releases it.
+/// They do not change while a copy of this value exists. Received bytes can be passed to other
+/// threads without a copy. The lender gets its memory back when the last copy is released, on the
+/// thread that releases it.
 package struct LentBytes: @unchecked Sendable {
   // Unchecked, because the memory does not change while the lender is retained.
   private let memory: UnsafeRawBufferPointer

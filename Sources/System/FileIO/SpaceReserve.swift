@@ -12,9 +12,7 @@ package struct SpaceReserve: Sendable {
   /// Creates the reserve of a library's folder.
   package init(in folder: Directory) { self.folder = folder }
 
-  /// Releases the space.
-  ///
-  /// Returns false if none was reserved.
+  /// Releases the space; returns false if none was reserved.
   package func release() -> Bool {
     guard isHeld else { return false }
     do {
@@ -27,9 +25,7 @@ package struct SpaceReserve: Sendable {
 
   /// Reserves the space again if the disk has several times as much.
   ///
-  /// Returns whether it is reserved.
-  ///
-  /// If this fails on a file system, nothing is reserved.
+  /// Returns whether it is reserved. If this fails on a file system, nothing is reserved.
   package func fill() -> Bool {
     if isHeld { return true }
     do {

@@ -2,11 +2,10 @@ package import Glibc
 
 /// The system calls for file systems.
 ///
-/// A simulated disk has its own implementation.
-///
-/// Each call behaves and returns as its manual page says, and sets `errno` on failure. Symbolic
-/// links are not followed, except by `open` and `mkdir`, which take paths. Calls that inspect and
-/// remove entries take names that may not be valid UTF-8. Use it from any thread.
+/// A simulated disk has its own implementation. Each call behaves and returns as its manual page
+/// says, and sets `errno` on failure. Symbolic links are not followed, except by `open` and
+/// `mkdir`, which take paths. Calls that inspect and remove entries take names that may not be
+/// valid UTF-8. Use it from any thread.
 package protocol SystemCalls: AnyObject, Sendable {
   // Opening.
   func open(_ path: String, _ flags: Int32) -> Int32
@@ -54,9 +53,7 @@ package protocol SystemCalls: AnyObject, Sendable {
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
   /// `posix_fallocate` from offset 0, but with `errno`.
   func allocate(_ descriptor: Int32, _ length: off_t) -> Int32
-  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`.
-  ///
-  /// The result is ignored.
+  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`; the result is ignored.
   func beginWritingBack(_ descriptor: Int32)
 
   // Attributes.

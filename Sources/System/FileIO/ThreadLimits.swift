@@ -114,9 +114,7 @@ package struct ThreadLimits {
     return Int(all)
   }
 
-  /// Parses the number of threads in `/proc/<id>/status`.
-  ///
-  /// 0 if another user owns the process.
+  /// Parses the number of threads in `/proc/<id>/status`; 0 if another user owns the process.
   package static func threads(of user: UInt32, status: String) -> Int {
     var threads = 0
     for line in status.split(separator: "\n") {

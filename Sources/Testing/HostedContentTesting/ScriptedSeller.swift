@@ -100,9 +100,7 @@ private struct PlainRestore: StoreService {
   }
 }
 
-/// The script of a session.
-///
-/// It outlives the sellers that use it.
+/// The script of a session; it outlives the sellers that use it.
 final class SessionScript: Sendable {
   private let script = Mutex(SellerScript())
 

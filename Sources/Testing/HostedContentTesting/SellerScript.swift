@@ -2,9 +2,7 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// The rules and the state of a seller.
-///
-/// It outlives the engines of a session.
+/// The rules and the state of a seller; it outlives the engines of a session.
 struct SellerScript: Sendable {
   /// What happens to a payment for a product.
   enum Rule: Sendable {
@@ -63,9 +61,7 @@ struct SellerScript: Sendable {
 
   private mutating func takeRule(for product: ProductIdentifier) -> Rule? {
     guard let (rule, remaining) = rules[product] else { return nil }
-    if let remaining {
-      rules[product] = remaining > 1 ? (rule, remaining - 1) : nil
-    }
+    if let remaining { rules[product] = remaining > 1 ? (rule, remaining - 1) : nil }
     return rule
   }
 

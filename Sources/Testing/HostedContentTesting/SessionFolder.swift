@@ -3,9 +3,7 @@ import FileIO
 import FoundationEssentials
 import Glibc
 
-/// A temporary folder of a session.
-///
-/// It is removed with its contents at the end.
+/// A temporary folder of a session; it is removed with its contents at the end.
 final class SessionFolder: Sendable {
   let path: String
 

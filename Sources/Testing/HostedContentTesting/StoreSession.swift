@@ -147,9 +147,7 @@ public final class StoreSession: Sendable {
 
   // MARK: The seller of the running engine
 
-  /// Returns the seller of the last launched engine.
-  ///
-  /// Throws `usage` before the first launch.
+  /// Returns the seller of the last launched engine; throws `usage` before the first launch.
   func seller() throws -> ScriptedSeller {
     guard let seller = control.seller else {
       throw ContentError(

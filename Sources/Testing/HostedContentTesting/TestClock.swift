@@ -13,9 +13,7 @@ public final class TestClock: Sendable {
   /// Starts at `date`.
   ///
   /// The default is noon of 1 January 2030 UTC, so that runs are reproducible.
-  public init(_ date: Date = Date(timeIntervalSince1970: 1_893_499_200)) {
-    self.date = Mutex(date)
-  }
+  public init(_ date: Date = Date(timeIntervalSince1970: 1_893_499_200)) { self.date = Mutex(date) }
 
   /// The current date.
   public var now: Date { date.withLock { $0 } }

@@ -41,9 +41,7 @@ struct ClientArguments {
     "--metadata-dir", "--metadata-url", "--target-name", "--target-base-url", "--target-dir",
   ]
 
-  /// Parses `words`.
-  ///
-  /// Throws `usage` if they are invalid.
+  /// Parses `words`; throws `usage` if they are invalid.
   init(_ words: [String]) throws {
     var operands: [String] = []
     var values: [String: [String]] = [:]

@@ -4,9 +4,7 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 
-/// Fetches files below a base URL.
-///
-/// Blocks.
+/// Fetches files below a base URL; blocks.
 struct RepositoryFetcher: MetadataFetcher {
   private let place: Place
 
@@ -29,9 +27,7 @@ struct RepositoryFetcher: MetadataFetcher {
     }
   }
 
-  /// Fetches a metadata file.
-  ///
-  /// Its path begins with the name of the store's metadata folder.
+  /// Fetches a metadata file; its path begins with the name of the store's metadata folder.
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     let name = String(path.dropFirst("metadata/".count))
     return try fetch(encoded: name, plain: name, limit: limit)

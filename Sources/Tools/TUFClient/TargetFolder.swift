@@ -3,9 +3,7 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// The folder of downloaded targets.
-///
-/// A file gets its final name after it was verified.
+/// The folder of downloaded targets; a file gets its final name after it was verified.
 struct TargetFolder {
   private let folder: Directory
 
@@ -13,9 +11,7 @@ struct TargetFolder {
   private static let maximumLength: Int64 = 1 << 30
 
   /// Opens the folder at `path`, and creates it if it does not exist.
-  init(_ path: String) throws {
-    folder = try FileSystem.real.directory(at: path, creating: true)
-  }
+  init(_ path: String) throws { folder = try FileSystem.real.directory(at: path, creating: true) }
 
   /// Fetches the target `name` unless the folder has it as `file` describes it.
   ///

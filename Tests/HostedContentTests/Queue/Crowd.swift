@@ -85,7 +85,7 @@ final class Crowd: Sendable {
   /// Reads values of handles while they may change.
   private func read(_ transactions: [PaymentTransaction]) {
     for transaction in transactions {
-      _ = (transaction.transactionState, transaction.transactionReceipt, transaction.error)
+      _ = (transaction.transactionState, try? transaction.transactionReceipt(), transaction.error)
       for download in transaction.downloads {
         #expect((0...1).contains(download.progress))
         _ = (download.timeRemaining, download.phase, download.wait, download.contentURL)

@@ -91,7 +91,7 @@ struct OrderTests {
       #expect(transaction.error?.code == .answerMismatch)
       #expect(transaction.error?.subject == "b")
       #expect(transaction.downloads.isEmpty)
-      #expect(transaction.transactionReceipt == nil)
+      #expect(try await transaction.transactionReceipt() == nil)
       try await finish(transaction, queue)
     }
   }

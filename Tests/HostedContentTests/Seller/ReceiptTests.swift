@@ -227,7 +227,7 @@ struct QueueReceiptTests {
     queue.add(observer)
     await observer.wait { log in ids.allSatisfy { log.transactions[$0] != nil } }
     for id in ids {
-      let text = try #require(observer.log.transactions[id]?.transactionReceipt)
+      let text = try #require(try await observer.log.transactions[id]?.transactionReceipt())
       let receipt = try verifier.verify(text, account: "ann")
       #expect(receipt.transactionIdentifier == id.rawValue)
       #expect(receipt.originalTransactionIdentifier == ids[0].rawValue)
@@ -242,7 +242,7 @@ struct QueueReceiptTests {
     #expect(observer.log.restoreEnds == [nil])
     let restored = try #require(
       observer.log.transactions.values.first { $0.transactionState == .restored })
-    let text = try #require(restored.transactionReceipt)
+    let text = try #require(try await restored.transactionReceipt())
     #expect(try verifier.verify(text, account: "ann").transactionIdentifier == ids[0].rawValue)
   }
 
@@ -268,7 +268,7 @@ struct QueueReceiptTests {
     queue.add(observer)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
-    #expect(observer.log.transactions[id]?.transactionReceipt == nil)
+    #expect(try await observer.log.transactions[id]?.transactionReceipt() == nil)
   }
 
   @Test(
@@ -292,13 +292,13 @@ struct QueueReceiptTests {
       let id = queue.add(Payment(productIdentifier: product))
       await observer.wait { $0.transactionStates[id]?.last == .failed }
       #expect(observer.log.transactions[id]?.error?.code == .receiptInvalid)
-      #expect(observer.log.transactions[id]?.transactionReceipt == nil)
+      #expect(try await observer.log.transactions[id]?.transactionReceipt() == nil)
     }
     let good = try receipt("T")
     service.answer(product, .purchased(grant("T", receipt: good), contents: []))
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
-    #expect(observer.log.transactions[id]?.transactionReceipt == good)
+    #expect(try await observer.log.transactions[id]?.transactionReceipt() == good)
   }
 
   @Test("An unrequested grant with an invalid receipt is dropped and reported")

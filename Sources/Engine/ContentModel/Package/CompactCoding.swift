@@ -17,9 +17,7 @@ struct CompactWriter {
   }
 
   /// Appends eight bytes in little-endian order.
-  mutating func word(_ value: UInt64) {
-    withUnsafeBytes(of: value.littleEndian) { bytes += $0 }
-  }
+  mutating func word(_ value: UInt64) { withUnsafeBytes(of: value.littleEndian) { bytes += $0 } }
 
   mutating func digest(_ digest: Digest) { bytes += digest.bytes }
 

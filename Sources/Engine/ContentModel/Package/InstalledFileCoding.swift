@@ -26,9 +26,7 @@ extension InstalledFile {
   }
 
   /// Decodes the output of `encoded`; nil for other bytes.
-  package static func decoded(_ bytes: [UInt8]) -> [InstalledFile]? {
-    try? read(bytes)
-  }
+  package static func decoded(_ bytes: [UInt8]) -> [InstalledFile]? { try? read(bytes) }
 
   private static func read(_ bytes: [UInt8]) throws -> [InstalledFile]? {
     var reader = CompactReader(bytes)

@@ -44,9 +44,7 @@ package struct QueueState: Hashable, Sendable {
   package func transaction(_ id: String) -> TransactionRecord? { records[id] }
 
   /// Returns the download `id` of an unfinished transaction.
-  package func download(_ id: String) -> DownloadRecord? {
-    records.place(ofDownload: id)?.download
-  }
+  package func download(_ id: String) -> DownloadRecord? { records.place(ofDownload: id)?.download }
 
   /// Returns whether the download `id` has a worker.
   package func hasWorker(_ id: String) -> Bool { workers[id] != nil }
@@ -174,9 +172,7 @@ package struct QueueState: Hashable, Sendable {
   private mutating func beginRestore(
     _ request: String, _ account: String?, _ draft: inout DecisionDraft
   ) {
-    guard restoring == nil else {
-      return draft.effects.append(.refuse(.restoreUnderWay(request)))
-    }
+    guard restoring == nil else { return draft.effects.append(.refuse(.restoreUnderWay(request))) }
     restoring = RestoreEnd(request: request)
     draft.effects.append(.restore(request: request, account: account))
   }

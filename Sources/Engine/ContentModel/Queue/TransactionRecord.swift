@@ -50,7 +50,6 @@ package enum TransactionStatus: Hashable, Sendable {
     }
   }
 
-  /// The status without receipts.
   fileprivate var withoutReceipt: TransactionStatus {
     switch self {
     case .purchased(let grant): .purchased(grant.withoutReceipt)
@@ -149,7 +148,6 @@ package struct TransactionRecord: Hashable, Sendable {
 }
 
 extension Grant {
-  /// The grant without its receipt.
   package var withoutReceipt: Grant {
     Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
   }

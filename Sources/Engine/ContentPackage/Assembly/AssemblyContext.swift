@@ -8,9 +8,7 @@ final class AssemblyContext: Sendable {
   let survey: PackageSurvey
   let name: String
   let folder: Directory
-  /// The number of threads that share the work.
-  ///
-  /// If it is 0, the caller's thread does all the work.
+  /// The number of threads that share the work; if it is 0, the caller's thread does all the work.
   let workers: Int
   /// Whether the bytes of each file are hashed and compared with the file's digest.
   let comparesDigests: Bool

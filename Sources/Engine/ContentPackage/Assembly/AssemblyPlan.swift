@@ -1,8 +1,6 @@
 import ContentModel
 
-/// Maps each gzip member to the parts of files that it contains.
-///
-/// Pure.
+/// Maps each gzip member to the parts of files that it contains; pure.
 struct AssemblyPlan: Sendable {
   /// The bytes of one file in one member.
   struct Part: Sendable {
@@ -20,16 +18,12 @@ struct AssemblyPlan: Sendable {
   let parts: [Part]
   /// The parts of each member.
   let partsOfMember: [Range<Int>]
-  /// The parts of each entry of the index.
-  ///
-  /// The range is empty for an entry without data.
+  /// The parts of each entry of the index; the range is empty for an entry without data.
   let partsOfFile: [Range<Int>]
   /// The start offset of each member in the package.
   let offsets: [Int64]
 
-  /// Creates a plan.
-  ///
-  /// The index must be consistent, and its payload must be `payload`.
+  /// Creates a plan; the index must be consistent, and its payload must be `payload`.
   init(_ index: PackageIndex, _ payload: PayloadIndex) {
     self.index = index
     self.payload = payload
@@ -89,10 +83,8 @@ struct AssemblyPlan: Sendable {
 
   /// Throws the first rule that the index breaks.
   ///
-  /// A signature does not make an index safe.
-  ///
-  /// The rules are those for the entries of an archive. As for an archive, the package's length
-  /// limits the declared sizes.
+  /// A signature does not make an index safe. The rules are those for the entries of an archive. As
+  /// for an archive, the package's length limits the declared sizes.
   static func check(_ index: PackageIndex, name: String, limits: PackageLimits) throws {
     do {
       guard index.packageLength <= limits.packageLength else {

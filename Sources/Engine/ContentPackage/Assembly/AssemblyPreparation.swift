@@ -42,9 +42,7 @@ struct AssemblyPreparation {
     try place.folder.createLink(place.name, to: entry.target ?? "")
   }
 
-  /// Returns whether a file in staging must be removed.
-  ///
-  /// Only verified content is kept.
+  /// Returns whether a file in staging must be removed; only verified content is kept.
   private static func mustRemove(_ state: LocalCopy) -> Bool {
     switch state {
     case .staged: false

@@ -5,11 +5,9 @@ import Concurrency
 
 /// A file that spans several members.
 ///
-/// Its parts arrive in any order, from any thread.
-///
-/// Each part is written at once to its offset. The digest is computed over the parts in order: from
-/// the arriving bytes if they are next, otherwise by reading the written bytes back, which are
-/// usually in the page cache.
+/// Its parts arrive in any order, from any thread. Each part is written at once to its offset. The
+/// digest is computed over the parts in order: from the arriving bytes if they are next, otherwise
+/// by reading the written bytes back, which are usually in the page cache.
 final class LargeFile: @unchecked Sendable {
   // Unchecked, since only the thread that has set `isHashing` uses `digest`, and `file` does not
   // change.
@@ -31,9 +29,7 @@ final class LargeFile: @unchecked Sendable {
   private let state: Mutex<State>
   private var digest = DigestStream()
 
-  /// Opens or creates the file.
-  ///
-  /// `written` lists the parts that are already at their offsets.
+  /// Opens or creates the file; `written` lists the parts that are already at their offsets.
   init(
     _ entry: IndexedFile, _ parts: [AssemblyPlan.Part], written: Set<Int>,
     in folder: Directory, _ name: String, comparingDigest: Bool
@@ -49,10 +45,9 @@ final class LargeFile: @unchecked Sendable {
 
   /// Writes part `number`.
   ///
-  /// Returns the identity of the file if it is now complete and sealed.
-  ///
-  /// Each thread passes its own `scratch`, which is at least as long as the longest part. Throws
-  /// `indexMismatch` if the complete file does not match its digest.
+  /// Returns the identity of the file if it is now complete and sealed. Each thread passes its own
+  /// `scratch`, which is at least as long as the longest part. Throws `indexMismatch` if the
+  /// complete file does not match its digest.
   func write(
     _ bytes: PlainRuns, part number: Int, name: String,
     _ scratch: UnsafeMutableRawBufferPointer
@@ -125,9 +120,7 @@ final class LargeFile: @unchecked Sendable {
     return .hash(state.next)
   }
 
-  /// Seals the file if all parts are written.
-  ///
-  /// Returns nil if not, or if it is already sealed.
+  /// Seals the file if all parts are written; returns nil if not, or if it is already sealed.
   private func sealWhole(_ name: String) throws -> FileIdentity? {
     let isMine = state.withLock { state in
       guard state.left == 0, !state.isSealed else { return false }

@@ -1,17 +1,13 @@
 package import ContentModel
 package import FileIO
 
-/// A tree of installed files.
-///
-/// Files and pieces that have not changed are not fetched again.
+/// A tree of installed files; files and pieces that have not changed are not fetched again.
 package struct ReusableTree: Sendable {
   /// The root folder.
   package let root: Directory
   /// The installed files, sorted by the bytes of their paths.
   package let files: [InstalledFile]
-  /// Whether a file with its recorded identity counts as unchanged.
-  ///
-  /// If not, each file is hashed.
+  /// Whether a file with its recorded identity counts as unchanged; if not, each file is hashed.
   package let isTrusted: Bool
 
   /// Creates a tree of reusable files.
@@ -22,9 +18,7 @@ package struct ReusableTree: Sendable {
   }
 }
 
-/// The local copy of a file's bytes, if there is one.
-///
-/// Bytes with a local copy are not fetched.
+/// The local copy of a file's bytes, if there is one; bytes with a local copy are not fetched.
 enum LocalCopy: Sendable {
   /// The file must be fetched.
   case nothing

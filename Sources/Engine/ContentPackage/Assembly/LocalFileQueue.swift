@@ -2,13 +2,9 @@ import ContentModel
 import FileIO
 import Concurrency
 
-/// A work queue of the files that need no member.
-///
-/// Threads link, copy or create them when idle.
+/// A work queue of the files that need no member; threads link, copy or create them when idle.
 final class LocalFileQueue: Sendable {
-  /// Files that a thread takes at once.
-  ///
-  /// They are neighbors, since a folder adds one name at a time.
+  /// Files that a thread takes at once; they are neighbors, since a folder adds one name at a time.
   private static let portion = 64
   /// Bytes that a thread takes at once.
   private static let portionBytes: Int64 = 1 << 20
@@ -41,9 +37,7 @@ final class LocalFileQueue: Sendable {
   /// Whether there is more work than one thread should do.
   var isLarge: Bool { files.count > Self.portion }
 
-  /// Processes the next portion.
-  ///
-  /// Returns false if all portions are taken.
+  /// Processes the next portion; returns false if all portions are taken.
   func processNext(with worker: MemberWorker) throws -> Bool {
     let taken = state.withLock { state in
       let taken = portion(from: state.next)
@@ -76,9 +70,7 @@ final class LocalFileQueue: Sendable {
   /// Drops the portions that no thread has taken.
   func dropRest() { state.withLock { $0.next = files.count } }
 
-  /// The files that share an inode.
-  ///
-  /// Each new link changed the identity of the links before it.
+  /// The files that share an inode; each new link changed the identity of the links before it.
   var filesSharingInodes: [Int] {
     let links = state.withLock(\.links)
     let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }

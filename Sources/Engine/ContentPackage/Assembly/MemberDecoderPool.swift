@@ -4,10 +4,8 @@ import FileIO
 
 /// The threads that create the files of an assembly.
 ///
-/// A small package uses only the caller.
-///
-/// Members are decoded as they arrive. Files that are available locally are created in between, and
-/// after the last member. Use it from one thread.
+/// A small package uses only the caller. Members are decoded as they arrive. Files that are
+/// available locally are created in between, and after the last member. Use it from one thread.
 final class MemberDecoderPool {
   /// With fewer decompressed bytes than this, decoding ends before threads would have started.
   private static let minimumForThreads = 1 << 20
@@ -74,9 +72,7 @@ final class MemberDecoderPool {
     try bytes.withBytes { try caller.unpack(member, $0) }
   }
 
-  /// Waits until all files are written.
-  ///
-  /// Throws the first error of any file.
+  /// Waits until all files are written; throws the first error of any file.
   func finish() throws {
     while try localFiles.processNext(with: caller) {}
     leave()

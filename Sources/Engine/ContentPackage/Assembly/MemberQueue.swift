@@ -13,25 +13,20 @@ final class MemberQueue: Sendable {
   /// Creates a queue of at most `limit` bytes, or of one longer member.
   init(limit: Int) { self.limit = limit }
 
-  /// Adds a member.
-  ///
-  /// Returns false if the queue is full.
+  /// Adds a member; returns false if the queue is full.
   func put(_ bytes: LentBytes, member: Int) -> Bool {
     waiting.add((member: member, bytes: bytes)) { waiting in
       waiting.isEmpty || waiting.reduce(bytes.count) { $0 + $1.bytes.count } <= limit
     }
   }
 
-  /// Ends the queue.
-  ///
-  /// Its readers stop after the last member.
+  /// Ends the queue; its readers stop after the last member.
   func close() { waiting.close() }
 
   /// Passes queued members to `body` until the queue ends.
   ///
-  /// Calls `meanwhile` while it is empty.
-  ///
-  /// An error of `body` is stored if it is the first. An error of `meanwhile` is thrown.
+  /// Calls `meanwhile` while it is empty. An error of `body` is stored if it is the first. An error
+  /// of `meanwhile` is thrown.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {

@@ -2,9 +2,7 @@ import ContentModel
 import Digests
 import FileIO
 
-/// One thread of an assembly.
-///
-/// It decodes members and writes their files.
+/// One thread of an assembly; it decodes members and writes their files.
 final class MemberWorker {
   private let context: AssemblyContext
   private let survey: PackageSurvey
@@ -79,9 +77,7 @@ final class MemberWorker {
     }
   }
 
-  /// Creates a whole read-only file.
-  ///
-  /// If digests are compared, the comparison comes first.
+  /// Creates a whole read-only file; if digests are compared, the comparison comes first.
   private func writeSmall(_ number: Int, _ bytes: PlainRuns) throws {
     let entry = plan.index.files[number]
     if context.comparesDigests {
@@ -121,9 +117,7 @@ final class MemberWorker {
     return nil
   }
 
-  /// Hard-links an installed file.
-  ///
-  /// Returns its new identity, or nil if it cannot be linked.
+  /// Hard-links an installed file; returns its new identity, or nil if it cannot be linked.
   private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> FileIdentity? {
     let source = try sources[tree].parent(of: path)
     let place = try chain.parent(of: entry.path)

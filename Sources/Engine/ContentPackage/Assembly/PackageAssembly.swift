@@ -79,10 +79,9 @@ package final class PackageAssembly {
 
   /// Waits until all files are written.
   ///
-  /// Returns every entry, in the order of the index.
-  ///
-  /// Throws `indexMismatch`, `archiveDamaged`, `wrongProduct`, `wrongVersion` and similar errors if
-  /// the package is not the one that `promise` describes.
+  /// Returns every entry, in the order of the index. Throws `indexMismatch`, `archiveDamaged`,
+  /// `wrongProduct`, `wrongVersion` and similar errors if the package is not the one that `promise`
+  /// describes.
   package func finish() throws -> [InstalledFile] {
     try decoders.finish()
     let identities = context.identities

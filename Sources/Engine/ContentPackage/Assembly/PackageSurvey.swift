@@ -35,9 +35,7 @@ package struct PackageSurvey: Sendable {
   package var missingBytes: Int64 { missing.reduce(0) { $0 + Int64($1.length) } }
 
   /// The bytes of files that are not in staging yet, without links to installed files.
-  package var bytesToWrite: Int64 {
-    plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) }
-  }
+  package var bytesToWrite: Int64 { plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) } }
 
   private func bytesToWrite(_ number: Int) -> Int64 {
     switch states[number] {
@@ -159,9 +157,7 @@ package struct PackageSurvey: Sendable {
 
 /// An entry of staging that is not part of the package.
 struct UnexpectedEntry: Sendable {
-  /// The path of the parent folder with a trailing slash.
-  ///
-  /// Empty for staging itself.
+  /// The path of the parent folder with a trailing slash; empty for staging itself.
   let prefix: String
   let entry: DirectoryEntry
 }

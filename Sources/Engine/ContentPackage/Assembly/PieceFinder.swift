@@ -4,10 +4,8 @@ import FileIO
 
 /// Finds local copies of a plan's files, in staging and in installed trees.
 ///
-/// Read-only.
-///
-/// Names are not trusted. A file matches if its recorded identity is unchanged or its digest is
-/// correct. A piece matches if its digest is correct. Each thread uses its own finder.
+/// Read-only. Names are not trusted. A file matches if its recorded identity is unchanged or its
+/// digest is correct. A piece matches if its digest is correct. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
   private let trees: [ReusableTree]
@@ -27,9 +25,7 @@ final class PieceFinder {
 
   deinit { buffer.deallocate() }
 
-  /// Finds the local copy of file `number`.
-  ///
-  /// `isStaged`: staging has a file at that path.
+  /// Finds the local copy of file `number`; `isStaged`: staging has a file at that path.
   func find(_ number: Int, isStaged: Bool) throws -> LocalCopy {
     let file = plan.index.files[number]
     let staged = try isStaged ? findStaged(number, file) : .nothing
@@ -56,9 +52,7 @@ final class PieceFinder {
     else { return .nothing }
     let opened = try place.folder.file(place.name)
     if status.permissions & 0o222 == 0 {
-      guard status.size == file.size, try hash(opened) == file.digest else {
-        return .nothing
-      }
+      guard status.size == file.size, try hash(opened) == file.digest else { return .nothing }
       return .staged(status.identity)
     }
     guard !plan.isSmall(number) else { return .nothing }

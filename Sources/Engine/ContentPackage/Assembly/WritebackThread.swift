@@ -6,9 +6,7 @@ import Concurrency
 /// Runs on a separate thread after each `stretch` of bytes. Writing many files at once takes half
 /// the processor time of writing each file alone.
 final class WritebackThread: Sendable {
-  /// The bytes between two writes.
-  ///
-  /// They take the disk long enough for more to arrive meanwhile.
+  /// The bytes between two writes; they take the disk long enough for more to arrive meanwhile.
   static let stretch: Int64 = 32 << 20
 
   private struct State {
@@ -45,9 +43,7 @@ final class WritebackThread: Sendable {
     }
   }
 
-  /// Ends `run`.
-  ///
-  /// Call it after the last write.
+  /// Ends `run`; call it after the last write.
   func close() {
     state.withLock { $0.isClosed = true }
     ready.signal()

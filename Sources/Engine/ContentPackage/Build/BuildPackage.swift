@@ -150,9 +150,8 @@ private func contentInfo(
 
 /// Returns the content that the list on disk names.
 ///
-/// Nil if it is the product's own content.
-///
-/// If `known` is nil, the list lacks other keys. This key is still kept, or rejected if invalid.
+/// Nil if it is the product's own content. If `known` is nil, the list lacks other keys. This key
+/// is still kept, or rejected if invalid.
 private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> ProductIdentifier? {
   if let known {
     return known.contentIdentifier == known.productIdentifier ? nil : known.contentIdentifier
@@ -167,9 +166,7 @@ private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> Prod
 extension ContentInfo {
   fileprivate static let contentKey = "HCContentIdentifier"
 
-  /// Returns all keys of a property list.
-  ///
-  /// Throws `contentInfoInvalid` for anything else.
+  /// Returns all keys of a property list; throws `contentInfoInvalid` for anything else.
   fileprivate static func values(in bytes: [UInt8]) throws -> [String: PropertyListValue] {
     try PropertyListShape.check(bytes)
     do {

@@ -1,11 +1,9 @@
 /// Cuts a large file into pieces at boundaries that depend on the bytes.
 ///
-/// Pure.
-///
-/// Bytes that are inserted or removed change few pieces. The cut uses a gear hash of the last 64
-/// bytes, with a stricter condition before the wanted length than after it. The parameters are part
-/// of the format: an update cuts an installed file in the same way to find its pieces. Source: Xia
-/// et al., FastCDC, USENIX ATC 2016.
+/// Pure. Bytes that are inserted or removed change few pieces. The cut uses a gear hash of the last
+/// 64 bytes, with a stricter condition before the wanted length than after it. The parameters are
+/// part of the format: an update cuts an installed file in the same way to find its pieces. Source:
+/// Xia et al., FastCDC, USENIX ATC 2016.
 enum ContentCutter {
   /// The minimum length of a piece, except for the last piece of a file.
   static let minimum = 64 << 10

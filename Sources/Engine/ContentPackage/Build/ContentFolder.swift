@@ -1,9 +1,7 @@
 import ContentModel
 import FileIO
 
-/// A folder on disk that is packed.
-///
-/// Entries are sorted by the bytes of their paths.
+/// A folder on disk that is packed; entries are sorted by the bytes of their paths.
 struct ContentFolder {
   /// A file, folder or link.
   struct Entry {

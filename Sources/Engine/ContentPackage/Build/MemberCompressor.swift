@@ -22,9 +22,7 @@ final class MemberCompressor {
   private var current = 0
   private var isHeld = false
 
-  /// Creates the threads.
-  ///
-  /// One of them calls `emit` for each compressed member until `finish`.
+  /// Creates the threads; one of them calls `emit` for each compressed member until `finish`.
   init(
     workers count: Int, emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
   ) throws {
@@ -44,9 +42,7 @@ final class MemberCompressor {
 
   deinit { join() }
 
-  /// Returns the buffer of the free slot.
-  ///
-  /// Throws the error of `emit`, if any.
+  /// Returns the buffer of the free slot; throws the error of `emit`, if any.
   func room() throws -> UnsafeMutableRawBufferPointer {
     if !isHeld { slots[current].isFree.wait() }
     isHeld = true
@@ -154,10 +150,8 @@ final class MemberCompressor {
 
 /// Compresses gzip members with libdeflate.
 ///
-/// Each thread uses its own.
-///
-/// libdeflate writes no modification time, and stores blocks that do not shrink. Source: RFC 1952
-/// §2.3.
+/// Each thread uses its own. libdeflate writes no modification time, and stores blocks that do not
+/// shrink. Source: RFC 1952 §2.3.
 private final class MemberPacker {
   private static let sampleLength = 8 << 10
 
@@ -166,9 +160,7 @@ private final class MemberPacker {
   private let sampler: Compressor
   private let sample = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 64)
 
-  /// Creates the compressors.
-  ///
-  /// Throws `outOfMemory`.
+  /// Creates the compressors; throws `outOfMemory`.
   init(level: Int32) throws {
     do {
       compressor = try Compressor(level: level)
@@ -191,9 +183,7 @@ private final class MemberPacker {
       ? storer.compressMember(plain, into: packed) : compressor.compressMember(plain, into: packed)
   }
 
-  /// Whether samples of the middle and the end do not shrink.
-  ///
-  /// Then the rest is not tried.
+  /// Whether samples of the middle and the end do not shrink; then the rest is not tried.
   private func isIncompressible(_ plain: UnsafeRawBufferPointer) -> Bool {
     let length = Self.sampleLength
     guard plain.count >= 4 * length else { return false }

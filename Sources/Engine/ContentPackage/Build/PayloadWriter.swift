@@ -81,9 +81,7 @@ final class PayloadWriter {
     }
   }
 
-  /// Writes the trailer.
-  ///
-  /// Returns the length of the payload and the SHA-1 of its compressed bytes.
+  /// Writes the trailer; returns the length of the payload and the SHA-1 of its compressed bytes.
   func finish() throws -> (length: Int64, checksum: [UInt8]) {
     try append(Self.header(path: "TRAILER!!!", mode: 0, size: 0))
     endGroup()

@@ -20,9 +20,7 @@ struct XarWriter {
 
   private var files: [File] = []
 
-  /// Adds a file.
-  ///
-  /// A path has at most one folder, and files of a folder are added together.
+  /// Adds a file; a path has at most one folder, and files of a folder are added together.
   mutating func add(_ path: String, length: Int64, checksum: [UInt8]) {
     files.append(File(path: path, length: length, checksum: checksum))
   }

@@ -1,15 +1,11 @@
 import CDeflate
 import ContentModel
 
-/// A libdeflate compressor.
-///
-/// Use it from one thread at a time.
+/// A libdeflate compressor; use it from one thread at a time.
 struct Compressor: ~Copyable {
   private let handle: OpaquePointer
 
-  /// Creates a compressor of `level` 0 (stored) to 12.
-  ///
-  /// Throws `outOfMemory`.
+  /// Creates a compressor of `level` 0 (stored) to 12; throws `outOfMemory`.
   init(level: Int32) throws {
     guard let handle = libdeflate_alloc_compressor(level) else {
       throw ContentError.outOfMemory("libdeflate")
@@ -19,9 +15,7 @@ struct Compressor: ~Copyable {
 
   deinit { libdeflate_free_compressor(handle) }
 
-  /// Writes a gzip member (RFC 1952) without a time.
-  ///
-  /// Returns its length, or 0 if it does not fit.
+  /// Writes a gzip member (RFC 1952) without a time; returns its length, or 0 if it does not fit.
   borrowing func compressMember(
     _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {

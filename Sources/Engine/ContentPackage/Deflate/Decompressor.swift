@@ -1,15 +1,11 @@
 import CDeflate
 import ContentModel
 
-/// A libdeflate decompressor.
-///
-/// Use it from one thread at a time.
+/// A libdeflate decompressor; use it from one thread at a time.
 struct Decompressor: ~Copyable {
   private let handle: OpaquePointer
 
-  /// Creates a decompressor.
-  ///
-  /// Throws `outOfMemory`.
+  /// Creates a decompressor; throws `outOfMemory`.
   init() throws {
     guard let handle = libdeflate_alloc_decompressor() else {
       throw ContentError.outOfMemory("libdeflate")
@@ -44,9 +40,7 @@ struct Decompressor: ~Copyable {
     }
   }
 
-  /// Decompresses a zlib stream (RFC 1950).
-  ///
-  /// Nil if it is damaged or does not have `length` bytes.
+  /// Decompresses a zlib stream (RFC 1950); nil if it is damaged or does not have `length` bytes.
   borrowing func decompressStream(_ packed: [UInt8], length: Int) -> [UInt8]? {
     var plain = [UInt8](repeating: 0, count: length)
     let result = libdeflate_zlib_decompress(handle, packed, packed.count, &plain, length, nil)

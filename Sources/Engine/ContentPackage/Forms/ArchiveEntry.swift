@@ -1,6 +1,4 @@
-/// The header of an archive's entry.
-///
-/// The values are not checked.
+/// The header of an archive's entry; the values are not checked.
 struct ArchiveEntry {
   /// The raw bytes of the path, or nil if there is no path.
   let path: [UInt8]?

@@ -21,9 +21,7 @@ final class ArchiveReader {
   // libarchive 3.6.2 returns made-up zeros for an entry of a xar, because its offset is wrong.
   private var isDataEnded = false
 
-  /// Opens `stream`.
-  ///
-  /// Throws a refusal if libarchive rejects it, and the errors of the stream.
+  /// Opens `stream`; throws a refusal if libarchive rejects it, and the errors of the stream.
   init(_ stream: any ByteStream, format: Format, filter: Filter? = nil) throws {
     guard let locale = hc_utf8_locale_create() else {
       throw ContentError(
@@ -177,14 +175,10 @@ final class ArchiveReader {
   }
 }
 
-/// The state of libarchive's callbacks.
-///
-/// The reader owns it and outlives every call.
+/// The state of libarchive's callbacks; the reader owns it and outlives every call.
 private final class ArchiveInput {
   let stream: any ByteStream
-  /// The error of the stream.
-  ///
-  /// It makes libarchive stop, and then the reader throws it.
+  /// The error of the stream; it makes libarchive stop, and then the reader throws it.
   var error: (any Error)?
 
   init(_ stream: any ByteStream) { self.stream = stream }

@@ -1,19 +1,14 @@
 package import FileIO
 
-/// The bytes of a package, which can be read at any offset.
-///
-/// One thread uses it at a time.
+/// The bytes of a package, which can be read at any offset; one thread uses it at a time.
 package protocol ByteSource: AnyObject {
-  /// The total number of bytes.
-  ///
-  /// It does not change.
+  /// The total number of bytes; it does not change.
   var length: Int64 { get }
 
   /// Reads 1 to `buffer.count` bytes at `offset`.
   ///
-  /// Returns 0 at the end and after it.
-  ///
-  /// Errors are passed unchanged to the caller who reads the package.
+  /// Returns 0 at the end and after it. Errors are passed unchanged to the caller who reads the
+  /// package.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 }
 
@@ -30,9 +25,7 @@ extension ByteSource {
       ? 0 : try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
   }
 
-  /// Returns up to `count` bytes at `offset`.
-  ///
-  /// It returns fewer only at the end.
+  /// Returns up to `count` bytes at `offset`; it returns fewer only at the end.
   func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
     guard offset < UInt64(length) else { return [] }
     let start = Int64(offset)
@@ -56,9 +49,7 @@ package final class FileByteSource: ByteSource {
   package let length: Int64
   private let file: File
 
-  /// Takes ownership of the file.
-  ///
-  /// Throws if its status cannot be read.
+  /// Takes ownership of the file; throws if its status cannot be read.
   package init(_ file: consuming File) throws {
     length = try file.status().size
     self.file = file

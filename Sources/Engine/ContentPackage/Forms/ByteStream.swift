@@ -1,8 +1,6 @@
 /// A sequence of bytes, in the form in which libarchive reads it.
 protocol ByteStream: AnyObject {
-  /// Returns the next bytes, or an empty buffer at the end.
-  ///
-  /// Valid until the next call.
+  /// Returns the next bytes, or an empty buffer at the end; valid until the next call.
   func next() throws -> UnsafeRawBufferPointer
 }
 
@@ -78,9 +76,8 @@ final class EntryStream: ByteStream {
 
   /// Creates a stream.
   ///
-  /// The bytes must have `checksum` at the end, unless it is nil.
-  ///
-  /// More than `limit` bytes throw a refusal.
+  /// The bytes must have `checksum` at the end, unless it is nil. More than `limit` bytes throw a
+  /// refusal.
   init(
     _ data: any EntryData, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
   ) {

@@ -2,10 +2,8 @@ import ContentModel
 
 /// Finds the data of each entry in the bytes of a cpio archive, odc or newc.
 ///
-/// Pure.
-///
-/// Bytes are pushed in chunks of any size. Checks that libarchive makes during the examination are
-/// not repeated: the result counts only if both agree. Source: cpio(5).
+/// Pure. Bytes are pushed in chunks of any size. Checks that libarchive makes during the
+/// examination are not repeated: the result counts only if both agree. Source: cpio(5).
 struct CpioScanner {
   /// An entry as its header describes it.
   struct Entry: Hashable {
@@ -18,17 +16,13 @@ struct CpioScanner {
 
   private static let nameLimit = PackageLimits.headerPathLength
 
-  /// All entries so far, without the trailer.
-  ///
-  /// Empty if entries are not kept.
+  /// All entries so far, without the trailer; empty if entries are not kept.
   private(set) var entries: [Entry] = []
   private let keepsEntries: Bool
   /// Whether the trailer was read.
   private(set) var isAtEnd = false
 
-  /// The number of entries with more than one link.
-  ///
-  /// Folders may count, too.
+  /// The number of entries with more than one link; folders may count, too.
   private(set) var linkedCount = 0
   /// Whether a name contains a NUL before its end.
   private(set) var hasSplitName = false
@@ -46,9 +40,7 @@ struct CpioScanner {
   /// The bytes of data and padding before the next header.
   private var skip: Int64 = 0
 
-  /// Takes the next bytes.
-  ///
-  /// Returns false if they are not a cpio archive.
+  /// Takes the next bytes; returns false if they are not a cpio archive.
   mutating func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty, !isAtEnd {
@@ -123,17 +115,13 @@ struct CpioScanner {
       number(header, self == .odc ? 18..<24 : 14..<22).flatMap { UInt32(exactly: $0) }
     }
 
-    func linkCount(_ header: [UInt8]) -> Int64? {
-      number(header, self == .odc ? 36..<42 : 38..<46)
-    }
+    func linkCount(_ header: [UInt8]) -> Int64? { number(header, self == .odc ? 36..<42 : 38..<46) }
 
     func nameLength(_ header: [UInt8]) -> Int? {
       number(header, self == .odc ? 59..<65 : 94..<102).map(Int.init)
     }
 
-    func size(_ header: [UInt8]) -> Int64? {
-      number(header, self == .odc ? 65..<76 : 54..<62)
-    }
+    func size(_ header: [UInt8]) -> Int64? { number(header, self == .odc ? 65..<76 : 54..<62) }
 
     private func number(_ header: [UInt8], _ range: Range<Int>) -> Int64? {
       var value: Int64 = 0

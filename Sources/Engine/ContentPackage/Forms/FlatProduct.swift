@@ -12,9 +12,7 @@ struct FlatProduct {
 
   private let checksum: FileChecksum.Expected?
 
-  /// Returns nil for another kind of xar.
-  ///
-  /// Throws a refusal if there is not exactly one payload.
+  /// Returns nil for another kind of xar; throws a refusal if there is not exactly one payload.
   init?(_ table: XarTable) throws {
     let payloads = table.files.filter { Self.isComponent($0, named: "Payload") }
     let hasDistribution = table.files.contains { $0.path == "Distribution" }
@@ -51,10 +49,9 @@ struct FlatProduct {
 
   /// Opens the payload.
   ///
-  /// If it is stored uncompressed, its bytes are read from `source`.
-  ///
-  /// Throws a refusal if the payload, which a xar can compress, has more than `limit` bytes. A
-  /// separate thread reads the compressed bytes and computes their checksum.
+  /// If it is stored uncompressed, its bytes are read from `source`. Throws a refusal if the
+  /// payload, which a xar can compress, has more than `limit` bytes. A separate thread reads the
+  /// compressed bytes and computes their checksum.
   func openPayload(
     _ stream: SourceStream, _ source: any ByteSource, limit: Int64
   ) throws -> OpenPayload {
@@ -86,18 +83,14 @@ struct FlatProduct {
   }
 }
 
-/// A payload that is being read.
-///
-/// Use it from one thread.
+/// A payload that is being read; use it from one thread.
 struct OpenPayload {
   fileprivate let data: EntryStream
   fileprivate let packed: any ByteStream
   /// The bytes of its cpio archive.
   let plain: any ByteStream
 
-  /// Reads the rest and compares the checksum.
-  ///
-  /// Call it at the end of `plain`.
+  /// Reads the rest and compares the checksum; call it at the end of `plain`.
   func finish() throws {
     while try !packed.next().isEmpty {}
     try data.finish()

@@ -27,9 +27,7 @@ final class GzipStream: ByteStream {
   // Bytes of the upstream that did not fit into the window.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  /// Creates a stream.
-  ///
-  /// Throws `outOfMemory`.
+  /// Creates a stream; throws `outOfMemory`.
   init(_ upstream: any ByteStream) throws {
     do {
       decompressor = try Decompressor()
@@ -91,9 +89,8 @@ final class GzipStream: ByteStream {
 
   /// Decompresses the member at `start`.
   ///
-  /// Returns the number of decompressed bytes.
-  ///
-  /// −1 if they do not fit, nil if the member is incomplete or damaged.
+  /// Returns the number of decompressed bytes. −1 if they do not fit, nil if the member is
+  /// incomplete or damaged.
   private func inflateMember() -> Int? {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
     switch decompressor.decompressMember(packed, into: plain) {

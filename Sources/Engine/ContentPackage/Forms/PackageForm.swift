@@ -1,6 +1,4 @@
-/// The format of a package.
-///
-/// It is detected by its bytes, not by its name.
+/// The format of a package; it is detected by its bytes, not by its name.
 package enum PackageForm: String, Codable, Sendable, CaseIterable {
   /// A xar archive with `Distribution` and a nested component, as productbuild creates it.
   case flatProductArchive

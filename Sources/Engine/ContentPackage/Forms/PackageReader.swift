@@ -7,23 +7,21 @@ import ContentModel
 final class PackageReader {
   let form: PackageForm
   /// The findings about the container itself.
-  let containerFindings: [Finding]
+  private(set) var containerFindings: [Finding] = []
 
   private let reader: ArchiveReader
-  private let payload: OpenPayload?
-  private let checksums: [String: FileChecksum.Expected]
+  private var payload: OpenPayload?
+  private var checksums: [String: FileChecksum.Expected] = [:]
   private let meter: MeteredStream?
   private let isTar: Bool
   /// Checks the bytes after the end of a compressed stream.
-  private let checkRest: () throws -> Void
+  private var checkRest: () throws -> Void = {}
 
   private var checksum: FileChecksum?
   private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
-  /// Opens the package.
-  ///
-  /// Throws a refusal if the form is unknown or the start is damaged.
+  /// Opens the package; throws a refusal if the form is unknown or the start is damaged.
   init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
@@ -34,17 +32,13 @@ final class PackageReader {
     let limit = limits.plainLimit(packedLength: source.length) + Int64(limits.entryCount) * 4096
     let stream = SourceStream(source)
     let container = try Container(source)
-    var payload: OpenPayload?
-    var checksums: [String: FileChecksum.Expected] = [:]
-    var findings: [Finding] = []
     isTar = container.isTar
-    var checkRest: () throws -> Void = {}
     switch container {
     case .xar:
       let table = try XarTable(source)
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
-        findings = product.findings
+        containerFindings = product.findings
         let opened = try product.openPayload(stream, source, limit: limit)
         payload = opened
         let plain = ReadAheadStream.ifPossible(CpioNameCheck(opened.plain))
@@ -71,10 +65,6 @@ final class PackageReader {
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
     }
-    self.payload = payload
-    self.checkRest = checkRest
-    self.checksums = checksums
-    containerFindings = findings
   }
 
   /// Returns the decompressed stream, and the check of the bytes after its end.
@@ -100,9 +90,7 @@ final class PackageReader {
     return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
   }
 
-  /// Returns the same stream.
-  ///
-  /// Throws for a cpio archive, which would look like a damaged tar.
+  /// Returns the same stream; throws for a cpio archive, which would look like a damaged tar.
   private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
     let first = try plain.next()
     if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
@@ -214,9 +202,7 @@ enum Container {
     }
   }
 
-  /// Returns whether the checksum of the header matches.
-  ///
-  /// It is the same in all tar formats.
+  /// Returns whether the checksum of the header matches; it is the same in all tar formats.
   private static func isTarHeader(_ block: ArraySlice<UInt8>) -> Bool {
     guard block.count == 512 else { return false }
     let digits = block[148..<156].drop { $0 == 32 }.prefix { (48...55).contains($0) }

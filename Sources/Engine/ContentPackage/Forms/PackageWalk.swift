@@ -2,9 +2,7 @@ import ContentModel
 
 /// Receives the entries of a package as they are read.
 protocol EntryVisitor: AnyObject {
-  /// Receives a broken rule.
-  ///
-  /// Throws to stop.
+  /// Receives a broken rule; throws to stop.
   func refuse(_ finding: Finding) throws
   /// Starts an entry that keeps the rules of paths and types.
   func begin(_ entry: CheckedEntry) throws
@@ -24,12 +22,9 @@ struct PackageWalk {
   private var rules: EntryRules
   private var plainTotal: Int64 = 0
 
-  /// The form of the package.
   var form: PackageForm { reader.form }
 
-  /// Opens the package.
-  ///
-  /// Throws a refusal if it cannot be read at all.
+  /// Opens the package; throws a refusal if it cannot be read at all.
   init(
     _ source: any ByteSource, limits: PackageLimits, isContent: Bool,
     visitor: any EntryVisitor
@@ -42,9 +37,7 @@ struct PackageWalk {
     self.visitor = visitor
   }
 
-  /// Reads all entries.
-  ///
-  /// Throws a refusal if the archive is damaged or exceeds a limit.
+  /// Reads all entries; throws a refusal if the archive is damaged or exceeds a limit.
   mutating func run() throws {
     let buffer = UnsafeMutableRawBufferPointer.forReading(packedLength)
     defer { buffer.deallocate() }

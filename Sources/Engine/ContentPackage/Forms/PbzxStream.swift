@@ -2,12 +2,10 @@ import ContentModel
 
 /// The decompressed bytes of a pbzx stream.
 ///
-/// Each chunk is an xz stream or is stored.
-///
-/// The stream has the magic `pbzx` and the decompressed length of a chunk. Then each chunk has its
-/// decompressed length, its compressed length and its bytes. Numbers are 64-bit big-endian. Only
-/// the last chunk may be shorter. Apple's packaging tools write it with `--compression latest`;
-/// there is no specification.
+/// Each chunk is an xz stream or is stored. The stream has the magic `pbzx` and the decompressed
+/// length of a chunk. Then each chunk has its decompressed length, its compressed length and its
+/// bytes. Numbers are 64-bit big-endian. Only the last chunk may be shorter. Apple's packaging
+/// tools write it with `--compression latest`; there is no specification.
 final class PbzxStream: ByteStream {
   static let magic = Array("pbzx".utf8)
   // Apple uses chunks of 16 MiB.
@@ -23,9 +21,7 @@ final class PbzxStream: ByteStream {
   /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
 
-  /// Reads the header.
-  ///
-  /// Throws a refusal if it is invalid.
+  /// Reads the header; throws a refusal if it is invalid.
   init(_ upstream: any ByteStream) throws {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),
@@ -91,9 +87,7 @@ final class PbzxStream: ByteStream {
   }
 }
 
-/// A stream that is read chunk by chunk.
-///
-/// `left` limits the current chunk.
+/// A stream that is read chunk by chunk; `left` limits the current chunk.
 private final class ChunkedInput: ByteStream {
   private let upstream: any ByteStream
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)

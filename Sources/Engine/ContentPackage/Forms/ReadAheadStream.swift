@@ -17,9 +17,7 @@ final class ReadAheadStream: ByteStream {
     (try? ReadAheadStream(inner)) ?? inner
   }
 
-  /// Starts to read.
-  ///
-  /// Throws if a thread cannot be started.
+  /// Starts to read; throws if a thread cannot be started.
   init(_ inner: any ByteStream) throws {
     let ring = Ring(inner)
     self.ring = ring

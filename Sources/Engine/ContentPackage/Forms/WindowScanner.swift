@@ -29,9 +29,7 @@ struct WindowScanner {
   private var skip: UInt64 = 0
   private var hasChecksum = false
   private var checkLength: UInt64 = 0
-  /// The bytes of the current block or index.
-  ///
-  /// Both are padded.
+  /// The bytes of the current block or index; both are padded.
   private var length: UInt64 = 0
   /// The numbers left in the index, or nil until the count was read.
   private var numbers: UInt64?

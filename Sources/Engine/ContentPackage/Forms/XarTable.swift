@@ -31,9 +31,7 @@ struct XarTable {
     guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
       throw Refusal.damaged("The xar header is truncated")
     }
-    func number(_ range: Range<Int>) -> UInt64 {
-      header[range].reduce(0) { $0 << 8 | UInt64($1) }
-    }
+    func number(_ range: Range<Int>) -> UInt64 { header[range].reduce(0) { $0 << 8 | UInt64($1) } }
     let headerLength = number(4..<6)
     let packedLength = number(8..<16)
     let plainLength = number(16..<24)

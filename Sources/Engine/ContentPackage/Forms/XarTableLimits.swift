@@ -5,19 +5,13 @@ import ContentModel
 /// libarchive reads the whole table before the first entry. It keeps about 500 bytes per file, the
 /// whole path of each file, and texts such as owners. Its XML parser keeps all element names.
 struct XarTableLimits {
-  /// Files, folders, links and extended attributes.
-  ///
-  /// A real table of 32 MiB has hardly more.
+  /// Files, folders, links and extended attributes; a real table of 32 MiB has hardly more.
   static let entryCount = 40_000
-  /// Elements.
-  ///
-  /// A file has about twenty.
+  /// Elements; a file has about twenty.
   static let elementCount = 2 << 20
   /// Extended attributes per file, which libarchive sorts in quadratic time.
   static let attributeCount = 256
-  /// Levels of nested folders.
-  ///
-  /// The rules of paths allow fewer.
+  /// Levels of nested folders; the rules of paths allow fewer.
   static let depth = 64
   /// Levels of nested elements.
   static let elementDepth = 128
@@ -25,9 +19,7 @@ struct XarTableLimits {
   static let textTotal = 8 << 20
   /// Bytes of one text or comment.
   static let textLength = 1 << 20
-  /// Bytes and words of one tag.
-  ///
-  /// The parser compares each attribute with all others.
+  /// Bytes and words of one tag; the parser compares each attribute with all others.
   static let tagLength = 4096
   static let wordCount = 64
   /// Distinct names of unknown elements and of attributes.
@@ -64,9 +56,7 @@ struct XarTableLimits {
     try addEntry()
   }
 
-  /// Counts the path of a file.
-  ///
-  /// `name` is its last component.
+  /// Counts the path of a file; `name` is its last component.
   mutating func keep(name: String, pathLength: Int) throws {
     let longest = name.utf8.split(separator: UInt8(ascii: "/")).lazy.map(\.count).max() ?? 0
     guard longest <= PackageLimits.standard.componentLength else {

@@ -151,9 +151,7 @@ struct XarTableReader {
 
   private static func checkInstruction(_ tag: ArraySlice<UInt8>) throws {
     let text = String(decoding: tag, as: UTF8.self).lowercased()
-    guard tag.count > 1, text.hasSuffix("?") else {
-      throw refused("has an ambiguous tag")
-    }
+    guard tag.count > 1, text.hasSuffix("?") else { throw refused("has an ambiguous tag") }
     guard text.hasPrefix("?xml"), text.contains("encoding") else { return }
     let value = Array(text.utf8)[...].behind("encoding").filter { $0 != 32 && $0 != 9 }
     guard value.starts(with: "=\"utf-8\"".utf8) || value.starts(with: "='utf-8'".utf8) else {
@@ -189,9 +187,7 @@ struct XarTableReader {
     openFiles.append(nodes.count - 1)
   }
 
-  /// Records an element of a file.
-  ///
-  /// Throws if it is a duplicate.
+  /// Records an element of a file; throws if it is a duplicate.
   private mutating func note(
     _ element: Element, _ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>, of file: Int
   ) throws {
@@ -286,9 +282,7 @@ struct XarTableReader {
     }
   }
 
-  /// Parses a decimal number of at most 18 digits.
-  ///
-  /// Throws a refusal for anything else.
+  /// Parses a decimal number of at most 18 digits; throws a refusal for anything else.
   private static func number(_ text: [UInt8]) throws -> Int64 {
     guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
       throw refused("has an invalid number")

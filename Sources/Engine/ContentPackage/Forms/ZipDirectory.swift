@@ -27,9 +27,7 @@ struct ZipDirectory {
   private let source: any ByteSource
   private let end: ZipEnd
 
-  /// Checks the archive in `source`.
-  ///
-  /// Throws a refusal if its parts are inconsistent.
+  /// Checks the archive in `source`; throws a refusal if its parts are inconsistent.
   static func check(_ source: any ByteSource, limits: PackageLimits) throws {
     let directory = ZipDirectory(source: source, end: try ZipEnd(source))
     guard directory.end.count <= UInt64(limits.entryCount), directory.end.length <= lengthLimit
@@ -132,10 +130,8 @@ struct ZipDirectory {
 
   /// Compares the local header of `entry`.
   ///
-  /// Returns the end offset of the entry.
-  ///
-  /// A data descriptor can follow the data. Its length is known only from the offset of the
-  /// `following` part.
+  /// Returns the end offset of the entry. A data descriptor can follow the data. Its length is
+  /// known only from the offset of the `following` part.
   private func checkLocal(_ entry: Entry, following: UInt64) throws -> UInt64 {
     let fixed = try source.bytes(at: entry.offset, count: Self.localLength)[...]
     guard fixed.starts(with: [0x50, 0x4b, 3, 4]), fixed.count == Self.localLength else {
@@ -188,9 +184,7 @@ extension ZipDirectory.Entry {
     }
   }
 
-  /// Reads 64-bit lengths.
-  ///
-  /// Throws if a second name (0x7075) differs.
+  /// Reads 64-bit lengths; throws if a second name (0x7075) differs.
   mutating func takeExtra(_ bytes: ArraySlice<UInt8>, isLocal: Bool) throws {
     var rest = bytes
     var hasLengths = false

@@ -2,9 +2,7 @@ import ContentModel
 
 /// The end records of a zip archive, which locate its directory.
 struct ZipEnd {
-  /// The number of entries in the directory.
-  ///
-  /// Then its offset and its length, in bytes.
+  /// The number of entries in the directory; then its offset and its length, in bytes.
   let count: UInt64
   let directoryOffset: UInt64
   let length: UInt64
@@ -12,9 +10,7 @@ struct ZipEnd {
   private static let recordLength = 22
   private static let locatorLength = 20
 
-  /// Finds the end record.
-  ///
-  /// Throws a refusal if it does not end at the end of the archive.
+  /// Finds the end record; throws a refusal if it does not end at the end of the archive.
   init(_ source: any ByteSource) throws {
     let tailStart = UInt64(max(0, source.length - Int64(Self.recordLength + 0xffff)))
     let tail = try source.bytes(at: tailStart, count: Self.recordLength + 0xffff)
@@ -86,15 +82,11 @@ struct ZipEnd {
 }
 
 extension ArraySlice<UInt8> {
-  /// Returns the number in `width` bytes at `offset`.
-  ///
-  /// The bytes must exist.
+  /// Returns the number in `width` bytes at `offset`; the bytes must exist.
   func littleEndian(_ offset: Int, _ width: Int) -> UInt64 {
     part(offset, width).reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   /// Returns `count` bytes at `offset`, or fewer at the end.
-  func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> {
-    dropFirst(offset).prefix(count)
-  }
+  func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> { dropFirst(offset).prefix(count) }
 }

@@ -33,9 +33,7 @@ struct EntryCollector: ~Copyable {
     }
   }
 
-  /// Adds and returns the entry.
-  ///
-  /// Throws if ContentInfo.plist is invalid.
+  /// Adds and returns the entry; throws if ContentInfo.plist is invalid.
   mutating func end(_ entry: CheckedEntry) throws -> IndexedFile {
     let made = try indexed(entry)
     for folder in entry.impliedFolders { append(IndexedFile(path: folder, kind: .directory)) }

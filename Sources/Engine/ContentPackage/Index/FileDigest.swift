@@ -3,9 +3,7 @@ import Digests
 import FileIO
 
 extension DigestStream {
-  /// Returns the digest of all bytes of `file`, read through `buffer`.
-  ///
-  /// The stream must be new.
+  /// Returns the digest of all bytes of `file`, read through `buffer`; the stream must be new.
   mutating func finish(
     reading file: borrowing File, through buffer: UnsafeMutableRawBufferPointer
   ) throws -> Digest {

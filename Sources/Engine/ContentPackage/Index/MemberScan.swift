@@ -21,9 +21,8 @@ struct MemberScan {
 
   /// Returns the layout of the payload.
   ///
-  /// `entries` come from the examination of the package.
-  ///
-  /// Throws `Obstacle` if the payload cannot be indexed, and the errors of `source`.
+  /// `entries` come from the examination of the package. Throws `Obstacle` if the payload cannot be
+  /// indexed, and the errors of `source`.
   static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
     guard case .xar = try Container(source), let table = try? XarTable(source),
       let product = try? FlatProduct(table)
@@ -92,9 +91,7 @@ struct MemberScan {
     return start
   }
 
-  /// Returns the result of the scan.
-  ///
-  /// Throws `Obstacle` if it differs from the result of libarchive.
+  /// Returns the result of the scan; throws `Obstacle` if it differs from the result of libarchive.
   private func layout(of entries: [IndexedFile]) throws -> PayloadIndex {
     guard cpio.isAtEnd else { throw Obstacle("The payload has no trailer") }
     var found: [String: CpioScanner.Entry] = [:]
@@ -107,9 +104,7 @@ struct MemberScan {
       guard file.kind == .file, file.size > 0 else { return 0 }
       guard let entry = found[file.path], entry.size == file.size, entry.mode & 0o170000 == 0o100000
       else { throw Obstacle("“\(file.path)” has no data of its own") }
-      guard entry.offset >= end else {
-        throw Obstacle("The files are not sorted by path")
-      }
+      guard entry.offset >= end else { throw Obstacle("The files are not sorted by path") }
       end = entry.offset + file.size
       return entry.offset
     }
@@ -118,9 +113,7 @@ struct MemberScan {
     return payload
   }
 
-  /// Returns the members.
-  ///
-  /// Only members with data of one file get a digest of uncompressed bytes.
+  /// Returns the members; only members with data of one file get a digest of uncompressed bytes.
   private func indexedMembers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
     let data = zip(entries, offsets).filter { $0.0.size > 0 }.map { $1..<($1 + $0.size) }
     var next = 0

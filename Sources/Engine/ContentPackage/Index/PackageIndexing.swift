@@ -7,10 +7,8 @@ extension PackageIndex {
 
   /// Creates the index of `source`.
   ///
-  /// `entries` come from its examination.
-  ///
-  /// The index is by members if these can be decoded separately. Otherwise it is by blocks and
-  /// contains the reason.
+  /// `entries` come from its examination. The index is by members if these can be decoded
+  /// separately. Otherwise it is by blocks and contains the reason.
   package init(indexing source: any ByteSource, entries: [IndexedFile]) throws {
     do {
       let payload = try MemberScan.payload(of: source, entries: entries)

@@ -15,9 +15,7 @@ package struct ContentInfo: Hashable, Sendable {
   /// The value of the key `ContentVersion`.
   package let version: ContentVersion
 
-  /// Creates the values.
-  ///
-  /// A nil `contentIdentifier` means the product's own content.
+  /// Creates the values; a nil `contentIdentifier` means the product's own content.
   package init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
     version: ContentVersion
@@ -29,9 +27,7 @@ package struct ContentInfo: Hashable, Sendable {
 
   /// Reads an XML or binary property list.
   ///
-  /// Throws `contentInfoInvalid` if it is invalid.
-  ///
-  /// Other keys are ignored.
+  /// Throws `contentInfoInvalid` if it is invalid. Other keys are ignored.
   package init(propertyList bytes: [UInt8]) throws {
     try PropertyListShape.check(bytes)
     let keys: Keys
@@ -62,9 +58,7 @@ package struct ContentInfo: Hashable, Sendable {
     let HCContentIdentifier: String?
   }
 
-  /// Checks the value of `HCContentIdentifier`.
-  ///
-  /// It has the rules of product identifiers.
+  /// Checks the value of `HCContentIdentifier`; it has the rules of product identifiers.
   static func contentIdentifier(_ text: String) throws -> ProductIdentifier {
     do {
       return try ProductIdentifier(validating: text)

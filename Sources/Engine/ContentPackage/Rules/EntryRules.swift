@@ -2,10 +2,8 @@ import ContentModel
 
 /// Checks the entries of a package in order, and remembers them.
 ///
-/// Pure.
-///
-/// Examination collects all findings, while unpacking stops at the first one. Both use the same
-/// rules.
+/// Pure. Examination collects all findings, while unpacking stops at the first one. Both use the
+/// same rules.
 struct EntryRules {
   private let limits: PackageLimits
   /// Whether the rules of hosted content apply, or only those of safety.
@@ -48,9 +46,6 @@ struct EntryRules {
     case undecided, top
     case folder(String)
   }
-
-  /// The number of files, folders and links so far, including implied folders.
-  var entryCount: Int { seen.count }
 
   /// Checks the next entry.
   mutating func check(_ entry: ArchiveEntry) -> Verdict {
@@ -320,7 +315,6 @@ struct CheckedEntry {
   /// Whether it is a folder that an earlier path has implied.
   let isKnownFolder: Bool
 
-  /// The components of the path.
   var components: [String] { path.pathComponents() }
 
   /// The kind of entry to create.

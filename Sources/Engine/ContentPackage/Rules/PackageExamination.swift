@@ -2,19 +2,14 @@ package import ContentModel
 
 /// The result of reading all of a package.
 package struct PackageExamination: Sendable {
-  /// The form of the package.
   package let form: PackageForm
   /// The values of ContentInfo.plist, or nil if it is missing or invalid.
   package let info: ContentInfo?
   /// All entries that keep the rules, sorted by the bytes of their paths.
   ///
-  /// Files have a SHA-256.
-  ///
-  /// Implied folders are included.
+  /// Files have a SHA-256. Implied folders are included.
   package let entries: [IndexedFile]
-  /// All broken rules, in the order of the archive.
-  ///
-  /// Empty for a valid package.
+  /// All broken rules, in the order of the archive; empty for a valid package.
   package let findings: [Finding]
   /// The length of the package in bytes.
   package let packedLength: Int64

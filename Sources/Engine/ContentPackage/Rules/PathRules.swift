@@ -89,9 +89,7 @@ struct PathRules {
     String(decoding: raw.prefix(4 * (shownLimit + 1)), as: UTF8.self).printable(limit: shownLimit)
   }
 
-  /// Returns whether all bytes are printable ASCII.
-  ///
-  /// This is common, and avoids Unicode lookups.
+  /// Returns whether all bytes are printable ASCII; this is common, and avoids Unicode lookups.
   private static func isPrintable(_ raw: [UInt8]) -> Bool { raw.allSatisfy { 32...126 ~= $0 } }
 
   static func finding(_ rule: String, _ message: String, path: String) -> Finding {

@@ -1,8 +1,6 @@
 import FoundationEssentials
 
-/// Any value of a property list.
-///
-/// It can be changed and written again.
+/// Any value of a property list; it can be changed and written again.
 indirect enum PropertyListValue: Codable {
   case dictionary([String: PropertyListValue])
   case array([PropertyListValue])

@@ -11,9 +11,7 @@ final class TreeWriter {
 
   init(root: Directory) { self.root = root }
 
-  /// Returns the folder at `components`.
-  ///
-  /// Creates missing folders, and does not follow links.
+  /// Returns the folder at `components`; creates missing folders, and does not follow links.
   func folder(at components: some Collection<String>) throws -> Directory {
     let shared = zip(chain, components).prefix { $0.0.name.hasSameBytes(as: $0.1) }.count
     chain.removeLast(chain.count - shared)

@@ -13,9 +13,7 @@ package struct UnpackPromise: Sendable {
   /// The exact entries of the package, or nil if there is no index.
   package let entries: [IndexedFile]?
 
-  /// Creates a promise.
-  ///
-  /// A nil `contentIdentifier` means the product's own content.
+  /// Creates a promise; a nil `contentIdentifier` means the product's own content.
   package init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
     version: ContentVersion, entries: [IndexedFile]?

@@ -1,9 +1,7 @@
 import ContentModel
 import FileIO
 
-/// Writes the entries of a walk.
-///
-/// Stops at the first refusal or difference from the promise.
+/// Writes the entries of a walk; stops at the first refusal or difference from the promise.
 final class Unpacker: EntryVisitor {
   private let name: String
   private let readsInfo: Bool
@@ -22,9 +20,7 @@ final class Unpacker: EntryVisitor {
   // Paths of hard-linked files. Each new link changes the inode, and therefore the identity.
   private var linkedPaths: Set<String> = []
 
-  /// Writes into `folder`.
-  ///
-  /// `progress` gets the decompressed bytes written so far.
+  /// Writes into `folder`; `progress` gets the decompressed bytes written so far.
   init(
     name: String, folder: Directory, readsInfo: Bool, promise: UnpackPromise?,
     progress: @escaping (Int64) throws -> Void
@@ -79,9 +75,7 @@ final class Unpacker: EntryVisitor {
     if let promised, promised[entry.path] != made { throw difference(entry.path, "does not match") }
   }
 
-  /// Returns all entries, sorted by path.
-  ///
-  /// Throws if a promised entry is missing.
+  /// Returns all entries, sorted by path; throws if a promised entry is missing.
   func finish() throws -> [InstalledFile] {
     if readsInfo, collector.info == nil { throw Refusal(.contentInfoMissing) }
     let entries = collector.entries.sorted(by: IndexedFile.isOrdered)
@@ -125,9 +119,7 @@ final class Unpacker: EntryVisitor {
 }
 
 extension CheckedEntry {
-  /// The kind as an index records it.
-  ///
-  /// A hard link is a file there.
+  /// The kind as an index records it; a hard link is a file there.
   var indexedKind: IndexedFile.Kind {
     switch kind {
     case .file, .hardLink: .file

@@ -3,15 +3,13 @@ package import FileIO
 
 /// Unpacks a content package into `folder`, which should be empty.
 ///
-/// Throws at the first refusal.
-///
-/// Messages use `name` for the package. The rules of content apply. With a promise, the content
-/// must match it exactly; a difference is `wrongProduct`, `wrongVersion` or `indexMismatch`. Files
-/// get mode 0444 and folders 0755, minus the umask. `progress` gets the decompressed bytes written
-/// so far, after each write; an error that it throws ends the work. Nothing is durable until the
-/// caller syncs the file system. After an error, the caller has to remove what `folder` contains.
-///
-/// Returns all entries, sorted by the bytes of their paths, including implied folders.
+/// Throws at the first refusal. Messages use `name` for the package. The rules of content apply.
+/// With a promise, the content must match it exactly; a difference is `wrongProduct`,
+/// `wrongVersion` or `indexMismatch`. Files get mode 0444 and folders 0755, minus the umask.
+/// `progress` gets the decompressed bytes written so far, after each write; an error that it throws
+/// ends the work. Nothing is durable until the caller syncs the file system. After an error, the
+/// caller has to remove what `folder` contains. Returns all entries, sorted by the bytes of their
+/// paths, including implied folders.
 package func unpackPackage(
   _ source: any ByteSource, name: String, into folder: Directory, promise: UnpackPromise?,
   limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
@@ -21,10 +19,9 @@ package func unpackPackage(
 
 /// Unpacks an archive of any content into `folder`.
 ///
-/// Only the rules of safety apply.
-///
-/// ContentInfo.plist and the layout are not checked. Executable code is allowed, but files do not
-/// get the execute permission. Everything else is as in `unpackPackage`.
+/// Only the rules of safety apply. ContentInfo.plist and the layout are not checked. Executable
+/// code is allowed, but files do not get the execute permission. Everything else is as in
+/// `unpackPackage`.
 package func unpackArchive(
   _ source: any ByteSource, name: String, into folder: Directory,
   limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
@@ -34,10 +31,8 @@ package func unpackArchive(
 
 /// Unpacks an archive for `buildPackage`.
 ///
-/// The rules of safety and of content apply.
-///
-/// ContentInfo.plist is not read, since the build can replace it. Everything else is as in
-/// `unpackPackage`.
+/// The rules of safety and of content apply. ContentInfo.plist is not read, since the build can
+/// replace it. Everything else is as in `unpackPackage`.
 func unpackForBuild(
   _ source: any ByteSource, name: String, into folder: Directory, limits: PackageLimits
 ) throws -> [InstalledFile] {

@@ -2,9 +2,8 @@ import CCurl
 
 /// Owns an easy handle of libcurl.
 ///
-/// Only the loop's thread uses it.
-///
-/// The C functions are those of libcurl-easy(3). No pointer leaves this module.
+/// Only the loop's thread uses it. The C functions are those of libcurl-easy(3). No pointer leaves
+/// this module.
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?
@@ -82,9 +81,7 @@ final class EasyHandle {
     headers = list
   }
 
-  /// Sets the addresses of hosts that are not resolved.
-  ///
-  /// `reset` frees the list.
+  /// Sets the addresses of hosts that are not resolved; `reset` frees the list.
   func setAddresses(_ lines: [String]) {
     for line in lines { addresses = curl_slist_append(addresses, line) ?? addresses }
     if let addresses { hc_easy_set_list(pointer, CURLOPT_RESOLVE, addresses) }

@@ -7,9 +7,7 @@ extension EasyHandle {
   /// would not fit into the cache.
   private static let bufferSize = 240 << 10
 
-  /// Sets all options of one request.
-  ///
-  /// No option keeps the default of libcurl.
+  /// Sets all options of one request; no option keeps the default of libcurl.
   func configure(for exchange: Exchange, _ configuration: HTTPConfiguration) {
     secure(configuration)
     if exchange.usesSecondConnection { separateConnection() }
@@ -75,9 +73,7 @@ extension EasyHandle {
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 | CURL_SSLVERSION_MAX_TLSv1_3)
   }
 
-  /// Sets the proxy.
-  ///
-  /// Without a value, libcurl would read the process's environment.
+  /// Sets the proxy; without a value, libcurl would read the process's environment.
   private func setProxy(_ setting: ProxySetting, for url: WebURL) {
     let (proxy, exceptions) = setting.proxy(for: url) ?? ("", "")
     set(CURLOPT_PROXY, proxy)

@@ -39,9 +39,7 @@ struct ExchangeRequest: Sendable {
 }
 
 extension TransferFault {
-  /// Whether the connection or the address may be the cause.
-  ///
-  /// The next attempt then needs new ones.
+  /// Whether the connection or the address may be the cause; the next attempt then needs new ones.
   var mayBeOfAddress: Bool {
     switch kind {
     case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
@@ -56,37 +54,23 @@ extension TransferFault {
 enum BodyAnswer: Sendable {
   /// The bytes were taken.
   case taken
-  /// The bytes cannot be taken now.
-  ///
-  /// They are passed again after `TransferLoop.resume`.
+  /// The bytes cannot be taken now; they are passed again after `TransferLoop.resume`.
   case wait
-  /// All needed bytes were taken.
-  ///
-  /// The rest of the body is not needed.
+  /// All needed bytes were taken; the rest of the body is not needed.
   case complete
   /// The bytes do not match the request.
   case refused(TransferFault)
 }
 
-/// Receives an answer.
-///
-/// Calls come from the loop's thread, one at a time, and must not block.
+/// Receives an answer; calls come from the loop's thread, one at a time, and must not block.
 protocol ExchangeHandler: AnyObject, Sendable {
-  /// Checks the head before the body.
-  ///
-  /// A returned fault rejects the answer, without its body.
+  /// Checks the head before the body; a returned fault rejects the answer, without its body.
   func receive(_ head: HTTPHead) -> TransferFault?
-  /// Takes a part of the body.
-  ///
-  /// The bytes belong to libcurl and are valid during the call.
+  /// Takes a part of the body; the bytes belong to libcurl and are valid during the call.
   func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer
-  /// Reports that no byte has arrived for a while.
-  ///
-  /// A returned fault ends the request.
+  /// Reports that no byte has arrived for a while; a returned fault ends the request.
   func idle() -> TransferFault?
-  /// Reports the end.
-  ///
-  /// This is the last call.
+  /// Reports the end; this is the last call.
   func end(_ end: ExchangeEnd)
 }
 
@@ -184,7 +168,6 @@ final class Exchange: @unchecked Sendable {
     request.usesSecondConnection && loop.schedule.multiplexed.contains(url.origin)
   }
 
-  /// The entry in the schedule.
   var entry: TransferSchedule.Entry {
     TransferSchedule.Entry(
       id: id, owner: ticket.id, origin: request.url.origin, priority: ticket.priority,

@@ -1,9 +1,7 @@
 import CCurl
 import Glibc
 
-/// The callbacks of libcurl, on the loop's thread.
-///
-/// They do as little as possible.
+/// The callbacks of libcurl, on the loop's thread; they do as little as possible.
 extension Exchange {
   /// The maximum bytes of an unwanted body that are read to keep the connection.
   private static let discardLimit = 64 << 10

@@ -69,9 +69,7 @@ extension TransferLoop {
 
   // MARK: Rate
 
-  /// Returns when `exchange` may take bytes, or nil if it may now.
-  ///
-  /// Then the bytes are counted.
+  /// Returns when `exchange` may take bytes, or nil if it may now; then the bytes are counted.
   func mayTake(_ bytes: Int, of exchange: Exchange) -> Double? {
     guard limiter.isLimiting else { return nil }
     let now = clock.uptime()
@@ -125,9 +123,7 @@ extension TransferLoop {
     }
   }
 
-  /// Whether we prevent progress.
-  ///
-  /// Over HTTP/2, a paused answer blocks the others.
+  /// Whether we prevent progress; over HTTP/2, a paused answer blocks the others.
   private func isHeldBack(_ exchange: Exchange) -> Bool {
     exchange.isPaused
       || running.values.contains {

@@ -4,9 +4,8 @@ import Digests
 
 /// Owns a multi handle of libcurl, with its connections.
 ///
-/// Unchecked, because only the loop's thread uses it, except for `wake`.
-///
-/// The C functions are those of libcurl-multi(3). No pointer leaves this module.
+/// Unchecked, because only the loop's thread uses it, except for `wake`. The C functions are those
+/// of libcurl-multi(3). No pointer leaves this module.
 final class MultiHandle: @unchecked Sendable {
   private let pointer: UnsafeMutableRawPointer
   /// Held while another thread wakes the loop, so that the handle is not cleaned up meanwhile.

@@ -101,9 +101,7 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Cancels request `id` if it has not ended.
-  ///
-  /// Its handler is called.
+  /// Cancels request `id` if it has not ended; its handler is called.
   func cancel(_ id: Int) { post(.cancel(id)) }
 
   /// Resumes request `id` after its handler returned `wait`.
@@ -179,9 +177,7 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Returns whether there is no command.
-  ///
-  /// From now on, a new command wakes the thread.
+  /// Returns whether there is no command; from now on, a new command wakes the thread.
   private func mayFallAsleep(_ multi: MultiHandle) -> Bool {
     inbox.withLock { inbox in
       guard inbox.commands.isEmpty else { return false }

@@ -6,15 +6,10 @@ package struct HTTPConfiguration: Sendable {
   package var userAgent = "hostedcontent"
   /// Headers that are only sent to certain hosts.
   package var credentials: [HTTPCredentials] = []
-  /// Other machines that may receive secrets over plain HTTP.
-  ///
-  /// Only the origin counts.
+  /// Other machines that may receive secrets over plain HTTP; only the origin counts.
   package var plainHTTPOrigins: [WebURL] = []
-  /// The proxy.
   package var proxy = ProxySetting.direct
-  /// A PEM file of certificate authorities.
-  ///
-  /// It replaces the system's.
+  /// A PEM file of certificate authorities; it replaces the system's.
   package var certificateAuthorities: String?
   /// The maximum time to connect, including the TLS handshake.
   package var connectTimeout = 15.0
@@ -24,9 +19,7 @@ package struct HTTPConfiguration: Sendable {
   package var idleTimeout = 3.5
   /// The time in which fewer than `minimumBytes` mean that a transfer has stalled.
   package var stallTimeout = 15.0
-  /// See `stallTimeout`.
-  ///
-  /// In bytes.
+  /// See `stallTimeout`; in bytes.
   package var minimumBytes: Int64 = 1500
   /// The maximum bytes of a request's headers, including redirects.
   package var headerLimit = 64 << 10
@@ -34,15 +27,11 @@ package struct HTTPConfiguration: Sendable {
   package var redirectLimit = 5
   /// The addresses of hosts that are not resolved, in the form of `CURLOPT_RESOLVE`.
   ///
-  /// For tests.
-  ///
-  /// Called once per request.
+  /// For tests. Called once per request.
   package var fixedAddresses: @Sendable () -> [String] = { [] }
   /// When failed requests are retried.
   package var retry = RetryPolicy()
-  /// The limits of concurrency and rate.
-  ///
-  /// `HTTPSession.limits` can change them later.
+  /// The limits of concurrency and rate; `HTTPSession.limits` can change them later.
   package var limits = TransferLimits()
 
   package init() {}
@@ -81,9 +70,7 @@ package enum ProxySetting: Hashable, Sendable {
     }
   }
 
-  /// Whether a proxy may be used.
-  ///
-  /// Only libcurl knows for which hosts.
+  /// Whether a proxy may be used; only libcurl knows for which hosts.
   var mayBeUsed: Bool { !addresses.isEmpty }
 }
 
@@ -95,9 +82,7 @@ package struct ProxyVariables: Hashable, Sendable {
   /// The hosts that are reached without a proxy, in the format of `no_proxy`.
   package let exceptions: String?
 
-  /// Reads `environment`.
-  ///
-  /// Empty variables are ignored.
+  /// Reads `environment`; empty variables are ignored.
   package init(_ environment: [String: String]) {
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
@@ -116,9 +101,7 @@ package struct ProxyVariables: Hashable, Sendable {
 
 /// Headers that are sent to one origin (scheme, host and port), and never to another.
 package struct HTTPCredentials: Hashable, Sendable, CustomStringConvertible {
-  /// A URL of the origin.
-  ///
-  /// The path is ignored.
+  /// A URL of the origin; the path is ignored.
   package let host: WebURL
   /// The names and values.
   fileprivate let secrets: [HTTPHeader]
@@ -148,9 +131,7 @@ package struct HTTPHeader: Hashable, Sendable {
     self.value = value
   }
 
-  /// Whether this is exactly one header.
-  ///
-  /// A line break would start another one.
+  /// Whether this is exactly one header; a line break would start another one.
   var isWellFormed: Bool {
     !name.isEmpty && name.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: ":") }
       && value.utf8.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 }

@@ -4,15 +4,12 @@ import Concurrency
 
 /// A request for a small answer, which is read into memory.
 package struct HTTPRequest: Sendable {
-  /// The URL.
   package var url: WebURL
   /// The method.
   ///
   /// Redirects are only followed for GET.
   package var method = "GET"
-  /// The body, or nil for none.
-  ///
-  /// Set its type with a header.
+  /// The body, or nil for none; set its type with a header.
   package var body: [UInt8]?
   /// Whether a request with another method than GET may be retried.
   ///
@@ -23,9 +20,7 @@ package struct HTTPRequest: Sendable {
   /// They are also sent after a redirect to another host, so secrets belong in
   /// `HTTPConfiguration.credentials`.
   package var headers: [HTTPHeader]
-  /// The maximum bytes of the body.
-  ///
-  /// More throw `limitExceeded`.
+  /// The maximum bytes of the body; more throw `limitExceeded`.
   package var limit: Int
   /// The maximum time in seconds, including retries and waits.
   package var deadline = 90.0
@@ -59,13 +54,9 @@ package struct HTTPRequest: Sendable {
 package struct HTTPResponse: Sendable {
   /// The status, which another attempt would not change.
   package let status: Int
-  /// The headers.
-  ///
-  /// Names are in lower case.
+  /// The headers; names are in lower case.
   package let headers: [String: String]
-  /// The body.
-  ///
-  /// For a status other than 2xx, as much of the error page as was read.
+  /// The body; for a status other than 2xx, as much of the error page as was read.
   package let body: [UInt8]
   /// The URL of the answer, after redirects.
   package let url: WebURL
@@ -182,9 +173,7 @@ extension TransferWait.Reason {
   }
 }
 
-/// Collects a small body in memory.
-///
-/// The caller waits for it.
+/// Collects a small body in memory; the caller waits for it.
 private final class GetHandler: ExchangeHandler {
   struct Outcome {
     var fault: TransferFault?

@@ -4,9 +4,7 @@ package struct HTTPHead: Hashable, Sendable {
   package var status = 0
   /// The protocol in the status line, such as `HTTP/1.1`.
   package var version = ""
-  /// The headers.
-  ///
-  /// Names are in lower case, and values of repeated headers are joined by `, `.
+  /// The headers; names are in lower case, and values of repeated headers are joined by `, `.
   package var headers: [String: String] = [:]
 
   package init(status: Int = 0, version: String = "", headers: [String: String] = [:]) {
@@ -18,16 +16,11 @@ package struct HTTPHead: Hashable, Sendable {
   package subscript(name: String) -> String? { headers[name] }
 
   /// The declared length of the body, or nil if it is missing or ambiguous.
-  package var contentLength: Int64? {
-    headers["content-length"].flatMap(Int64.init(digits:))
-  }
+  package var contentLength: Int64? { headers["content-length"].flatMap(Int64.init(digits:)) }
 
-  /// Whether the status is a success.
   package var isSuccess: Bool { (200..<300).contains(status) }
 
-  /// Whether the type of the body is a web page.
-  ///
-  /// Servers also use it for unknown files.
+  /// Whether the type of the body is a web page; servers also use it for unknown files.
   var isPage: Bool {
     let type = (headers["content-type"] ?? "").lowercased().prefix { $0 != ";" }.trimmed
     return ["text/html", "application/xhtml+xml"].contains(type)
@@ -40,9 +33,7 @@ package struct HTTPHead: Hashable, Sendable {
 }
 
 extension Int64 {
-  /// Parses decimal digits.
-  ///
-  /// A sign or spaces are invalid.
+  /// Parses decimal digits; a sign or spaces are invalid.
   init?(digits text: some StringProtocol) {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     self.init(text)
@@ -51,9 +42,8 @@ extension Int64 {
 
 /// Collects the header lines that libcurl delivers, one per call.
 ///
-/// Pure and limited.
-///
-/// A status line starts a new head, since the previous one was an interim response (1xx).
+/// Pure and limited. A status line starts a new head, since the previous one was an interim
+/// response (1xx).
 package struct HeadCollector {
   /// The head of the last answer.
   package private(set) var head = HTTPHead()
@@ -62,14 +52,10 @@ package struct HeadCollector {
   private let limit: Int
   private static let maximumLines = 256
 
-  /// Creates a collector.
-  ///
-  /// `limit` is the maximum bytes of all heads of one request.
+  /// Creates a collector; `limit` is the maximum bytes of all heads of one request.
   package init(limit: Int) { self.limit = limit }
 
-  /// Adds one line with its line break.
-  ///
-  /// Returns false if a limit is exceeded.
+  /// Adds one line with its line break; returns false if a limit is exceeded.
   package mutating func add(_ line: UnsafeRawBufferPointer) -> Bool {
     bytes += line.count
     lines += 1
@@ -87,9 +73,7 @@ package struct HeadCollector {
     return true
   }
 
-  /// Starts a new head after a redirect.
-  ///
-  /// The counters are kept.
+  /// Starts a new head after a redirect; the counters are kept.
   mutating func restart() { head = HTTPHead() }
 }
 

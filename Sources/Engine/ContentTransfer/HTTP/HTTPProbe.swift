@@ -5,15 +5,12 @@ import Dispatch
 ///
 /// Unlike `HTTPRequest`, no status, encoding or length of the answer is an error.
 package struct HTTPProbe: Sendable {
-  /// The URL.
   package var url: WebURL
   /// Headers in addition to those that are always sent.
   ///
   /// `Accept-Encoding` replaces the default `identity`.
   package var headers: [HTTPHeader]
-  /// The maximum bytes of the body.
-  ///
-  /// The rest is not read.
+  /// The maximum bytes of the body; the rest is not read.
   package var limit: Int
   /// The maximum time of each attempt, in seconds.
   ///
@@ -39,9 +36,7 @@ package struct HTTPProbe: Sendable {
 package struct HTTPProbeAnswer: Sendable {
   /// The status, or 0 without an answer.
   package var status: Int
-  /// The headers.
-  ///
-  /// Names are in lower case.
+  /// The headers; names are in lower case.
   package var headers: [String: String]
   /// The start of the body.
   package var body: [UInt8]
@@ -86,7 +81,6 @@ package struct HTTPProbeAnswer: Sendable {
   /// Whether `Content-Type` is that of a web page.
   package var hasPageType: Bool { HTTPHead(headers: headers).isPage }
 
-  /// Whether the body is a web page.
   package var isPage: Bool { WebPage.type(of: body) != nil }
 }
 
@@ -115,9 +109,7 @@ extension HTTPSession {
   }
 }
 
-/// Collects the start of a body.
-///
-/// The caller waits for it.
+/// Collects the start of a body; the caller waits for it.
 private final class ProbeHandler: ExchangeHandler {
   private let state: Mutex<HTTPProbeAnswer>
   private let hasEnded = DispatchSemaphore(value: 0)

@@ -6,7 +6,6 @@ import Concurrency
 /// Its methods block the caller, while a separate thread transfers the data. Any number of threads
 /// can use it at the same time. The thread starts with the first request and ends with the session.
 package final class HTTPSession: Sendable {
-  /// The configuration.
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
   let health: MirrorHealth
@@ -16,11 +15,9 @@ package final class HTTPSession: Sendable {
 
   /// Creates a session without connecting.
   ///
-  /// Tests pass a clock and a source of randomness.
-  ///
-  /// `pauses` are the hosts that currently refuse requests; the sessions of a process share them.
-  /// Throws `usage` for malformed headers, and `insecureConnectionRefused` for secrets that would
-  /// be sent unencrypted to another machine.
+  /// Tests pass a clock and a source of randomness. `pauses` are the hosts that currently refuse
+  /// requests; the sessions of a process share them. Throws `usage` for malformed headers, and
+  /// `insecureConnectionRefused` for secrets that would be sent unencrypted to another machine.
   package init(
     _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system,
     pauses: HostPauses = HostPauses(),
@@ -38,9 +35,7 @@ package final class HTTPSession: Sendable {
 
   deinit { loop.close() }
 
-  /// Throws `usage` for a malformed header.
-  ///
-  /// A line break in it would start another header.
+  /// Throws `usage` for a malformed header; a line break in it would start another header.
   static func check(_ headers: [HTTPHeader], for url: WebURL) throws {
     guard !headers.allSatisfy(\.isWellFormed) else { return }
     throw ContentError(
@@ -48,9 +43,7 @@ package final class HTTPSession: Sendable {
       remedy: "Remove line breaks and control characters from it", subject: url.origin)
   }
 
-  /// The limits of concurrency and rate.
-  ///
-  /// A change applies at once, also to running requests.
+  /// The limits of concurrency and rate; a change applies at once, also to running requests.
   package var limits: TransferLimits {
     get { currentLimits.withLock { $0 } }
     set {

@@ -1,9 +1,7 @@
 /// The rules for the target of a redirect.
 ///
-/// Pure.
-///
-/// libcurl does not follow redirects. Each redirect is a new request of ours, so that each target
-/// is checked and credentials are chosen again.
+/// Pure. libcurl does not follow redirects. Each redirect is a new request of ours, so that each
+/// target is checked and credentials are chosen again.
 enum RedirectRule {
   /// Returns the URL of redirect number `number` (from 1), or why it is not followed.
   ///

@@ -22,9 +22,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Parses `text`.
   ///
-  /// Throws `usage` unless it is an http or https URL with a host.
-  ///
-  /// A user name is also rejected, since it would appear in messages and logs.
+  /// Throws `usage` unless it is an http or https URL with a host. A user name is also rejected,
+  /// since it would appear in messages and logs.
   package init(_ text: String) throws {
     guard let parts = Self.parse(text) else {
       throw ContentError(
@@ -93,9 +92,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Parses a proxy address in the form of libcurl.
   ///
-  /// Returns whether it has a user name or password.
-  ///
-  /// Without a scheme, it is http. Throws `usage` if libcurl would reject the address.
+  /// Returns whether it has a user name or password. Without a scheme, it is http. Throws `usage`
+  /// if libcurl would reject the address.
   static func ofProxy(_ text: String) throws -> (address: WebURL, hasSecret: Bool) {
     let handle = curl_url()
     defer { curl_url_cleanup(handle) }
@@ -120,12 +118,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   private static let proxySchemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-  /// The URL without its query, which may contain a signature.
-  ///
-  /// For messages.
-  package var description: String {
-    parts.base.printable()
-  }
+  /// The URL without its query, which may contain a signature; for messages.
+  package var description: String { parts.base.printable() }
 
   /// The URL without its query, and the query with its question mark.
   package var parts: (base: Substring, query: Substring) {
@@ -133,19 +127,16 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return (text[..<cut], text[cut...])
   }
 
-  /// Whether it has a query.
   var hasQuery: Bool { !parts.query.isEmpty }
 
-  /// The URL without its query.
   var withoutQuery: WebURL {
     WebURL(text: String(parts.base), scheme: scheme, host: host, port: port)
   }
 
   /// Returns the URL of `path` below this one.
   ///
-  /// Components are percent-encoded, and the query is kept.
-  ///
-  /// Throws `usage` if the result is not a valid URL.
+  /// Components are percent-encoded, and the query is kept. Throws `usage` if the result is not a
+  /// valid URL.
   package func appending(_ path: String) throws -> WebURL {
     let (base, query) = parts
     let slash = base.hasSuffix("/") ? "" : "/"

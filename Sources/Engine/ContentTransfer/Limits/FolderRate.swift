@@ -18,9 +18,7 @@ package final class FolderRate: Sendable {
   /// The maximum sleep in seconds, so that a cancelled transfer ends soon.
   private static let longestSleep = 0.1
 
-  /// Creates a limit.
-  ///
-  /// Tests pass a clock and a function that sleeps for a number of seconds.
+  /// Creates a limit; tests pass a clock and a function that sleeps for a number of seconds.
   package init(
     _ limits: TransferLimits, clock: TransferClock = .system,
     sleep: @escaping @Sendable (Double) -> Void = { usleep(UInt32($0 * 1e6)) }
@@ -33,9 +31,7 @@ package final class FolderRate: Sendable {
     self.sleep = sleep
   }
 
-  /// The limits.
-  ///
-  /// A change applies at once, also to running transfers.
+  /// The limits; a change applies at once, also to running transfers.
   package var limits: TransferLimits {
     get { state.withLock { $0.limits } }
     set {
@@ -46,9 +42,7 @@ package final class FolderRate: Sendable {
     }
   }
 
-  /// Waits until `count` more bytes may be read.
-  ///
-  /// Throws `stopped` soon after `ticket` is cancelled.
+  /// Waits until `count` more bytes may be read; throws `stopped` soon after `ticket` is cancelled.
   func wait(for count: Int, _ ticket: TransferTicket) throws {
     while true {
       try ticket.checkCancelled()

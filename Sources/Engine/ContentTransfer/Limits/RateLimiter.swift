@@ -1,8 +1,6 @@
 import ContentModel
 
-/// Rate limits in total and per origin.
-///
-/// Pure: callers pass the time.
+/// Rate limits in total and per origin; pure: callers pass the time.
 struct RateLimiter {
   private var total: RateSchedule
   private var byOrigin: [String: RateSchedule] = [:]
@@ -13,9 +11,7 @@ struct RateLimiter {
     ratePerHost = limits.bytesPerSecondPerHost
   }
 
-  /// Changes the limits.
-  ///
-  /// A debt is kept.
+  /// Changes the limits; a debt is kept.
   mutating func setLimits(_ limits: TransferLimits, at now: Double) {
     total.setRate(limits.bytesPerSecond.map(Double.init), at: now)
     ratePerHost = limits.bytesPerSecondPerHost

@@ -1,10 +1,8 @@
 /// Measures a transfer rate from byte counts and times.
 ///
-/// Pure.
-///
-/// The rate covers the last three seconds, so three seconds after a change, the old rate has no
-/// effect. Bytes that arrive in bursts count from burst to burst. A late burst lowers the rate only
-/// if the gap is longer than all previous gaps.
+/// Pure. The rate covers the last three seconds, so three seconds after a change, the old rate has
+/// no effect. Bytes that arrive in bursts count from burst to burst. A late burst lowers the rate
+/// only if the gap is longer than all previous gaps.
 package struct RateMeter: Sendable {
   private struct Sample {
     var instant: Double
@@ -17,17 +15,13 @@ package struct RateMeter: Sendable {
   /// The minimum distance of samples in seconds, which limits their number.
   private static let resolution = 0.05
 
-  /// Samples in order.
-  ///
-  /// The first one is the last before the window, to cover the whole window.
+  /// Samples in order; the first one is the last before the window, to cover the whole window.
   private var samples: [Sample]
 
   /// Starts at `now`, in seconds of uptime, with `total` bytes that already exist.
   package init(total: Int64 = 0, at now: Double) { samples = [Sample(instant: now, total: total)] }
 
-  /// Records that there are `total` bytes at `now`.
-  ///
-  /// Lower values are ignored.
+  /// Records that there are `total` bytes at `now`; lower values are ignored.
   package mutating func advance(to total: Int64, at now: Double) {
     guard let last = samples.last, total > last.total, now >= last.instant else { return }
     if samples.count > 1, now - samples[samples.count - 2].instant < Self.resolution {

@@ -1,14 +1,10 @@
 package import FoundationEssentials
 
-/// When failed requests are retried.
-///
-/// Pure.
+/// When failed requests are retried; pure.
 package struct RetryPolicy: Hashable, Sendable {
   /// The maximum number of attempts for a piece or a small file.
   package var attempts = 5
-  /// The maximum of the first delay, in seconds.
-  ///
-  /// It doubles for each further delay.
+  /// The maximum of the first delay, in seconds; it doubles for each further delay.
   package var firstDelay = 0.5
   /// The maximum delay of the back-off, in seconds.
   package var longestDelay = 10.0

@@ -1,18 +1,12 @@
-/// Detects an answer that is idle or too slow.
-///
-/// Pure: callers pass the time.
+/// Detects an answer that is idle or too slow; pure: callers pass the time.
 struct StallGuard {
   /// The state of an answer.
   enum Verdict {
     /// Bytes arrive.
     case moving
-    /// No byte for `idleTimeout`.
-    ///
-    /// A second request may fetch the missing bytes.
+    /// No byte for `idleTimeout`; a second request may fetch the missing bytes.
     case idle
-    /// No byte, or too few bytes, for `window`.
-    ///
-    /// The request fails.
+    /// No byte, or too few bytes, for `window`; the request fails.
     case stalled
   }
 
@@ -52,9 +46,7 @@ struct StallGuard {
     advance(to: bytes, at: now)
   }
 
-  /// Records the `bytes` received so far.
-  ///
-  /// Returns the seconds without bytes that have just ended.
+  /// Records the `bytes` received so far; returns the seconds without bytes that have just ended.
   @discardableResult mutating func note(bytes: Int64, at now: Double) -> Double? {
     guard bytes != self.bytes else { return nil }
     let silence = now - lastProgress
@@ -85,25 +77,18 @@ struct StallGuard {
   }
 }
 
-/// The idle timeout of a host, which adapts to its answers.
-///
-/// Pure.
+/// The idle timeout of a host, which adapts to its answers; pure.
 struct IdleTimeout {
   /// The minimum in seconds, unless the initial value is lower.
   static let minimum = 1.0
-  /// The bytes per second of a fast host.
-  ///
-  /// A slower host may have a connection with gaps.
+  /// The bytes per second of a fast host; a slower host may have a connection with gaps.
   static let fastRate = 256e3
 
   private let initial: Double
   private let maximum: Double
-  /// In seconds.
   private(set) var seconds: Double
 
-  /// Starts with `initial` seconds.
-  ///
-  /// The timeout never exceeds `maximum`.
+  /// Starts with `initial` seconds; the timeout never exceeds `maximum`.
   init(_ initial: Double, maximum: Double) {
     self.initial = min(initial, maximum)
     self.maximum = maximum
@@ -111,9 +96,7 @@ struct IdleTimeout {
   }
 
   /// An answer continued after `silence` seconds, so the timeout must be longer.
-  mutating func resume(after silence: Double) {
-    seconds = min(maximum, max(seconds, 2 * silence))
-  }
+  mutating func resume(after silence: Double) { seconds = min(maximum, max(seconds, 2 * silence)) }
 
   /// An answer with `rate` bytes per second stopped and did not continue.
   mutating func stall(rate: Double) {

@@ -1,19 +1,15 @@
 /// Decides which waiting request starts: limits, priorities, fairness.
 ///
-/// Pure: callers pass the time.
-///
-/// The request with the highest priority comes first. Among equals, it is the transfer with the
-/// fewest running requests, so that a large transfer with several requests does not block many
-/// small ones. Among those, it is the oldest transfer, so that its next request is not delayed
-/// forever. In addition, the second and later requests of a transfer leave a quarter of the places
-/// free for first requests of other transfers.
+/// Pure: callers pass the time. The request with the highest priority comes first. Among equals, it
+/// is the transfer with the fewest running requests, so that a large transfer with several requests
+/// does not block many small ones. Among those, it is the oldest transfer, so that its next request
+/// is not delayed forever. In addition, the second and later requests of a transfer leave a quarter
+/// of the places free for first requests of other transfers.
 struct TransferSchedule {
   /// A request in the schedule.
   struct Entry: Hashable {
     let id: Int
-    /// The transfer of the request.
-    ///
-    /// Numbers increase in the order of creation.
+    /// The transfer of the request; numbers increase in the order of creation.
     let owner: Int
     let origin: String
     var priority: Int
@@ -125,9 +121,7 @@ struct TransferSchedule {
     return nil
   }
 
-  /// The connections in use.
-  ///
-  /// A host that answers over HTTP/2 counts as one.
+  /// The connections in use; a host that answers over HTTP/2 counts as one.
   private var connections: Int {
     multiplexed.isEmpty
       ? running.count

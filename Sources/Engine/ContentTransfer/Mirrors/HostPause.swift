@@ -1,10 +1,8 @@
 /// When a host that answered 429 or 503 may get requests again.
 ///
-/// Pure: callers pass the time.
-///
-/// After a pause, one request probes the host. If it is answered, others follow at a limited rate,
-/// until the host has not refused any request for a while. Sources: RFC 6585 §4 and RFC 9110
-/// §15.6.4.
+/// Pure: callers pass the time. After a pause, one request probes the host. If it is answered,
+/// others follow at a limited rate, until the host has not refused any request for a while.
+/// Sources: RFC 6585 §4 and RFC 9110 §15.6.4.
 struct HostPause: Sendable {
   /// The minimum time between the starts of two requests, in seconds.
   static let shortestInterval = 0.125
@@ -16,17 +14,11 @@ struct HostPause: Sendable {
   private static let lookInterval = 0.25
 
   private enum State: Sendable {
-    /// No request starts.
-    ///
-    /// Then `probing`.
+    /// No request starts; then `probing`.
     case paused(until: Double)
-    /// One request probes the host.
-    ///
-    /// Then `paced` or `paused`.
+    /// One request probes the host; then `paced` or `paused`.
     case probing(request: Int, since: Double)
-    /// Requests start at intervals.
-    ///
-    /// Then `paused`.
+    /// Requests start at intervals; then `paused`.
     case paced(next: Double)
   }
 
@@ -84,16 +76,12 @@ struct HostPause: Sendable {
     refusedSince = nil
   }
 
-  /// Records that `request` ended.
-  ///
-  /// If it was the probe and got no answer, the next request probes.
+  /// Records that `request` ended; if it was the probe and got no answer, the next request probes.
   mutating func end(_ request: Int, at now: Double) {
     if case .probing(request, _) = state { state = .paused(until: now + interval) }
   }
 
-  /// Returns the uptime before which no request starts.
-  ///
-  /// It is not after `now` if one may start.
+  /// Returns the uptime before which no request starts; it is not after `now` if one may start.
   func opening(at now: Double) -> Double {
     switch state {
     case .paused(let until): return until
@@ -104,9 +92,7 @@ struct HostPause: Sendable {
     }
   }
 
-  /// Starts `request` if it may.
-  ///
-  /// Otherwise, returns the uptime of the next attempt.
+  /// Starts `request` if it may; otherwise, returns the uptime of the next attempt.
   mutating func start(_ request: Int, at now: Double) -> Double? {
     let opening = opening(at: now)
     guard opening <= now else { return opening }

@@ -9,14 +9,10 @@ package final class HostPauses: Sendable {
 
   private let pauses = Mutex<[String: HostPause]>([:])
 
-  /// Creates separate pauses, as another process would have.
-  ///
-  /// For tests.
+  /// Creates separate pauses, as another process would have; for tests.
   package init() {}
 
-  /// Starts `request` at `origin` if it may.
-  ///
-  /// Otherwise, returns the uptime of the next attempt.
+  /// Starts `request` at `origin` if it may; otherwise, returns the uptime of the next attempt.
   func start(_ request: Int, at origin: String, now: Double) -> Double? {
     pauses.withLock { pauses in
       guard !pauses.isEmpty, var pause = pauses[origin] else { return nil }
@@ -35,9 +31,7 @@ package final class HostPauses: Sendable {
     pauses.withLock { if !$0.isEmpty { $0[origin]?.answer(request, at: now) } }
   }
 
-  /// Records that `request` ended with `fault`.
-  ///
-  /// A refusal starts or extends a pause.
+  /// Records that `request` ended with `fault`; a refusal starts or extends a pause.
   func end(
     _ request: Int, at origin: String, _ fault: TransferFault?, startedAt start: Double,
     now: Double, _ policy: RetryPolicy, random: () -> Double

@@ -15,9 +15,7 @@ struct MirrorBook {
     var ranges = true
     /// The value of `If-Range`, or nil if no strong validator is known.
     var validator: String?
-    /// Whether `If-Range` is sent.
-    ///
-    /// Not if servers behind one name have different validators.
+    /// Whether `If-Range` is sent; not if servers behind one name have different validators.
     var usesValidator = true
     /// The number of times in a row that it did not have the file or denied access.
     var refusals = 0
@@ -102,9 +100,8 @@ struct MirrorBook {
 
   /// Counts verified bytes.
   ///
-  /// Returns true if `mirror` is so slow that another one is used.
-  ///
-  /// `bytesLeft` are the missing bytes of the whole fetch.
+  /// Returns true if `mirror` is so slow that another one is used. `bytesLeft` are the missing
+  /// bytes of the whole fetch.
   mutating func leaves(_ mirror: Int, after bytes: Int64, bytesLeft: Int64) -> Bool {
     let now = clock.uptime()
     guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }

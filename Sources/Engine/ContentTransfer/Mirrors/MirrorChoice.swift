@@ -1,6 +1,4 @@
-/// The address of the next request, and its earliest start.
-///
-/// Pure.
+/// The address of the next request, and its earliest start; pure.
 struct MirrorChoice: Hashable {
   /// The index of the address in the list.
   var mirror: Int

@@ -13,10 +13,8 @@ final class MirrorHealth: Sendable {
 
 /// Failures in a row by name, and the resulting back-off.
 ///
-/// Pure: callers pass the time.
-///
-/// Health recovers automatically: after the delay, a name may be tried again, and the first success
-/// clears it.
+/// Pure: callers pass the time. Health recovers automatically: after the delay, a name may be tried
+/// again, and the first success clears it.
 struct HealthTable: Sendable {
   private struct Record {
     var failures = 0

@@ -1,8 +1,6 @@
 import Concurrency
 
-/// Measures the mirrors of one file, and decides when to leave a slow one.
-///
-/// Pure.
+/// Measures the mirrors of one file, and decides when to leave a slow one; pure.
 struct MirrorPace {
   /// The minimum duration of a measurement, in seconds.
   static let window = 3.0
@@ -60,9 +58,7 @@ struct MirrorPace {
 
   /// Returns the mirror in `others` that replaces `mirror`, which was just measured.
   ///
-  /// Nil if it stays.
-  ///
-  /// A mirror without a known rate is tried before one that is known to be faster.
+  /// Nil if it stays. A mirror without a known rate is tried before one that is known to be faster.
   mutating func leave(_ mirror: Int, for others: [Int], bytesLeft: Int64, at now: Double) -> Int? {
     guard let rate = mirrors[mirror].rate, Double(bytesLeft) > rate * Self.longRest else {
       return nil

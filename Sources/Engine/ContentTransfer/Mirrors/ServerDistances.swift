@@ -8,9 +8,7 @@ final class ServerDistances: Sendable {
   private let roundTrips = Mutex<[String: Double]>([:])
   private let isBehindProxy: Bool
 
-  /// Creates an empty table.
-  ///
-  /// With a proxy, only the way to the proxy would be measured.
+  /// Creates an empty table; with a proxy, only the way to the proxy would be measured.
   init(behind proxy: ProxySetting) { isBehindProxy = proxy.mayBeUsed }
 
   /// Records the round-trip time of a new connection to `origin`, in seconds.
@@ -23,9 +21,7 @@ final class ServerDistances: Sendable {
   private static let long = 0.015
 
   /// Whether the round trip to `origin` is so long that small requests should be avoided.
-  func isLong(to origin: String) -> Bool {
-    roundTrips.withLock { $0[origin] ?? 0 } >= Self.long
-  }
+  func isLong(to origin: String) -> Bool { roundTrips.withLock { $0[origin] ?? 0 } >= Self.long }
 
   /// Whether one connection is enough for the full rate of `origin`.
   ///

@@ -1,10 +1,8 @@
 /// Groups missing pieces into requests, and counts attempts.
 ///
-/// Pure.
-///
-/// Neighbors are merged into one range, including gaps that cost less than another request. A range
-/// is a share of the missing bytes. Therefore, parallel connections end at about the same time, and
-/// the number of requests only grows with the logarithm of the size.
+/// Pure. Neighbors are merged into one range, including gaps that cost less than another request. A
+/// range is a share of the missing bytes. Therefore, parallel connections end at about the same
+/// time, and the number of requests only grows with the logarithm of the size.
 struct FetchPlan {
   /// The sizes of ranges, in bytes.
   struct Sizes: Hashable {
@@ -21,9 +19,7 @@ struct FetchPlan {
     var maximum: Int64 = 64 << 20
   }
 
-  /// The pieces, sorted by offset.
-  ///
-  /// They do not overlap.
+  /// The pieces, sorted by offset; they do not overlap.
   let pieces: [Piece]
   private let sizes: Sizes
   /// The runs of pieces that are not requested now, in order.

@@ -5,9 +5,7 @@ package import FileIO
 package struct HTTPPieceSource: PieceSource {
   /// The session, which may be shared.
   package let session: HTTPSession
-  /// The URLs of the store's folder, in order of preference.
-  ///
-  /// Not empty.
+  /// The URLs of the store's folder, in order of preference; not empty.
   package let mirrors: [WebURL]
   /// Nil if the URLs do not expire.
   private let lease: URLLease?
@@ -40,9 +38,7 @@ package struct HTTPPieceSource: PieceSource {
     return bytes
   }
 
-  /// A file of this length takes two round trips of 100 ms at 10 Mbit/s.
-  ///
-  /// In bytes.
+  /// A file of this length takes two round trips of 100 ms at 10 Mbit/s; in bytes.
   private static let wholeLimit: Int64 = 256 << 10
 
   package func isBestWhole(_ file: SignedFile) -> Bool {

@@ -1,8 +1,6 @@
 import Concurrency
 
-/// A queue of events from the loop to a worker.
-///
-/// The slabs that a request may use limit its length.
+/// A queue of events from the loop to a worker; the slabs that a request may use limit its length.
 typealias Handover = BlockingQueue<FetchEvent>
 
 /// What a request of a fetch has brought.
@@ -11,13 +9,10 @@ enum FetchEvent: Sendable {
   case pieces(request: Int, Slab)
   /// A request is idle.
   ///
-  /// Its complete pieces were delivered before.
-  ///
-  /// The partial piece contains the received bytes of the next piece.
+  /// Its complete pieces were delivered before. The partial piece contains the received bytes of
+  /// the next piece.
   case idle(request: Int, PartialPiece?)
-  /// A request has ended with `received` bytes.
-  ///
-  /// All its pieces were delivered before.
+  /// A request has ended with `received` bytes; all its pieces were delivered before.
   case ended(request: Int, ExchangeEnd, received: Int64)
   /// A renewal of the URLs has ended.
   case authorized

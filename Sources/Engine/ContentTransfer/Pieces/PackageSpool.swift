@@ -22,9 +22,7 @@ package final class PackageSpool: @unchecked Sendable {
   private let index: PackageIndex
   private let state: Mutex<State>
   private let arrival = DispatchSemaphore(value: 0)
-  /// The last block that was read.
-  ///
-  /// Most reads continue in it.
+  /// The last block that was read; most reads continue in it.
   private var loaded: Int?
   private let buffer: UnsafeMutableRawBufferPointer
 
@@ -83,11 +81,10 @@ package final class PackageSpool: @unchecked Sendable {
 
   /// Fetches the missing blocks.
   ///
-  /// `progress` gets the bytes of each block after it was written.
-  ///
-  /// Throws the errors of the source, such as `pieceDamaged`, those of `progress`, and the error
-  /// passed to `stopFetching`. To stop the fetch, throw from `progress` or cancel `ticket`.
-  /// Verified blocks are kept. A waiting reader gets the same error.
+  /// `progress` gets the bytes of each block after it was written. Throws the errors of the source,
+  /// such as `pieceDamaged`, those of `progress`, and the error passed to `stopFetching`. To stop
+  /// the fetch, throw from `progress` or cancel `ticket`. Verified blocks are kept. A waiting
+  /// reader gets the same error.
   package func fetchMissing(
     from source: any PieceSource, ticket: TransferTicket, progress: (Int64) throws -> Void
   ) throws {
@@ -144,9 +141,7 @@ package final class PackageSpool: @unchecked Sendable {
 
   // MARK: Reading
 
-  /// Reads block `number` into `buffer`.
-  ///
-  /// Returns false if it does not match the index.
+  /// Reads block `number` into `buffer`; returns false if it does not match the index.
   private func readVerified(_ number: Int) throws -> Bool {
     let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(length(of: number))])
     let count = try file.read(into: block, at: index.range(ofBlock: number).lowerBound)
@@ -161,11 +156,9 @@ package final class PackageSpool: @unchecked Sendable {
 
   /// Reads verified bytes at `offset`, up to the end of their block.
   ///
-  /// Returns 0 at the end.
-  ///
-  /// Waits for a block that is being fetched. Throws the error that ended the fetch if the block is
-  /// missing, and `pieceDamaged` if the disk returns other bytes than were written. The next start
-  /// fetches the block again.
+  /// Returns 0 at the end. Waits for a block that is being fetched. Throws the error that ended the
+  /// fetch if the block is missing, and `pieceDamaged` if the disk returns other bytes than were
+  /// written. The next start fetches the block again.
   package func read(into target: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     guard offset >= 0, offset < package.length else { return 0 }
     let number = Int(offset / Int64(index.blockLength))
@@ -189,9 +182,7 @@ package final class PackageSpool: @unchecked Sendable {
     loaded = number
   }
 
-  /// Waits for block `number`.
-  ///
-  /// Throws if it will not arrive.
+  /// Waits for block `number`; throws if it will not arrive.
   private func wait(for number: Int) throws {
     while true {
       let hasBlock = try state.withLock { state in

@@ -1,9 +1,7 @@
 package import ContentModel
 import Digests
 
-/// A part of a file with a signed digest.
-///
-/// It is fetched, verified and stored as a unit.
+/// A part of a file with a signed digest; it is fetched, verified and stored as a unit.
 package struct Piece: Hashable, Sendable {
   /// The maximum length in bytes, since a piece is in memory until it is verified.
   package static let maximumLength = 64 << 20

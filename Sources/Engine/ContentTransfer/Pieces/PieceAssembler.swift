@@ -14,26 +14,20 @@ struct PieceAssembler {
   /// The bytes of that piece in the slab, after its complete pieces.
   private var filled = 0
   private var slab: Slab?
-  /// The bytes of a chunk that were taken before a wait.
-  ///
-  /// The whole chunk is passed again.
+  /// The bytes of a chunk that were taken before a wait; the whole chunk is passed again.
   private var taken = 0
   /// The bytes of the next piece from another answer, or from a slab that was handed over.
   ///
   /// Empty once they are in the slab.
   private var beginning: [UInt8]
 
-  /// Creates an assembler.
-  ///
-  /// `beginning` are the first bytes of the first piece, from another answer.
+  /// Creates an assembler; `beginning` are the first bytes of the first piece, from another answer.
   init(_ pieces: [Piece], beginning: [UInt8] = []) {
     self.pieces = pieces
     self.beginning = beginning
   }
 
-  /// Starts a body with the range of `answer`.
-  ///
-  /// Earlier pieces are not in it.
+  /// Starts a body with the range of `answer`; earlier pieces are not in it.
   mutating func begin(_ answer: RangeAnswer) {
     cursor = answer.start
     end = answer.end
@@ -45,11 +39,6 @@ struct PieceAssembler {
       next = pieces.firstIndex { $0.offset >= answer.start } ?? pieces.count
     }
   }
-
-  /// The bytes of an incomplete piece.
-  ///
-  /// They are lost if the body ends here.
-  var partialBytes: Int { filled }
 
   /// The incomplete piece and its bytes.
   ///
@@ -122,7 +111,6 @@ struct PieceAssembler {
     cursor += Int64(count)
   }
 
-  /// Returns a slab with room for `piece`.
   private mutating func slab(for piece: Piece, _ room: (Int) -> Slab?, _ full: (Slab) -> Void)
     -> Slab?
   {

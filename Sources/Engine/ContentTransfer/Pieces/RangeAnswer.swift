@@ -23,10 +23,8 @@ package struct RangeQuestion: Hashable, Sendable {
 
 /// The range of an answer's body in the file.
 ///
-/// Pure.
-///
-/// The digest decides about the bytes. This check detects an answer that cannot match the request
-/// before its body is read, and determines where its bytes belong.
+/// Pure. The digest decides about the bytes. This check detects an answer that cannot match the
+/// request before its body is read, and determines where its bytes belong.
 package struct RangeAnswer: Hashable, Sendable {
   /// The offset of the first byte of the body.
   package let start: Int64
@@ -146,9 +144,7 @@ struct ContentRange: Hashable {
   }
 }
 
-/// Identifies a version of a resource, byte for byte (RFC 9110 §8.8).
-///
-/// Pure.
+/// Identifies a version of a resource, byte for byte (RFC 9110 §8.8); pure.
 enum Validator {
   /// Returns a strong entity tag, or a strong modification date, or nil.
   ///

@@ -23,9 +23,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     var isAwaited = false
   }
 
-  /// Creates a handler.
-  ///
-  /// `sizes` limits its memory, `beginning` are bytes of the first piece.
+  /// Creates a handler; `sizes` limits its memory, `beginning` are bytes of the first piece.
   init(
     _ number: Int, _ pieces: [Piece], beginning: [UInt8] = [], question: RangeQuestion,
     sizes: SlabSizes, slabs: SlabPool, handover: Handover, clock: TransferClock
@@ -87,9 +85,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
 
   // MARK: The worker's thread
 
-  /// Returns a slab.
-  ///
-  /// The result is true if the request waits for it and must be resumed.
+  /// Returns a slab; the result is true if the request waits for it and must be resumed.
   func giveBack(_ slab: Slab) -> Bool {
     slabs.giveBack(slab)
     return room.withLock { room in
@@ -100,9 +96,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   }
 }
 
-/// The memory limit of one request.
-///
-/// Pure.
+/// The memory limit of one request; pure.
 struct SlabSizes: Hashable {
   /// The bytes of each slab.
   let length: Int

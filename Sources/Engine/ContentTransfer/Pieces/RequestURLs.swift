@@ -28,9 +28,7 @@ struct RequestURLs {
   func request(at mirror: Int, _ bytes: Int, _ waiter: Handover) throws -> ExchangeRequest? {
     var request = ExchangeRequest(url: addresses[mirror])
     guard let lease else { return request }
-    guard let grant = try lease.grant(for: Double(bytes) / rate, waiter: waiter) else {
-      return nil
-    }
+    guard let grant = try lease.grant(for: Double(bytes) / rate, waiter: waiter) else { return nil }
     let urls = grant.urls[path] ?? []
     if let url = urls.indices.contains(mirror) ? urls[mirror] : urls.first { request.url = url }
     request.grant = grant

@@ -1,9 +1,7 @@
 /// The hedged requests of one fetch, for pieces of idle requests.
 ///
-/// Pure.
-///
-/// There is at most one pair of requests for the same pieces at a time. The first one to deliver a
-/// piece continues, and the other one is cancelled.
+/// Pure. There is at most one pair of requests for the same pieces at a time. The first one to
+/// deliver a piece continues, and the other one is cancelled.
 struct SecondRequests {
   /// The role of a request in the pair.
   enum Part {

@@ -18,9 +18,7 @@ final class Slab: @unchecked Sendable {
   deinit { memory.deallocate() }
 }
 
-/// A slab whose pieces are lent.
-///
-/// It is returned on the thread that releases the last one.
+/// A slab whose pieces are lent; it is returned on the thread that releases the last one.
 final class SlabLoan: Sendable {
   let slab: Slab
   private let giveBack: @Sendable (Slab) -> Void
@@ -45,9 +43,7 @@ final class SlabPool: Sendable {
   /// Records the start of a fetch.
   func beginFetch() { state.withLock { $0.fetches += 1 } }
 
-  /// Records the end of a fetch.
-  ///
-  /// After the last one, unused slabs are freed.
+  /// Records the end of a fetch; after the last one, unused slabs are freed.
   func endFetch() {
     state.withLock { state in
       state.fetches -= 1

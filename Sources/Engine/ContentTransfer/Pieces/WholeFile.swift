@@ -8,9 +8,7 @@ package final class WholeFile: PieceSource, @unchecked Sendable {
   private let file: SignedFile
   private let memory: UnsafeMutableRawBufferPointer
 
-  /// Fetches all of `file`.
-  ///
-  /// Throws the errors of `PieceSource.contents`.
+  /// Fetches all of `file`; throws the errors of `PieceSource.contents`.
   package init(_ file: SignedFile, from source: any PieceSource, ticket: TransferTicket) throws {
     let bytes = try source.contents(of: file, limit: file.length, ticket: ticket)
     self.file = file

@@ -1,8 +1,7 @@
 /// Records which pieces of a file were wrong, and at which addresses.
 ///
-/// Pure.
-///
-/// A file that was replaced by another one of the same length must not be fetched again and again.
+/// Pure. A file that was replaced by another one of the same length must not be fetched again and
+/// again.
 struct WrongPieces {
   /// The number of wrong pieces that cannot be an accident.
   static let limit = 3

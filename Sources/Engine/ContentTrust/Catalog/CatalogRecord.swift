@@ -29,7 +29,6 @@ package struct CatalogRecord: Hashable, Sendable {
     (listed, retiredVersions, withdrawnVersions) = ([], [:], [:])
   }
 
-  /// The product.
   package var product: ProductIdentifier { description.productIdentifier }
 
   /// Every offered version of every content package, with the withdrawn versions of its content.

@@ -5,9 +5,7 @@ package import ContentModel
 /// The product's own content is in the folder of its version. Any other content has a folder of its
 /// own below that. A product with one content therefore needs no second name.
 package enum StorePath {
-  /// What a file is.
-  ///
-  /// The raw value is the end of its name.
+  /// What a file is; the raw value is the end of its name.
   package enum Kind: String, Sendable {
     case package = "content.pkg"
     case index = "content.index"
@@ -36,7 +34,6 @@ package enum StorePath {
     [product.rawValue, version.rawValue] + (content == product ? [] : [content.rawValue])
   }
 
-  /// The name of a file with this digest.
   package static func fileName(_ kind: Kind, _ digest: Digest) -> String {
     "\(digest.hex).\(kind.rawValue)"
   }

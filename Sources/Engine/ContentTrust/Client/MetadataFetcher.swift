@@ -27,9 +27,7 @@ extension MetadataFetcher {
   }
 }
 
-/// Reads a store in a local folder.
-///
-/// It does not follow symbolic links below the folder.
+/// Reads a store in a local folder; it does not follow symbolic links below the folder.
 package struct FolderFetcher: MetadataFetcher {
   private let folder: Directory
 

@@ -84,7 +84,5 @@ extension ContentError {
   }
 
   /// Whether the same server may succeed later.
-  fileprivate var mayBeTemporary: Bool {
-    isRetryable && code != .storeMissing && group != .trust
-  }
+  fileprivate var mayBeTemporary: Bool { isRetryable && code != .storeMissing && group != .trust }
 }

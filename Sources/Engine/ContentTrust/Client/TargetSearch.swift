@@ -21,9 +21,7 @@ struct TargetSearch {
 
   init(for target: String) { self.target = target }
 
-  /// Returns the file that `delegator` lists.
-  ///
-  /// If it lists none, its delegations come next.
+  /// Returns the file that `delegator` lists; if it lists none, its delegations come next.
   mutating func ask(_ delegator: Delegator) throws -> TargetFile? {
     if let file = delegator.role.targets[target] { return file }
     let roles = try delegator.role.delegations?.roles(for: target) ?? []

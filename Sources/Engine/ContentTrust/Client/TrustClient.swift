@@ -12,7 +12,8 @@ package final class TrustClient: Sendable {
   private let fetcher: any MetadataFetcher
   private let now: @Sendable () -> Date
   private let watchesClock: Bool
-  // Held during a whole refresh, because two refreshes would write the same files.
+  // Two refreshes would write the same files.
+  private let refreshes = OperationLock()
   private let session = Mutex<Session?>(nil)
 
   /// The result of the last refresh, so that the next one reads and checks only what is new.
@@ -48,12 +49,14 @@ package final class TrustClient: Sendable {
   package func refresh(
     initialRoot: [UInt8]?, firstUse: () throws -> [UInt8]? = { nil }
   ) throws -> TrustedTargets {
-    try session.withLock { session in
-      let earlier = session
-      // After a failure, the folder has the verified metadata. The session could differ from it.
-      session = nil
+    try refreshes.withLock {
+      let earlier = session.withLock { session in
+        // After a failure, the folder has the verified metadata. The session could differ from it.
+        defer { session = nil }
+        return session
+      }
       let next = try refreshed(earlier, initialRoot, firstUse)
-      session = next
+      session.withLock { $0 = next }
       return next.targets
     }
   }
@@ -90,8 +93,10 @@ package final class TrustClient: Sendable {
   /// expiry is not: the result says what existed, not what is current. It has the bins and records
   /// that were fetched before.
   package func cached(initialRoot: [UInt8]? = nil) throws -> TrustedTargets? {
-    try session.withLock { session in
-      if let session, initialRoot == nil || initialRoot == session.givenRoot {
+    try refreshes.withLock {
+      if let session = session.withLock({ $0 }),
+        initialRoot == nil || initialRoot == session.givenRoot
+      {
         let (targets, roles) = (session.targets, session.roles)
         return TrustedTargets(targets.role, root: roles.trusted.root, roles.kept)
       }
@@ -111,7 +116,8 @@ package final class TrustClient: Sendable {
   /// Throws `storeMissing` if no role lists the target. An error in a role that has to be searched
   /// ends the search. Throws `inconsistent` before the first `refresh`.
   package func target(_ name: String) throws -> TargetFile {
-    guard let roles = session.withLock({ $0?.roles }), let top = roles.trusted.targets else {
+    let roles = refreshes.withLock { session.withLock { $0?.roles } }
+    guard let roles, let top = roles.trusted.targets else {
       throw ContentError(
         .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
     }

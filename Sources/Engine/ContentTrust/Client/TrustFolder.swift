@@ -15,9 +15,7 @@ struct TrustFolder: Sendable {
   var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
 
-  /// The state of a read-only folder.
-  ///
-  /// Writes have no effect.
+  /// The state of a read-only folder; writes have no effect.
   private final class ReadOnly: Sendable {
     /// Whether timestamp and snapshot count as removed.
     let isWithdrawn = Atomic(false)
@@ -79,9 +77,7 @@ struct TrustFolder: Sendable {
       .replaceFile(Self.recordName(product), with: bytes, isDurable: false)
   }
 
-  /// Removes timestamp and snapshot.
-  ///
-  /// The removal is durable.
+  /// Removes timestamp and snapshot; the removal is durable.
   func withdrawTimestampAndSnapshot() throws {
     if let readOnly { return readOnly.isWithdrawn.store(true, ordering: .relaxed) }
     try folder.removeFile(RoleName.timestamp.fileName)

@@ -12,9 +12,7 @@ package import FoundationEssentials
 package struct TrustedMetadata: Sendable {
   /// The root, which says whose signatures are accepted.
   package private(set) var root: RootRole
-  /// SHA-256 of the signed part of the root.
-  ///
-  /// Two roots with the same digest are the same root.
+  /// SHA-256 of the signed part of the root; two roots with the same digest are the same root.
   private(set) var rootDigest: Digest
   /// The newest timestamp; nil until one is restored or updated.
   package private(set) var timestamp: TimestampRole?
@@ -24,14 +22,10 @@ package struct TrustedMetadata: Sendable {
   package private(set) var targets: TargetsRole?
   /// Delegated roles, as accepted for the last role that delegated to them.
   private var delegated: [String: (role: SignedMetadata<TargetsRole>, delegator: Delegator)] = [:]
-  /// The snapshot of an earlier timestamp.
-  ///
-  /// A newer snapshot must not be older than it.
+  /// The snapshot of an earlier timestamp; a newer snapshot must not be older than it.
   private var earlierSnapshot: SnapshotRole?
 
-  /// Starts from a root that the caller trusts.
-  ///
-  /// It must be signed by its own keys.
+  /// Starts from a root that the caller trusts; it must be signed by its own keys.
   package init(root bytes: [UInt8]) throws {
     let found = try SignedMetadata<RootRole>(bytes)
     try found.checkSignatures(by: found.role.signers(of: .root))
@@ -59,10 +53,9 @@ package struct TrustedMetadata: Sendable {
 
   /// Accepts the next root.
   ///
-  /// It must be signed by the keys of the current root and by its own keys.
-  ///
-  /// Returns true if the keys of timestamp or snapshot changed. Then both are removed: an attacker
-  /// with the old keys may have signed a version number that honest metadata never reaches.
+  /// It must be signed by the keys of the current root and by its own keys. Returns true if the
+  /// keys of timestamp or snapshot changed. Then both are removed: an attacker with the old keys
+  /// may have signed a version number that honest metadata never reaches.
   @discardableResult
   package mutating func update(root bytes: [UInt8]) throws -> Bool {
     let found = try SignedMetadata<RootRole>(bytes)
@@ -83,9 +76,7 @@ package struct TrustedMetadata: Sendable {
     return withdrawn
   }
 
-  /// Throws `metadataExpired` if the root has expired.
-  ///
-  /// Call it after the newest root is accepted.
+  /// Throws `metadataExpired` if the root has expired; call it after the newest root is accepted.
   package func checkRootExpiry(now: Date) throws { try Self.checkExpiry(root, now: now) }
 
   /// Throws `metadataExpired` if the trusted snapshot or the trusted targets have expired.
@@ -96,25 +87,17 @@ package struct TrustedMetadata: Sendable {
 
   // MARK: Earlier metadata
 
-  /// Accepts the timestamp of an earlier run.
-  ///
-  /// Only its signatures are checked.
-  package mutating func restore(timestamp bytes: [UInt8]) throws {
-    timestamp = try verified(bytes)
-  }
+  /// Accepts the timestamp of an earlier run; only its signatures are checked.
+  package mutating func restore(timestamp bytes: [UInt8]) throws { timestamp = try verified(bytes) }
 
-  /// Accepts the snapshot of an earlier run, for comparison.
-  ///
-  /// Only its signatures are checked.
+  /// Accepts the snapshot of an earlier run, for comparison; only its signatures are checked.
   package mutating func restore(snapshot bytes: [UInt8]) throws {
     earlierSnapshot = try verified(bytes)
   }
 
   // MARK: Updates
 
-  /// Accepts a timestamp.
-  ///
-  /// Returns false, and keeps the trusted one, if the version is the same.
+  /// Accepts a timestamp; returns false, and keeps the trusted one, if the version is the same.
   package mutating func update(timestamp bytes: [UInt8], now: Date) throws -> Bool {
     let found: TimestampRole = try verified(bytes)
     if let timestamp {
@@ -173,9 +156,7 @@ package struct TrustedMetadata: Sendable {
     delegated = [:]
   }
 
-  /// Returns the targets of an earlier run, to see what existed.
-  ///
-  /// Only signatures are checked.
+  /// Returns the targets of an earlier run, to see what existed; only signatures are checked.
   package func earlierTargets(_ bytes: [UInt8]) throws -> TargetsRole { try verified(bytes) }
 
   /// Returns this metadata with a snapshot that was verified separately.
@@ -238,9 +219,7 @@ package struct TrustedMetadata: Sendable {
   /// The maximum number of delegated roles in memory.
   private static let delegatedInMemory = 32
 
-  /// Returns the role `name` of an earlier run, to see what existed.
-  ///
-  /// Only signatures are checked.
+  /// Returns the role `name` of an earlier run, to see what existed; only signatures are checked.
   static func earlierRole(_ name: String, _ bytes: [UInt8], for delegator: Delegator) throws
     -> TargetsRole
   {

@@ -2,23 +2,17 @@ package import ContentModel
 import Digests
 package import FoundationEssentials
 
-/// The files of a store, as listed in its verified metadata.
-///
-/// May be used from any thread.
+/// The files of a store, as listed in its verified metadata; may be used from any thread.
 package struct TrustedTargets: Sendable {
   /// The version of the targets metadata.
   package let version: Int64
   /// The versions of snapshot and targets: changes with each list, also if only a bin changes.
-  package var catalogVersion: String {
-    "\(roles.trusted.snapshot?.version ?? 0).\(version)"
-  }
+  package var catalogVersion: String { "\(roles.trusted.snapshot?.version ?? 0).\(version)" }
   /// When the targets metadata expires.
   package let expires: Date
   /// The files of the targets metadata, by name; the bins of a large store have files too.
   package var targets: [String: TargetFile] { role.targets }
-  /// Digest of the keys and the threshold of the targets role.
-  ///
-  /// It changes only if they change.
+  /// Digest of the keys and the threshold of the targets role; it changes only if they change.
   package let signers: Digest?
   /// Whether file names contain the digest.
   package let usesConsistentSnapshots: Bool

@@ -1,9 +1,7 @@
 import CCrypto
 import ContentModel
 
-/// The algorithm that signs a receipt.
-///
-/// A key is used with one algorithm only (RFC 8725, 3.1).
+/// The algorithm that signs a receipt; a key is used with one algorithm only (RFC 8725, 3.1).
 package enum SignatureAlgorithm: String, CaseIterable, Sendable {
   /// Ed25519 (RFC 8037).
   case edDSA = "EdDSA"
@@ -19,9 +17,7 @@ package enum SignatureAlgorithm: String, CaseIterable, Sendable {
     }
   }
 
-  /// All names of the algorithm.
-  ///
-  /// `Ed25519` is from RFC 9864.
+  /// All names of the algorithm; `Ed25519` is from RFC 9864.
   fileprivate var names: Set<String> { self == .edDSA ? ["EdDSA", "Ed25519"] : ["ES256"] }
 }
 
@@ -41,7 +37,6 @@ package struct JSONWebSignature: Sendable {
   /// It is not authenticated: a hint only.
   package var keyIdentifier: String? { header["kid"]?.string }
 
-  /// Whether the header has a `typ`.
   package var hasType: Bool { header["typ"] != nil }
 
   /// Whether the header's `typ` is this media type.
@@ -54,10 +49,9 @@ package struct JSONWebSignature: Sendable {
 
   /// Parses three base64url parts.
   ///
-  /// Throws `receiptInvalid` for anything else.
-  ///
-  /// The header is strict JSON without duplicate members. A header with required extensions
-  /// (`crit`) or with a key is refused, because the header is not authenticated yet.
+  /// Throws `receiptInvalid` for anything else. The header is strict JSON without duplicate
+  /// members. A header with required extensions (`crit`) or with a key is refused, because the
+  /// header is not authenticated yet.
   package init(_ text: String) throws {
     guard text.utf8.count <= Self.maximumLength else {
       throw ContentError.receiptInvalid("it has more than \(Self.maximumLength) bytes")
@@ -107,9 +101,7 @@ package struct JSONWebSignature: Sendable {
 
   /// Signs `claims`.
   ///
-  /// The header's `typ` is `type`.
-  ///
-  /// Throws `keyUnusable` for an RSA key.
+  /// The header's `typ` is `type`. Throws `keyUnusable` for an RSA key.
   package static func sign(_ claims: JSONValue, as type: String, with key: SigningKey) throws
     -> String
   {

@@ -4,10 +4,8 @@ import Digests
 
 /// A reference to a key of libcrypto.
 ///
-/// The last reference frees the key.
-///
-/// It can be used from any thread: an EVP_PKEY is immutable after creation, and libcrypto allows
-/// any number of threads to sign and verify with it.
+/// The last reference frees the key. It can be used from any thread: an EVP_PKEY is immutable after
+/// creation, and libcrypto allows any number of threads to sign and verify with it.
 final class CryptoKey: @unchecked Sendable {
   // Unchecked, because the handle is immutable.
   let handle: OpaquePointer
@@ -46,9 +44,7 @@ final class CryptoKey: @unchecked Sendable {
       })
   }
 
-  /// Returns the result of `read` on `bytes`.
-  ///
-  /// libcrypto does not copy them during the call.
+  /// Returns the result of `read` on `bytes`; libcrypto does not copy them during the call.
   static func reading(_ bytes: [UInt8], _ read: (OpaquePointer?) -> OpaquePointer?)
     -> OpaquePointer?
   {
@@ -108,9 +104,7 @@ final class CryptoKey: @unchecked Sendable {
     }
   }
 
-  /// Returns what `write` writes to memory.
-  ///
-  /// `function` is the name for error messages.
+  /// Returns what `write` writes to memory; `function` is the name for error messages.
   static func text(_ function: String, _ write: (OpaquePointer?) -> Int32) throws -> [UInt8] {
     let memory = BIO_new(BIO_s_mem())
     defer { BIO_free(memory) }
@@ -144,9 +138,7 @@ extension KeyKind {
   /// The digest that libcrypto computes before signing; nil if the scheme includes one.
   private var digest: OpaquePointer? { self == .ed25519 ? nil : EVP_sha256() }
 
-  /// Prepares `context` for this scheme.
-  ///
-  /// `start` calls EVP_DigestSignInit or EVP_DigestVerifyInit.
+  /// Prepares `context` for this scheme; `start` calls EVP_DigestSignInit or EVP_DigestVerifyInit.
   func prepare(
     _ context: OpaquePointer?, saltLength: Int32,
     _ start: (UnsafeMutablePointer<OpaquePointer?>, OpaquePointer?) -> Int32

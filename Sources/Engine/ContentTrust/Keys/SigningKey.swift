@@ -2,9 +2,7 @@ import CCrypto
 import ContentModel
 import Digests
 
-/// A key pair that signs.
-///
-/// The private half stays in libcrypto's memory.
+/// A key pair that signs; the private half stays in libcrypto's memory.
 package final class SigningKey: Sendable {
   private let key: CryptoKey
   /// The public half.
@@ -23,9 +21,7 @@ package final class SigningKey: Sendable {
     self.publicKey = publicKey
   }
 
-  /// Generates a key with libcrypto's random numbers.
-  ///
-  /// An RSA key has 3072 bits.
+  /// Generates a key with libcrypto's random numbers; an RSA key has 3072 bits.
   package static func generate(_ kind: KeyKind = .ed25519) throws -> SigningKey {
     let handle =
       switch kind {
@@ -61,9 +57,8 @@ package final class SigningKey: Sendable {
 
   /// Reads a private key from PEM text, encrypted or not.
   ///
-  /// Throws `keyUnusable` for anything else.
-  ///
-  /// Throws `passphraseWrong` if the key is encrypted and `passphrase` is nil or wrong.
+  /// Throws `keyUnusable` for anything else. Throws `passphraseWrong` if the key is encrypted and
+  /// `passphrase` is nil or wrong.
   package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
     guard let passphrase else {
       // Without this callback, libcrypto would ask for a passphrase on the terminal.
@@ -81,9 +76,7 @@ package final class SigningKey: Sendable {
     try self.init(CryptoKey(owning: Self.decrypted(handle, pem, isPassphraseGiven: true)))
   }
 
-  /// Returns `handle`.
-  ///
-  /// Throws `passphraseWrong` if it is nil because `pem` is encrypted.
+  /// Returns `handle`; throws `passphraseWrong` if it is nil because `pem` is encrypted.
   private static func decrypted(
     _ handle: OpaquePointer?, _ pem: [UInt8], isPassphraseGiven: Bool
   ) throws -> OpaquePointer? {
@@ -134,9 +127,7 @@ package final class SigningKey: Sendable {
   }
 }
 
-/// A passphrase as a C string.
-///
-/// `clear` overwrites it.
+/// A passphrase as a C string; `clear` overwrites it.
 private struct Passphrase: ~Copyable {
   var bytes: [UInt8]
 

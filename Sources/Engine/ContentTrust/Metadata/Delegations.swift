@@ -103,9 +103,7 @@ struct DelegatedRole: Sendable {
     scope = try Self.scope(field)
   }
 
-  /// Creates a bin.
-  ///
-  /// Its number determines its scope.
+  /// Creates a bin; its number determines its scope.
   init(bin name: String, keys: RoleKeys) {
     self.name = name
     self.keys = keys
@@ -131,9 +129,7 @@ struct DelegatedRole: Sendable {
     }
   }
 
-  /// Whether the scope contains `target`.
-  ///
-  /// `digest` is the SHA-256 of its name.
+  /// Whether the scope contains `target`; `digest` is the SHA-256 of its name.
   func isTrusted(for target: String, _ digest: Digest) -> Bool {
     switch scope {
     case .patterns(let patterns): patterns.contains { $0.matches(target) }

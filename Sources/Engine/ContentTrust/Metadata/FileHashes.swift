@@ -16,9 +16,8 @@ package struct FileHashes: Hashable, Sendable {
 
   /// Reads a `hashes` object.
   ///
-  /// Other algorithms are ignored.
-  ///
-  /// Returns nil if the object has neither SHA-256 nor SHA-512, or if one of them is malformed.
+  /// Other algorithms are ignored. Returns nil if the object has neither SHA-256 nor SHA-512, or if
+  /// one of them is malformed.
   init?(json: JSONValue) {
     let (short, long) = (json["sha256"], json["sha512"])
     guard short != nil || long != nil else { return nil }

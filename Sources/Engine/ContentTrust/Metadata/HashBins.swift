@@ -36,9 +36,7 @@ package struct HashBins: Sendable {
     }
   }
 
-  /// Returns the bin of a target.
-  ///
-  /// `digest` is the SHA-256 of its name.
+  /// Returns the bin of a target; `digest` is the SHA-256 of its name.
   func role(for digest: Digest) -> DelegatedRole {
     DelegatedRole(bin: name(for: digest), keys: keys)
   }

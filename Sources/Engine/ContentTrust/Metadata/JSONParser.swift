@@ -204,9 +204,7 @@ private struct JSONParser {
     return text
   }
 
-  /// Returns the UTF-8 bytes of an escape sequence.
-  ///
-  /// The backslash was already read.
+  /// Returns the UTF-8 bytes of an escape sequence; the backslash was already read.
   private mutating func escape() throws(JSONSyntaxError) -> [UInt8] {
     guard let byte = next else { throw failure("the end inside a string") }
     position += 1

@@ -11,9 +11,7 @@ package struct MetadataField {
     .metadataDamaged(role, "\(path.isEmpty ? "the document" : path) is not \(expected)")
   }
 
-  /// Maps the members of an object.
-  ///
-  /// Throws if there are more than `limit`.
+  /// Maps the members of an object; throws if there are more than `limit`.
   func members<Value>(
     atMost limit: Int = .max, _ read: (_ key: String, MetadataField) throws -> Value
   ) throws -> [String: Value] {
@@ -25,9 +23,7 @@ package struct MetadataField {
     return values
   }
 
-  /// The elements of an array, as fields.
-  ///
-  /// Throws if there are more than `limit`.
+  /// The elements of an array, as fields; throws if there are more than `limit`.
   func elements(atMost limit: Int) throws -> [MetadataField] {
     guard case .array(let elements) = value else { throw damaged("an array") }
     guard elements.count <= limit else { throw damaged("an array of at most \(limit) elements") }
@@ -46,9 +42,7 @@ package struct MetadataField {
     return members[key].map { field(key, $0) }
   }
 
-  /// The member `key` of an object.
-  ///
-  /// Throws if it does not exist.
+  /// The member `key` of an object; throws if it does not exist.
   subscript(key: String) -> MetadataField {
     get throws {
       guard let field = try optional(key) else {
@@ -80,7 +74,6 @@ package struct MetadataField {
     }
   }
 
-  /// An integer of at least `minimum`.
   func integer(atLeast minimum: Int64) throws -> Int64 {
     guard case .integer(let number) = value, number >= minimum else {
       throw damaged("an integer of at least \(minimum)")

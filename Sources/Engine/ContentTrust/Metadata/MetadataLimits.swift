@@ -1,9 +1,7 @@
 /// Limits for the content of metadata.
 ///
-/// Metadata beyond a limit is refused.
-///
-/// The length is checked before parsing (`RoleName.limit`), depth and memory during parsing
-/// (`JSONValue`), and the number of entries when a role is read.
+/// Metadata beyond a limit is refused. The length is checked before parsing (`RoleName.limit`),
+/// depth and memory during parsing (`JSONValue`), and the number of entries when a role is read.
 package enum MetadataLimits {
   /// Signatures of one document.
   package static let signatures = 1024

@@ -34,10 +34,8 @@ package enum MetadataName: Hashable, Sendable {
 
   /// The name of the file on disk.
   ///
-  /// In a store, the version precedes it.
-  ///
-  /// Every byte except letters, digits and `_.-~` is percent-encoded, so that a name cannot point
-  /// to another folder.
+  /// In a store, the version precedes it. Every byte except letters, digits and `_.-~` is
+  /// percent-encoded, so that a name cannot point to another folder.
   package var encodedFileName: String { "\(PercentEncoding.component(text)).json" }
 
   /// The path of the file below a store; nil is for a name without a version.

@@ -55,9 +55,7 @@ package struct PathPattern: Hashable, Sendable {
     }
   }
 
-  /// Reads `[abc]`, `[a-z]` or `[!a-z]`.
-  ///
-  /// Returns its end and whether it contains `scalar`.
+  /// Reads `[abc]`, `[a-z]` or `[!a-z]`; returns its end and whether it contains `scalar`.
   private static func set(_ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar)
     -> (end: Int, matches: Bool)?
   {

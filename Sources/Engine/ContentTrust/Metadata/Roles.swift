@@ -21,9 +21,7 @@ package protocol Role: Sendable {
 }
 
 extension Role {
-  /// The version of the specification that is written.
-  ///
-  /// Every 1.x is read.
+  /// The version of the specification that is written; every 1.x is read.
   static var specificationVersion: String { "1.0.34" }
 
   /// Reads a `signed` object and checks its type.
@@ -119,7 +117,6 @@ package struct KeyList: Sendable {
     keys = objects.compactMapValues(PublicKey.init(json:))
   }
 
-  /// Creates a list with only the keys in `identifiers`.
   private init(_ list: KeyList, only identifiers: Set<String>) {
     keys = list.keys.filter { identifiers.contains($0.key) }
     objects = list.objects.filter { identifiers.contains($0.key) }
@@ -216,9 +213,7 @@ package struct SnapshotRole: Role {
 
   package let version: Int64
   package let expires: Date
-  /// By file name without version.
-  ///
-  /// Always contains the file of `targets`.
+  /// By file name without version; always contains the file of `targets`.
   package let files: [String: MetadataFile]
   package let targets: MetadataFile
   private var unknown: [String: JSONValue] = [:]

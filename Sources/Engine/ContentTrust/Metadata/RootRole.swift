@@ -21,9 +21,7 @@ package struct RootRole: Role {
   /// Public keys by identifier, without keys of unsupported kinds.
   package var keys: [String: PublicKey] { list.keys }
 
-  /// Creates a root of a store with consistent snapshots.
-  ///
-  /// A threshold that is not given is 1.
+  /// Creates a root of a store with consistent snapshots; a threshold that is not given is 1.
   package init(
     version: Int64, expires: Date, keys: [RoleName: [PublicKey]],
     thresholds: [RoleName: Int64] = [:]

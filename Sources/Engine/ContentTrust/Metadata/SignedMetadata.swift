@@ -81,9 +81,7 @@ package struct RoleSigner: Sendable {
   /// Returns the signed metadata of a role, ready to publish.
   package func sign(_ role: some Role) throws -> [UInt8] { try sign(role.signed) }
 
-  /// Returns a signed object, ready to publish.
-  ///
-  /// It may have members that no role knows.
+  /// Returns a signed object, ready to publish; it may have members that no role knows.
   package func sign(_ signed: JSONValue) throws -> [UInt8] {
     let message = signed.canonical
     let signatures = try keys.map { key in

@@ -166,9 +166,7 @@ private struct State: Sendable {
     waiting = others
     guard asksAhead, !first.isAlone else { return call }
     for offer in called.flatMap(\.request.ahead)
-    where kept[Holding(offer, of: call.account)] == nil {
-      call.add(offer)
-    }
+    where kept[Holding(offer, of: call.account)] == nil { call.add(offer) }
     return call
   }
 
@@ -221,9 +219,7 @@ extension Order {
 }
 
 extension AuthorizedURLs {
-  /// Takes the URLs of one content.
-  ///
-  /// Throws `answerUnusable` for an invalid URL.
+  /// Takes the URLs of one content; throws `answerUnusable` for an invalid URL.
   fileprivate init(_ grants: ContentGrants, for offer: ContentOffer) throws {
     var urls: [String: [WebURL]] = [:]
     for path in [offer.package.path, offer.index.path] {

@@ -28,9 +28,7 @@ extension PaymentQueue {
     try library.currentVersion(of: content)
   }
 
-  /// Returns whether a version is installed with all its files, by kind and size.
-  ///
-  /// Reads no file.
+  /// Returns whether a version is installed with all its files, by kind and size; reads no file.
   package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
     try library.isComplete(content, version)
   }

@@ -1,5 +1,5 @@
+import FileIO
 package import FoundationEssentials
-import Glibc
 
 /// The clocks of an engine; tests provide their own.
 package struct EngineClock: Sendable {
@@ -17,10 +17,5 @@ package struct EngineClock: Sendable {
 
   /// The system's clocks.
   package static let system = EngineClock(
-    now: { Date() },
-    uptime: {
-      var time = timespec()
-      clock_gettime(CLOCK_MONOTONIC, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    })
+    now: { Date() }, uptime: { ReadThrottle.monotonicSeconds() })
 }

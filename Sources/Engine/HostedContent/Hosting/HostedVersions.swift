@@ -77,9 +77,7 @@ private struct Host {
       subject: last)
   }
 
-  /// Calls `accept` with the file at `path`.
-  ///
-  /// Throws `storeMissing` if it does not exist.
+  /// Calls `accept` with the file at `path`; throws `storeMissing` if it does not exist.
   func read(_ path: String, limit: Int64, _ accept: ([UInt8]) throws -> Void) throws {
     guard try !find(path, limit: limit, accept) else { return }
     throw ContentError(

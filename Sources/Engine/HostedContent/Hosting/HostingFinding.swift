@@ -60,7 +60,6 @@ package struct HostingFinding: Hashable, Encodable, Sendable {
 
   /// What the finding means for clients.
   package let severity: Severity
-  /// The kind.
   package let kind: Kind
   /// The path below the store's URL, or the URL.
   package let path: String

@@ -3,9 +3,7 @@ import ContentTransfer
 import ContentTrust
 import FoundationEssentials
 
-/// The rules for the answers of a store's server.
-///
-/// Pure: the caller sends the requests.
+/// The rules for the answers of a store's server; pure: the caller sends the requests.
 enum HostingRules {
   /// The maximum seconds for which a cache may keep a file that changes.
   private static let cacheSeconds: Int64 = 60

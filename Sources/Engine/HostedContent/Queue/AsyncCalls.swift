@@ -45,6 +45,13 @@ extension PaymentQueue {
   public func shutDown() async { await BlockingCalls.onThread { self.close() } }
 }
 
+extension PaymentTransaction {
+  /// Returns the receipt without blocking the caller's thread; see the blocking function.
+  public func transactionReceipt() async throws -> String? {
+    try await BlockingCalls.onThread { Result { try self.transactionReceipt() } }.get()
+  }
+}
+
 extension LibraryReader {
   /// Runs `body`, which may block, on another thread and returns its value.
   public func perform<Value: Sendable>(

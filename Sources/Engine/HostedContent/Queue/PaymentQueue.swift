@@ -40,36 +40,24 @@ public final class PaymentQueue: Sendable {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
     self.configuration = configuration
-    let folder = try LibraryFolder(
-      creating: configuration.library.filePath(of: "library"), fileSystem: configuration.fileSystem)
-    lock = try LibraryLock(folder.root)
+    let opened = try OpenedLibrary(configuration)
+    (library, lock, leftovers) = (opened.library, opened.lock, opened.errors)
     let execution = configuration.environment.execution
-    let journal = try configuration.environment.openJournal(of: folder)
-    // After the journal has proved that this is a library.
-    try folder.markAsCaches()
-    library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
-    let queue = try journal.readQueue()
-    var transactions = queue.transactions
-    // Drop the data of cancelled downloads; the process may have ended before it did.
-    let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-    leftovers =
-      try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
-      + library.reopenIncomplete(&transactions, journal)
-
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
       trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     self.store = store
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
-      trustFolder: try folder.root.createDirectory("trust"), now: configuration.clock.now)
+      trustFolder: try opened.folder.root.createDirectory("trust"), now: configuration.clock.now)
     contents =
       configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
     let builtIn: any StoreService
     if let service = configuration.service {
       (builtIn, ownService) = (service, nil)
     } else {
-      let own = try CatalogStoreService(configuration, catalog, libraryFolder: folder.root)
+      let own = try CatalogStoreService(
+        configuration, catalog, libraryFolder: opened.folder.root)
       (builtIn, ownService) = (own, own)
     }
     let seller = configuration.seller?(builtIn) ?? builtIn
@@ -80,24 +68,16 @@ public final class PaymentQueue: Sendable {
     delivery = Delivery(
       on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
       now: { execution.now }, makeSignal: execution.signal,
-      library: ReportLibrary(productsPath: folder.products.path, journal: journal),
-      transactions: transactions)
+      library: ReportLibrary(
+        productsPath: opened.folder.products.path, journal: opened.journal),
+      transactions: opened.queue.transactions)
     service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
       delivery.report(error: $0)
     }
-    engine = Engine(
-      state: QueueState(
-        transactions: transactions, lastSequence: queue.lastSequence,
-        activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
-        notifiesSeller: service.needsFinishes),
-      library: library, journal: journal,
-      pipeline: Pipeline(
-        library: library, contents: contents, sources: sources, clock: configuration.clock,
-        workers: configuration.environment.assemblyWorkers),
-      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
-      revokedContent: configuration.revokedContent, environment: configuration.environment)
+    engine = opened.engine(
+      configuration, contents: contents, sources: sources, delivery: delivery, service: service)
     delivery.attach(to: self)
-    try listen(after: queue.storeCursor)
+    try listen(after: opened.queue.storeCursor)
   }
 
   deinit { close() }
@@ -244,9 +224,7 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Sets the maximum number of active downloads, 1 to 32; running downloads continue.
-  public func setMaximumActiveDownloads(_ limit: Int) {
-    engine.submit(.activeLimitChanged(limit))
-  }
+  public func setMaximumActiveDownloads(_ limit: Int) { engine.submit(.activeLimitChanged(limit)) }
 
   /// Sets the priority of downloads, −1000 to 1000; 0 by default, kept until the queue is closed.
   ///
@@ -279,9 +257,7 @@ public final class PaymentQueue: Sendable {
   /// Returns the updates that the store offers; throws if the catalog cannot be read.
   ///
   /// Products that cannot be read are omitted and reported to the observers as errors.
-  public func updates() async throws -> [ContentUpdate] {
-    try await compareWithCatalog().updates
-  }
+  public func updates() async throws -> [ContentUpdate] { try await compareWithCatalog().updates }
 
   /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {

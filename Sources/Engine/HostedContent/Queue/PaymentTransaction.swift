@@ -20,30 +20,24 @@ public struct PaymentTransaction: Sendable, Identifiable {
   /// The seller's number of the purchase; nil unless purchased or restored.
   public var transactionIdentifier: String? { report.record.grant?.transactionIdentifier }
   /// The date of the purchase; nil unless purchased or restored.
-  public var transactionDate: Date? {
-    report.record.grant?.date
-  }
-  /// The seller's signed receipt (JWS); nil if the seller does not sign, or on a read error.
-  ///
-  /// Read from the library's journal at each call, which may block for as long as a commit takes.
-  public var transactionReceipt: String? {
-    report.record.grant.flatMap { $0.receipt ?? report.library.receipt(of: report.id) }
-  }
-  /// The purchase that was restored or updated; nil unless restored.
-  ///
-  /// Its receipt is read as for `transactionReceipt`.
-  public var original: Grant? {
-    report.record.original.map { original in
-      Grant(
-        transactionIdentifier: original.transactionIdentifier, date: original.date,
-        payment: original.payment, receipt: transactionReceipt)
-    }
-  }
+  public var transactionDate: Date? { report.record.grant?.date }
+  /// The purchase that was restored or updated, without its receipt; nil unless restored.
+  public var original: Grant? { report.record.original?.withoutReceipt }
   /// The error of a failed transaction; nil in other states.
   public var error: ContentError? { report.record.error }
   /// The downloads; empty before the purchase and for a product without content.
   public var downloads: [Download] {
     report.record.downloads.indices.map { Download(report: report, position: $0) }
+  }
+
+  /// Returns the seller's signed receipt (JWS) of the purchase; nil if the seller does not sign.
+  ///
+  /// Reads the library's journal, which may block for as long as a commit takes. A restored
+  /// transaction has the receipt of its `original`. Throws the errors of the journal.
+  public func transactionReceipt() throws -> String? {
+    try report.record.grant.flatMap { grant in
+      try grant.receipt ?? report.library.journal.receipt(of: report.id)
+    }
   }
 }
 
@@ -59,7 +53,7 @@ extension PaymentTransaction: Hashable {
 final class ReportLibrary: Sendable {
   /// The path of the library's `products` folder, for content URLs.
   let productsPath: String
-  private let journal: any QueueJournal
+  let journal: any QueueJournal
   private let owner = Mutex(Owner())
 
   private struct Owner {
@@ -75,11 +69,6 @@ final class ReportLibrary: Sendable {
   var queue: PaymentQueue? {
     get { owner.withLock { $0.queue } }
     set { owner.withLock { $0.queue = newValue } }
-  }
-
-  /// Returns nil on a read error; a later call may succeed.
-  func receipt(of transaction: String) -> String? {
-    do { return try journal.receipt(of: transaction) } catch { return nil }
   }
 }
 

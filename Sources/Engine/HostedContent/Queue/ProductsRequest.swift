@@ -46,9 +46,7 @@ public final class ProductsRequest: Sendable {
   }
 
   /// Cancels the request; the delegate is not called anymore.
-  public func cancel() {
-    state.withLock { $0.task }?.cancel()
-  }
+  public func cancel() { state.withLock { $0.task }?.cancel() }
 
   private func deliver(_ result: Result<ProductsResponse, ContentError>) {
     guard let delegate else { return }

@@ -47,9 +47,7 @@ final class Delivery: Sendable {
   func attach(to queue: PaymentQueue) { library.queue = queue }
 
   /// Handles of the unfinished transactions, as last reported.
-  var transactions: [PaymentTransaction] {
-    state.withLock { $0.reports.transactions }
-  }
+  var transactions: [PaymentTransaction] { state.withLock { $0.reports.transactions } }
 
   /// Returns the transaction `id`, or nil if its removal was reported.
   ///
@@ -313,7 +311,6 @@ final class Delivery: Sendable {
     notify { $1.paymentQueue($0, removedTransactions: handles) }
   }
 
-  /// Reports an error.
   func report(error: ContentError) {
     deliver { self.notify { $1.paymentQueue($0, didFailWith: error) } }
   }

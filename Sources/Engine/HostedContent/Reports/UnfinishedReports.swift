@@ -36,7 +36,5 @@ struct UnfinishedReports {
     }
   }
 
-  private mutating func removeOld() {
-    ordered.removeAll { reports[$0.id] !== $0 }
-  }
+  private mutating func removeOld() { ordered.removeAll { reports[$0.id] !== $0 } }
 }

@@ -21,10 +21,8 @@ struct WaitingReports {
     reports = [Call(records: records, downloads: downloads)]
   }
 
-  /// Creates a report of progress.
   init(progress: [String: DownloadProgress]) { reports = [Call(progress: progress)] }
 
-  /// Appends `later` reports.
   mutating func append(_ later: WaitingReports) {
     for report in later.reports {
       if report.records.isEmpty, let last = reports.indices.last {
@@ -45,9 +43,7 @@ struct WaitingReports {
     for report in reports {
       let downloads = Self.byTransaction(report.downloads)
       let progress = Self.byTransaction(report.progress.keys)
-      for record in report.records {
-        sorted.add(record, downloads[record.id] ?? [])
-      }
+      for record in report.records { sorted.add(record, downloads[record.id] ?? []) }
       for (transaction, ids) in progress {
         sorted.add(report.progress.filter { ids.contains($0.key) }, of: transaction)
       }

@@ -4,7 +4,6 @@ import Digests
 
 /// A new or changed target of the catalog.
 struct ChangedEntry {
-  /// The target.
   let file: TargetFile
   /// The record; nil for a target that is not a product.
   let record: [UInt8]?
@@ -31,9 +30,7 @@ struct PublishedList {
     if let record = entry.record { records[try Digest(of: record)] = record }
   }
 
-  /// The content of the records file.
-  ///
-  /// Sorted by target name, so that equal lists have equal files.
+  /// The content of the records file; sorted by target name, so that equal lists have equal files.
   var recordsFile: [UInt8] {
     RecordsFile.bytes(
       files.sorted { $0.key < $1.key }.compactMap { $0.value.digest.flatMap { records[$0] } })

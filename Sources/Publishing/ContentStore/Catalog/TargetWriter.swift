@@ -82,7 +82,6 @@ struct TargetWriter {
       index: file(.index, Int64(indexBytes.count), digest))
   }
 
-  /// Writes the file of the target `name`.
   func writeTarget(_ name: String, _ file: TargetFile, _ bytes: [UInt8]) throws {
     let path = Self.path(of: name, file)
     let place = try made(Array(path.dropLast()))
@@ -98,9 +97,7 @@ struct TargetWriter {
     let folder: Directory?
   }
 
-  /// Creates the folder at `path` below `targets`.
-  ///
-  /// Its name is durable.
+  /// Creates the folder at `path` below `targets`; its name is durable.
   private func made(_ path: [String]) throws -> Place {
     let folder = try served.map { served in
       try path.reduce(served.folder) { parent, name in

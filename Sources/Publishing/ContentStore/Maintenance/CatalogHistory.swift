@@ -23,7 +23,6 @@ struct CatalogVersion: Hashable {
 /// a snapshot that was never current: the next change sets its time to its own
 /// (`postponeLaterSnapshots`), so that the catalog before it is not taken for an older one.
 struct CatalogHistory {
-  /// By version.
   private let catalogs: [CatalogVersion]
   private let current: Int64
 

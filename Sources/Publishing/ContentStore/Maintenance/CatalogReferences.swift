@@ -28,7 +28,6 @@ struct CatalogReferences {
     known.contains(ListVersion(name: name, version: version))
   }
 
-  /// Adds a list of `catalog`.
   mutating func add(_ contents: ListContents, of catalog: TrustedTargets) {
     let (name, role) = (contents.list.name, contents.list.role)
     known.insert(ListVersion(name: name, version: role.version))

@@ -49,9 +49,7 @@ struct ListedFile {
   }
 
   let kind: Kind
-  /// The possible paths below the store, the usual one first.
-  ///
-  /// Not empty.
+  /// The possible paths below the store, the usual one first; not empty.
   let paths: [String]
   let length: Int64
   let hashes: FileHashes
@@ -65,7 +63,6 @@ struct ListedFile {
   /// Whether clients need the file.
   let isRequired: Bool
 
-  /// Creates the target `name` of `list`.
   init(_ name: String, _ file: TargetFile, in list: CatalogList, consistent: Bool) {
     paths = TrustedTargets.storePaths(of: name, file, consistent: consistent)
     (length, hashes, version, isRequired) = (file.length, file.hashes, nil, true)
@@ -102,9 +99,7 @@ extension StoreMetadata {
   ///
   /// Each list is read once. Throws an error that names the file if a bin is damaged or missing.
   func forEachList(in store: Directory, _ body: (ListContents) throws -> Void) throws {
-    for name in try catalog.lists {
-      try body(ListContents(list(name, in: store), of: catalog))
-    }
+    for name in try catalog.lists { try body(ListContents(list(name, in: store), of: catalog)) }
   }
 
   private func list(_ name: MetadataName, in store: Directory) throws -> CatalogList {

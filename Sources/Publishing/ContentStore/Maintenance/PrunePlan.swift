@@ -27,7 +27,6 @@ struct PrunePlan {
     let targets: Int64
     /// The catalogs to keep.
     let catalogs: [CatalogVersion]
-    /// The other catalogs.
     let others: [CatalogVersion]
     /// The paths of snapshots that the store's keys have not signed.
     let foreign: Set<String>

@@ -21,7 +21,6 @@ final class RehearsalRecorder: Sendable {
     var updates: [UpdateEstimate] = []
     /// The new keys, which are only in memory.
     var keys: [RoleName: [SigningKey]] = [:]
-    /// The indexes of new packages, by the digest of the package.
     var indexes: [Digest: PackageIndex] = [:]
   }
 
@@ -106,12 +105,10 @@ final class RehearsalRecorder: Sendable {
     state.withLock { $0.keys[role, default: []].append(key) }
   }
 
-  /// The new keys of `role`.
   func keys(of role: RoleName) -> [SigningKey] { state.withLock { $0.keys[role] ?? [] } }
 
   // MARK: The catalog
 
-  /// Adds the index of a new package.
   func add(_ index: PackageIndex, of package: Digest) {
     state.withLock { $0.indexes[package] = index }
   }

@@ -56,7 +56,6 @@ package struct Answer: Sendable {
     if let value { headers.append(Header(name: name, value: value)) }
   }
 
-  /// The value of the header `name`.
   package func header(_ name: String) -> String? {
     headers.first { $0.name.lowercased() == name.lowercased() }?.value
   }

@@ -62,9 +62,7 @@ struct Body: Sendable {
     return isCompressed ? GzipReader(reader) : reader
   }
 
-  /// Fills `buffer` with the bytes at `offset`.
-  ///
-  /// Returns fewer only at the end.
+  /// Fills `buffer` with the bytes at `offset`; returns fewer only at the end.
   fileprivate func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
   {
     let count: Int
@@ -86,9 +84,7 @@ struct Body: Sendable {
   }
 }
 
-/// A stream of bytes.
-///
-/// Used by one thread at a time.
+/// A stream of bytes; used by one thread at a time.
 protocol ByteReader: AnyObject {
   /// Fills the start of `buffer`, which is not empty. Returns 0 only at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int

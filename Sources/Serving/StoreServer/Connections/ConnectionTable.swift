@@ -35,9 +35,7 @@ package final class ConnectionTable: Sendable {
     self.idleTimeout = idleTimeout
   }
 
-  /// Adds a connection.
-  ///
-  /// Returns false if there are too many, in total or from its address.
+  /// Adds a connection; returns false if there are too many, in total or from its address.
   package func add(_ descriptor: Int32) -> Bool {
     let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
     let isExempt = limitPerAddress == 0 || !limitsLoopback && Self.isLoopback(entry.address)
@@ -75,16 +73,12 @@ package final class ConnectionTable: Sendable {
     entries.withLock { $0[descriptor]?.deadline = deadline }
   }
 
-  /// Removes a connection.
-  ///
-  /// Call it before its descriptor is closed.
+  /// Removes a connection; call it before its descriptor is closed.
   package func remove(_ descriptor: Int32) {
     entries.withLock { _ = $0.removeValue(forKey: descriptor) }
   }
 
-  /// Shuts down overdue connections.
-  ///
-  /// Returns the time until the next check, in milliseconds.
+  /// Shuts down overdue connections; returns the time until the next check, in milliseconds.
   func endOverdue() -> Int32 {
     let now = ContinuousClock.now
     // Deadlines that are set in the meantime are not earlier than this.

@@ -2,9 +2,7 @@ import CMicroHTTPD
 import FileIO
 import Glibc
 
-/// A connection of libmicrohttpd during one of its callbacks.
-///
-/// Only used on its thread.
+/// A connection of libmicrohttpd during one of its callbacks; only used on its thread.
 package struct HTTPConnection {
   private let pointer: OpaquePointer
 
@@ -36,9 +34,7 @@ package struct HTTPConnection {
       idleSeconds: idleSeconds)
   }
 
-  /// Restarts the idle timeout.
-  ///
-  /// Without this, a delayed response would be lost after the timeout.
+  /// Restarts the idle timeout; without this, a delayed response would be lost after the timeout.
   func restartIdleTime(_ seconds: Int) {
     hc_http_restart_idle_time(pointer, UInt32(clamping: seconds))
   }

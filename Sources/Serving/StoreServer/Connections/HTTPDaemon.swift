@@ -14,9 +14,7 @@ final class HTTPDaemon: @unchecked Sendable {
 
   private static let stackBytes = 512 << 10
 
-  /// Starts the daemon.
-  ///
-  /// With a certificate, it serves HTTPS.
+  /// Starts the daemon; with a certificate, it serves HTTPS.
   init(
     _ handler: RequestHandler, _ connections: ConnectionTable, idleSeconds: Int,
     _ certificate: Certificate?
@@ -41,13 +39,9 @@ final class HTTPDaemon: @unchecked Sendable {
   /// Takes ownership of a connected socket.
   ///
   /// Closes it at once if there are too many connections.
-  func add(_ descriptor: Int32) {
-    connections.pass(descriptor, to: daemon)
-  }
+  func add(_ descriptor: Int32) { connections.pass(descriptor, to: daemon) }
 
-  /// Closes all connections and waits for their threads.
-  ///
-  /// Two threads must not call it concurrently.
+  /// Closes all connections and waits for their threads; two threads must not call it concurrently.
   func stop() {
     if let daemon { hc_http_stop(daemon) }
     daemon = nil
@@ -107,9 +101,7 @@ extension ContentError {
   }
 }
 
-/// The state of a request in libmicrohttpd.
-///
-/// Only used by its connection's thread.
+/// The state of a request in libmicrohttpd; only used by its connection's thread.
 final class RequestState {
   let target: String
   /// Nil until the head is complete.

@@ -23,9 +23,7 @@ package final class HeldPort: Sendable {
     allowSecond(false)
   }
 
-  /// Lets `body` listen on the port.
-  ///
-  /// It must do so before it returns.
+  /// Lets `body` listen on the port; it must do so before it returns.
   package func lend<Result>(_ body: (UInt16) throws -> Result) rethrows -> Result {
     Self.binding.wait()
     defer { Self.binding.signal() }

@@ -34,9 +34,7 @@ package final class Listener: Sendable {
   /// other.
   private static let maximumUnsent: Int32 = 160 << 10
 
-  /// Listens on a bound socket, and takes ownership of it.
-  ///
-  /// `address` and `port` are for errors.
+  /// Listens on a bound socket, and takes ownership of it; `address` and `port` are for errors.
   package init(
     _ socket: Int32, isShared: Bool = false, at address: String, port: UInt16,
     _ connections: ConnectionTable, _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Handling

@@ -19,9 +19,7 @@ final class SendPacer: Sendable {
     schedule = Mutex(RateSchedule(rate: Double(bytesPerSecond), burst: Self.allowance, at: 0))
   }
 
-  /// Schedules `count` bytes.
-  ///
-  /// Returns the time from `now` until they have passed.
+  /// Schedules `count` bytes; returns the time from `now` until they have passed.
   func delay(of count: Int, now: ContinuousClock.Instant = .now) -> Duration {
     let time = (now - start) / .seconds(1)
     return schedule.withLock { schedule in

@@ -2,9 +2,7 @@ import ContentModel
 import FileIO
 import Glibc
 
-/// A stop request that many threads can poll together with a socket.
-///
-/// It is set once.
+/// A stop request that many threads can poll together with a socket; it is set once.
 package final class StopLatch: Sendable {
   private let setter: Int32
   /// Becomes readable (end of file) when the latch is set.

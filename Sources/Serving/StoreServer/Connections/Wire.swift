@@ -2,9 +2,7 @@ import CLinux
 import CMicroHTTPD
 import Glibc
 
-/// A connection's socket below HTTP, including TLS.
-///
-/// Only used by the connection's thread.
+/// A connection's socket below HTTP, including TLS; only used by the connection's thread.
 struct Wire {
   let descriptor: Int32
   /// The TLS session; nil for a plain connection.
@@ -13,9 +11,7 @@ struct Wire {
   /// The maximum time in which a client may accept no bytes.
   let idleSeconds: Int
 
-  /// Sends all of `bytes`.
-  ///
-  /// Returns false if the client leaves or stalls, or the server stops.
+  /// Sends all of `bytes`; returns false if the client leaves or stalls, or the server stops.
   func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var sent = 0
     while sent < bytes.count {

@@ -1,6 +1,4 @@
-/// The steps to send a disturbed body.
-///
-/// Pure, so that they are reproducible.
+/// The steps to send a disturbed body; pure, so that they are reproducible.
 struct BodySteps {
   private let limit: Int64
   private let end: Step
@@ -36,7 +34,6 @@ struct BodySteps {
     drip = disturbance.drip
   }
 
-  /// Returns the next step.
   mutating func next() -> Step {
     if let stall, !hasStalled, sent >= stall.offset {
       hasStalled = true

@@ -1,8 +1,6 @@
 import ContentTransfer
 
-/// Writes a response with a fault directly to the socket.
-///
-/// The connection ends afterwards.
+/// Writes a response with a fault directly to the socket; the connection ends afterwards.
 struct DisturbedAnswer {
   let answer: Answer
   let disturbance: Transmission.Disturbance
@@ -15,9 +13,7 @@ struct DisturbedAnswer {
   private static let bufferSize = 64 << 10
   private static let fillingLine = "X-Filling: \(String(repeating: "x", count: 1_000))\r\n"
 
-  /// Writes the response.
-  ///
-  /// Ends early if the client leaves or the server stops.
+  /// Writes the response; ends early if the client leaves or the server stops.
   func write() {
     switch disturbance.end {
     case .closed: wire.cut()
@@ -107,9 +103,7 @@ struct Pace {
   /// The best number of bytes to send at once.
   var portion: Int { limiters.map(\.portion).min() ?? 64 << 10 }
 
-  /// Waits until `count` bytes have passed.
-  ///
-  /// Returns false if the client leaves or the server stops.
+  /// Waits until `count` bytes have passed; returns false if the client leaves or the server stops.
   func wait(for count: Int, _ wire: Wire) -> Bool {
     guard let delay = limiters.map({ $0.delay(of: count) }).max() else { return true }
     // Shorter delays accumulate, because a sleep is not that precise.

@@ -112,9 +112,7 @@ package struct Certificate: Hashable, Sendable {
   package let chain: String
   package let key: String
 
-  /// Names the files.
-  ///
-  /// They are read when a server starts.
+  /// Names the files; they are read when a server starts.
   package init(chain: String, key: String) {
     self.chain = chain
     self.key = key

@@ -1,8 +1,6 @@
 import Concurrency
 
-/// The active rules, and how often each has matched each path.
-///
-/// Thread-safe.
+/// The active rules, and how often each has matched each path; thread-safe.
 final class FaultBook: Sendable {
   private let state: Mutex<State>
 
@@ -43,9 +41,7 @@ final class FaultBook: Sendable {
     }
   }
 
-  /// Returns the fault for a new connection.
-  ///
-  /// The last matching rule wins.
+  /// Returns the fault for a new connection; the last matching rule wins.
   func connectionFault() -> ConnectionFault? {
     let found = occurrences(path: "") { rule in
       if case .connection = rule.fault { return true }

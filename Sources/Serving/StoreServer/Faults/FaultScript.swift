@@ -1,9 +1,7 @@
 import ContentModel
 package import FileIO
 
-/// Rules for faults.
-///
-/// `Documentation/Server.md` describes the syntax.
+/// Rules for faults; `Documentation/Server.md` describes the syntax.
 package struct FaultScript: Sendable, Hashable {
   let rules: [FaultRule]
 
@@ -31,7 +29,6 @@ package struct FaultScript: Sendable, Hashable {
       }
   }
 
-  /// Reads the script in the file at `path`.
   package static func read(_ path: String, fileSystem: FileSystem = .real) throws -> FaultScript {
     let bytes = try fileSystem.file(at: path).contents(limit: longestText)
     guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -41,9 +38,7 @@ package struct FaultScript: Sendable, Hashable {
     return try FaultScript(text, name: path)
   }
 
-  /// The first rule about connections.
-  ///
-  /// Only a server with a certificate can apply it.
+  /// The first rule about connections; only a server with a certificate can apply it.
   var firstConnectionRule: FaultRule? {
     rules.first { rule in
       if case .connection = rule.fault { return true }
@@ -96,9 +91,7 @@ struct FaultWords {
     text = words.joined(separator: " ")
   }
 
-  /// The next word.
-  ///
-  /// Does not consume it.
+  /// The next word; does not consume it.
   var next: String? { words.first }
 
   /// Whether the next word is a number that belongs to `N times`.
@@ -111,15 +104,11 @@ struct FaultWords {
     return true
   }
 
-  /// Consumes the next word and converts it with `read`.
-  ///
-  /// `what` describes what is expected.
+  /// Consumes the next word and converts it with `read`; `what` describes what is expected.
   mutating func take<Value>(_ what: String, _ read: (String) -> Value?) throws(FaultMistake)
     -> Value
   {
-    guard let word = words.first else {
-      throw FaultMistake("\(what) is missing", Self.remedy)
-    }
+    guard let word = words.first else { throw FaultMistake("\(what) is missing", Self.remedy) }
     guard let value = read(word) else {
       throw FaultMistake("“\(word)” is not \(what)", Self.remedy)
     }

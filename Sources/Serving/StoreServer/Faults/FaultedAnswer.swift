@@ -55,9 +55,7 @@ extension AnswerFault {
 }
 
 extension AnswerFault.Partial {
-  /// Sends another part than requested.
-  ///
-  /// Only acts on a 206.
+  /// Sends another part than requested; only acts on a 206.
   fileprivate func change(_ answer: inout Answer) {
     guard var part = answer.part else { return }
     let (lower, upper, last) = (part.range.lowerBound, part.range.upperBound, part.total - 1)
@@ -75,9 +73,7 @@ extension AnswerFault.Partial {
 }
 
 extension AnswerFault.ContentRange {
-  /// Changes Content-Range to a wrong value.
-  ///
-  /// Only acts on a 206.
+  /// Changes Content-Range to a wrong value; only acts on a 206.
   fileprivate func change(_ answer: inout Answer) {
     guard var part = answer.part else { return }
     switch self {

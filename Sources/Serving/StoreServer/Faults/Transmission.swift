@@ -44,9 +44,7 @@ struct Transmission: Equatable {
 }
 
 extension TransmissionFault {
-  /// Changes how the response is sent.
-  ///
-  /// The later of two faults of one kind wins.
+  /// Changes how the response is sent; the later of two faults of one kind wins.
   func change(_ transmission: inout Transmission) {
     var disturbance = transmission.disturbance ?? Transmission.Disturbance()
     switch self {

@@ -49,9 +49,7 @@ package enum ByteRange: Equatable {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
-  /// The value of digits.
-  ///
-  /// Numbers beyond 63 bits become the maximum.
+  /// The value of digits; numbers beyond 63 bits become the maximum.
   private static func number(_ digits: Substring) -> Int64? {
     digits.isEmpty ? nil : Int64(digits) ?? .max
   }

@@ -1,9 +1,7 @@
 import ContentModel
 import FileIO
 
-/// Decides how to respond to a request and starts the response.
-///
-/// Thread-safe.
+/// Decides how to respond to a request and starts the response; thread-safe.
 final class RequestHandler: Sendable {
   private let files: StaticFiles
   private let routes: [String: StoreServer.Route]
@@ -35,16 +33,12 @@ final class RequestHandler: Sendable {
     self.stop = stop
   }
 
-  /// Continues after the head or a part of the body arrived.
-  ///
-  /// Returns false to close the connection.
+  /// Continues after the head or a part of the body arrived; returns false to close the connection.
   func proceed(
     _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
     _ uploaded: inout Int
   ) -> Bool {
-    guard let request = state.request else {
-      return begin(state, method, version, connection)
-    }
+    guard let request = state.request else { return begin(state, method, version, connection) }
     guard uploaded == 0 else {
       state.uploaded += uploaded
       uploaded = 0
@@ -57,9 +51,7 @@ final class RequestHandler: Sendable {
     if let entry = state.entry { log?.finish(entry) }
   }
 
-  /// Processes the head of a request.
-  ///
-  /// A bad one is answered at once, because its end is unknown.
+  /// Processes the head of a request; a bad one is answered at once, because its end is unknown.
   private func begin(
     _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection
   ) -> Bool {

@@ -25,17 +25,12 @@ package struct ServerRequest: Sendable {
     self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
   }
 
-  /// The decoded path, such as `/metadata/timestamp.json`.
-  ///
-  /// The raw target if it is malformed.
+  /// The decoded path, such as `/metadata/timestamp.json`; the raw target if it is malformed.
   package var path: String { location?.path ?? target }
 
-  /// The value of a header.
-  ///
-  /// `name` must be in lower case.
+  /// The value of a header; `name` must be in lower case.
   package func header(_ name: String) -> String? { headers[name] }
 
-  /// Removes a header.
   mutating func removeHeader(_ name: String) { headers[name] = nil }
 }
 
@@ -57,7 +52,6 @@ package struct RequestLocation: Sendable, Hashable {
   /// The decoded path from the root.
   package var path: String { "/" + components.joined(separator: "/") }
 
-  /// The first parameter with this name.
   package func parameter(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
   /// Parses origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.

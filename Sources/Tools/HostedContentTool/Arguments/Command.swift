@@ -15,9 +15,7 @@ struct Command: Sendable {
   let example: String
   let run: @Sendable (Arguments, Console) async throws -> ExitStatus
 
-  /// A long option.
-  ///
-  /// An option without a value is a flag.
+  /// A long option; an option without a value is a flag.
   struct Option: Sendable {
     let name: String
     let value: String?
@@ -97,9 +95,7 @@ struct Arguments: Sendable {
   private let values: [String: [String]]
   private let command: String
 
-  /// Parses `words`.
-  ///
-  /// Throws `usage` for an unknown option, a missing value, or a wrong count.
+  /// Parses `words`; throws `usage` for an unknown option, a missing value, or a wrong count.
   init(_ words: [String], for command: Command) throws {
     var operands: [String] = []
     var values: [String: [String]] = [:]
@@ -150,18 +146,14 @@ struct Arguments: Sendable {
     }
   }
 
-  /// Whether `word` cannot be the value of the previous option.
-  ///
-  /// `--option=word` can.
+  /// Whether `word` cannot be the value of the previous option; `--option=word` can.
   private static func looksLikeOption(_ word: String) -> Bool {
     word.hasPrefix("--") && word != "--"
   }
 
   func has(_ option: String) -> Bool { values[option] != nil }
 
-  /// The value of `option`.
-  ///
-  /// The last one wins.
+  /// The value of `option`; the last one wins.
   func value(_ option: String) -> String? { values[option]?.last }
 
   /// All values of `option`, in order.
@@ -173,9 +165,7 @@ struct Arguments: Sendable {
     return value
   }
 
-  /// The value of `option`.
-  ///
-  /// Throws if it is empty, which is usually an unset variable.
+  /// The value of `option`; throws if it is empty, which is usually an unset variable.
   func text(_ option: String) throws -> String? {
     guard let value = value(option) else { return nil }
     guard !value.isEmpty else { throw Self.wrong("\(option) is empty", command) }
@@ -191,23 +181,17 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// The error for an invalid value of `option`.
-  ///
-  /// `why` continues the sentence after the name.
+  /// The error for an invalid value of `option`; `why` continues the sentence after the name.
   func wrongValue(_ option: String, _ why: String) -> ContentError {
     Self.wrong("\(option) \(why)", command)
   }
 
-  /// `text` as a product or content identifier.
-  ///
-  /// Throws `usage` if it is invalid.
+  /// `text` as a product or content identifier; throws `usage` if it is invalid.
   func identifier(_ text: String) throws -> ProductIdentifier {
     try Self.asUsage { try ProductIdentifier(validating: text) }
   }
 
-  /// `text` as a version.
-  ///
-  /// Throws `usage` if it is invalid.
+  /// `text` as a version; throws `usage` if it is invalid.
   func version(_ text: String) throws -> ContentVersion {
     try Self.asUsage { try ContentVersion(validating: text) }
   }
@@ -231,7 +215,5 @@ struct Arguments: Sendable {
 
 extension String {
   /// Removes the double space that an empty command name leaves.
-  fileprivate func replacingSpaces() -> String {
-    split(separator: " ").joined(separator: " ")
-  }
+  fileprivate func replacingSpaces() -> String { split(separator: " ").joined(separator: " ") }
 }

@@ -35,7 +35,6 @@ enum NetworkArguments {
 }
 
 extension Arguments {
-  /// The store of `--store`.
   func storeLocation() throws -> StoreLocation { try StoreLocation(required("--store")) }
 
   /// The other servers of the store, from `--mirror`.

@@ -1,6 +1,4 @@
-/// The completion for bash 4 and newer.
-///
-/// It does not need the package bash-completion.
+/// The completion for bash 4 and newer; it does not need the package bash-completion.
 struct BashCompletion {
   let words: CompletionWords
 

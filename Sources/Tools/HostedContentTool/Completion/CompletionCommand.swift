@@ -50,12 +50,9 @@ struct CompletionWords {
 }
 
 extension Command {
-  /// The words of the name.
   var words: [String] { name.split(separator: " ").map(String.init) }
 
-  /// The completions of the operands, in order.
-  ///
-  /// The last one may be repeated.
+  /// The completions of the operands, in order; the last one may be repeated.
   var completions: [Completion] {
     operands.split(separator: " ").map { word in
       let name = word.filter { !"[]…".contains($0) }

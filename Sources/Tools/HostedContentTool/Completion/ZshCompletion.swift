@@ -51,9 +51,7 @@ struct ZshCompletion {
   }
 
   private func group(_ word: String, _ commands: [Command]) -> String {
-    let rows = commands.map {
-      "        " + quoted("\($0.words[1]):\(escaped($0.summary, ":"))")
-    }
+    let rows = commands.map { "        " + quoted("\($0.words[1]):\(escaped($0.summary, ":"))") }
     return """
         if [[ $command == \(word) ]]; then
           if ((CURRENT == 2)); then

@@ -7,9 +7,7 @@ import Concurrency
 /// Prints results to standard output, and messages and progress to standard error.
 struct Console: Sendable {
   var isQuiet = false
-  /// The current command.
-  ///
-  /// Errors may name its options.
+  /// The current command; errors may name its options.
   var command: Command?
   /// Handles interrupts by the user; nil in tests.
   var signals: StopSignals?
@@ -42,9 +40,7 @@ struct Console: Sendable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// Prints one line of a result.
-  ///
-  /// It may contain untrusted titles, names and messages.
+  /// Prints one line of a result; it may contain untrusted titles, names and messages.
   func print(_ line: String) { print(document: line.printable()) }
 
   /// Prints our own text unchanged, such as help.
@@ -121,9 +117,7 @@ struct Console: Sendable {
     if !isQuiet { _ = Self.write(text, to: STDERR_FILENO) }
   }
 
-  /// Writes all of `text`.
-  ///
-  /// Returns the errno if that fails.
+  /// Writes all of `text`; returns the errno if that fails.
   private static func write(_ text: String, to descriptor: Int32) -> Int32? {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {

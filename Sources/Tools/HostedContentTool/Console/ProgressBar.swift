@@ -3,9 +3,7 @@ import Glibc
 
 /// A progress bar in one line, for a terminal's width.
 struct ProgressBar: Hashable {
-  /// The name of the operation.
-  ///
-  /// If it is too long, its end is shown, where names differ.
+  /// The name of the operation; if it is too long, its end is shown, where names differ.
   let name: String
   /// From 0 to 1.
   let progress: Double
@@ -15,9 +13,7 @@ struct ProgressBar: Hashable {
   private static let shortest = 8
   private static let longest = 60
 
-  /// The line, with at most `columns` characters.
-  ///
-  /// The minimum is 24.
+  /// The line, with at most `columns` characters; the minimum is 24.
   func line(columns: Int) -> String {
     let name = name.printable()
     let details = details.printable()

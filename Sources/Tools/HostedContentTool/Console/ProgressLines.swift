@@ -15,9 +15,7 @@ final class ProgressLines: Sendable {
     /// The downloads with bars, in the order in which they became active.
     var bars: [(id: DownloadID, bar: ProgressBar)] = []
     var drawnLines = 0
-    /// Set when the command ends.
-    ///
-    /// Later reports are not shown.
+    /// Set when the command ends; later reports are not shown.
     var isEnded = false
     /// The last printed state of each download.
     var lastLines: [DownloadID: (state: DownloadState, tenths: Int)] = [:]

@@ -16,9 +16,7 @@ final class StopSignals: Sendable {
     var hasArrived = false
   }
 
-  init(fallback: @escaping @Sendable (ContentError) -> Void) {
-    self.fallback = fallback
-  }
+  init(fallback: @escaping @Sendable (ContentError) -> Void) { self.fallback = fallback }
 
   /// Blocks the signals, so that `receive` gets them, in this thread and all that it starts.
   ///
@@ -47,9 +45,7 @@ final class StopSignals: Sendable {
   /// Whether a signal was received.
   var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
-  /// The handler for signals.
-  ///
-  /// It is also called for a signal that came before it was set.
+  /// The handler for signals; it is also called for a signal that came before it was set.
   var onSignal: (@Sendable (ContentError) -> Void)? {
     get { state.withLock { $0.handler } }
     set {
@@ -67,9 +63,7 @@ final class StopSignals: Sendable {
     onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
   }
 
-  /// Prevents signals from ending the process.
-  ///
-  /// The returned function throws after a signal.
+  /// Prevents signals from ending the process; the returned function throws after a signal.
   func checkpoint() -> @Sendable () throws -> Void {
     onSignal = { _ in }
     return { [self] in if hasArrived { throw Self.interrupted } }

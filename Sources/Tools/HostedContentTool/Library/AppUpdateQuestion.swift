@@ -15,9 +15,7 @@ struct AppUpdateQuestion: Sendable {
   private let account: String?
   private let feed: String?
 
-  /// Reads the options.
-  ///
-  /// Throws `usage` if they are invalid.
+  /// Reads the options; throws `usage` if they are invalid.
   init(_ arguments: Arguments) throws {
     do {
       let identifier = try arguments.text("--id").map { try AppleID(validating: $0) }

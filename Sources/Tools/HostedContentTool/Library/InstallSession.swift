@@ -107,9 +107,7 @@ final class InstallSession: Sendable {
     if printsJSON { printReport(of: delivered) }
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()
-    if let abort = driver.abortion, !left.isEmpty {
-      console.report(abort.before(left))
-    }
+    if let abort = driver.abortion, !left.isEmpty { console.report(abort.before(left)) }
     return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
   }
 
@@ -245,9 +243,7 @@ final class InstallSession: Sendable {
     return nil
   }
 
-  /// Runs a step and waits for its end.
-  ///
-  /// Returns nil if it succeeds.
+  /// Runs a step and waits for its end; returns nil if it succeeds.
   private func carryOut(
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {

@@ -15,9 +15,7 @@ enum PinCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    guard arguments.operands.count != 1 else {
-      throw Arguments.wrong("VERSION is missing", "pin")
-    }
+    guard arguments.operands.count != 1 else { throw Arguments.wrong("VERSION is missing", "pin") }
     if !arguments.operands.isEmpty {
       let content = try arguments.identifier(arguments.operands[0])
       let version = try arguments.version(arguments.operands[1])

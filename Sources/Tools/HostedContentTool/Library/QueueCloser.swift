@@ -2,9 +2,7 @@ import Dispatch
 import HostedContent
 import Concurrency
 
-/// Closes a queue.
-///
-/// After an interrupt, the wait is limited.
+/// Closes a queue; after an interrupt, the wait is limited.
 final class QueueCloser: Sendable {
   private let queue: PaymentQueue
   private let seconds: Int

@@ -30,9 +30,7 @@ enum RemoveCommand {
 }
 
 extension Arguments {
-  /// A queue for work without a store.
-  ///
-  /// Throws `fileMissing` if the library does not exist.
+  /// A queue for work without a store; throws `fileMissing` if the library does not exist.
   func offlineQueue() throws -> PaymentQueue {
     _ = try libraryReader()
     // A placeholder: this work never opens the store.

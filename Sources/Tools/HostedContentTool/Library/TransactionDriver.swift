@@ -31,9 +31,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     /// Nil until a new transaction was reported.
     var transaction: PaymentTransaction?
     var isStarted = false
-    /// Whether the download was seen in progress.
-    ///
-    /// Earlier reports are from an earlier run.
+    /// Whether the download was seen in progress; earlier reports are from an earlier run.
     var hasMoved = false
   }
 
@@ -49,9 +47,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   /// The reason why the command must stop; nil if it can continue.
   var abortion: ContentError? { state.withLock { $0.abort } }
 
-  /// Waits until `transaction` is finished.
-  ///
-  /// Returns the error if it fails.
+  /// Waits until `transaction` is finished; returns the error if it fails.
   func end(of transaction: TransactionID, known: PaymentTransaction? = nil) async -> ContentError? {
     await withCheckedContinuation { continuation in
       let abort = state.withLock { state in

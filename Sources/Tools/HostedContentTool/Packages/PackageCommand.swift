@@ -100,7 +100,5 @@ struct FilePlace {
   }
 
   /// Opens the file as the bytes of an archive.
-  func byteSource() throws -> FileByteSource {
-    try FileByteSource(FileSystem.real.file(at: path))
-  }
+  func byteSource() throws -> FileByteSource { try FileByteSource(FileSystem.real.file(at: path)) }
 }

@@ -30,9 +30,7 @@ enum ValidateCommand {
     return findings.isEmpty ? .done : .failed
   }
 
-  /// All findings.
-  ///
-  /// A file that is not a package is a finding too.
+  /// All findings; a file that is not a package is a finding too.
   private static func findings(in path: String) throws -> [Finding] {
     let source = try FilePlace(path).byteSource()
     do {

@@ -56,7 +56,6 @@ extension Arguments {
       at: operands[0], keys: storeKeys(), restored: has("--restored"), fileSystem: fileSystem)
   }
 
-  /// The plan for new keys.
   func keyPlan(for command: String) throws -> StoreKeyPlan {
     var plan = StoreKeyPlan()
     if let text = try text("--key-type") {

@@ -57,7 +57,6 @@ extension PrunableFiles {
 }
 
 extension Arguments {
-  /// The value of `--keep-days`.
   func keepDays() throws -> Int {
     let days = try number("--keep-days", minimum: 1) ?? StoreFolder.standardKeepDays
     guard days <= 36_500 else { throw wrongValue("--keep-days", "takes at most 36500 days") }

@@ -1,0 +1,53 @@
+import Concurrency
+import ContentLibrary
+import ContentModel
+import FileIO
+
+/// A library that a queue has locked and recovered from a crash.
+struct OpenedLibrary {
+  let folder: LibraryFolder
+  let lock: LibraryLock
+  let journal: any QueueJournal & InstallJournal
+  let library: ContentLibrary
+  let queue: JournaledQueue
+  /// Errors of opening the library, for the first observer.
+  let errors: [ContentError]
+
+  /// Opens or creates the library of `configuration`.
+  init(_ configuration: PaymentQueue.Configuration) throws {
+    let environment = configuration.environment
+    folder = try LibraryFolder(
+      creating: configuration.library.filePath(of: "library"), fileSystem: configuration.fileSystem)
+    lock = try LibraryLock(folder.root)
+    journal = try environment.openJournal(of: folder)
+    // After the journal has proved that this is a library.
+    try folder.markAsCaches()
+    library = ContentLibrary(
+      folder, journal: journal, makeSignal: environment.execution.signal)
+    var queue = try journal.readQueue()
+    // Drop the data of cancelled downloads; the process may have ended before it did.
+    let kept = queue.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
+    errors =
+      try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
+      + library.reopenIncomplete(&queue.transactions, journal)
+    self.queue = queue
+  }
+
+  /// Creates the engine of the library's queue.
+  func engine(
+    _ configuration: PaymentQueue.Configuration, contents: SignedContents?,
+    sources: ContentSources, delivery: Delivery, service: any StoreService
+  ) -> Engine {
+    Engine(
+      state: QueueState(
+        transactions: queue.transactions, lastSequence: queue.lastSequence,
+        activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
+        notifiesSeller: service.needsFinishes),
+      library: library, journal: journal,
+      pipeline: Pipeline(
+        library: library, contents: contents, sources: sources, clock: configuration.clock,
+        workers: configuration.environment.assemblyWorkers),
+      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
+      revokedContent: configuration.revokedContent, environment: configuration.environment)
+  }
+}
