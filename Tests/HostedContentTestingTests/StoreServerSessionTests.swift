@@ -82,9 +82,10 @@ struct StoreServerSessionTests {
     let token = try server.makeToken(scopes: [.read])
     let service = try server.service(token: token)
     #expect(try await service.allProducts().products.count == 1)
-    let outcome = try await service.purchase(Payment("book"), transaction: "order-1")
-    guard case .failed(let error) = outcome else {
-      Issue.record("\(outcome)")
+    let order = PurchaseOrder(payment: Payment("book"), transaction: "order-1")
+    let outcomes = await service.purchase([order])
+    guard case .failed(let error)? = outcomes.first else {
+      Issue.record("\(outcomes)")
       return
     }
     #expect(error.code == .accessDenied)

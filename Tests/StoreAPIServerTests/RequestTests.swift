@@ -1,5 +1,6 @@
 import StoreAPI
 import StoreAPIServer
+import StoreServer
 import TestSupport
 import TestTraits
 import Testing

@@ -29,7 +29,7 @@ struct PurchaseTests {
     #expect(record.isRestorable)
 
     store.clock.change { $0 += 60 }
-    let again = await store.buy("t", token, account: "alice", ",\"quantity\":2,\"x\":[]")
+    let again = await store.buy("t", token, account: "alice", ", \"quantity\": 2")
     #expect(again.status == 200 && again.header("Idempotent-Replayed") == "true")
     #expect(again.bytes == first.bytes)
     #expect(await store.send("GET", "/v1/purchases/t", token).bytes == first.bytes)

@@ -143,6 +143,12 @@ final class TestCatalog: SaleCatalog {
       products: found, invalid: missing.map(\.rawValue), failures: state.failures)
   }
 
+  func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? {
+    let state = state.value
+    guard !state.isHeld, state.failure == nil else { return nil }
+    return try? products(identifiers)
+  }
+
   func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
     let state = try available()
     let rest = state.products.filter { product in

@@ -1,6 +1,7 @@
 import CMicroHTTPD
 import Concurrency
 import ContentModel
+import ContentTransfer
 import Dispatch
 import Glibc
 import StoreAPI
@@ -202,6 +203,23 @@ final class APIDaemon: @unchecked Sendable {
     }
   }
 
+  /// Sends a last response without libmicrohttpd.
+  private static func send(_ response: APIResponse, _ reason: String, to descriptor: Int32) {
+    guard case .bytes(let body) = response.body else { return }
+    let fields =
+      response.headers + [
+        ("Date", HTTPDate.text(HTTPDate.now)), ("Connection", "close"),
+        ("Content-Length", "\(body.count)"),
+      ]
+    let lines = ["HTTP/1.1 \(response.status) \(reason)"] + fields.map { "\($0.name): \($0.value)" }
+    let bytes = Array(lines.map { "\($0)\r\n" }.joined().utf8) + Array("\r\n".utf8) + body
+    _ = bytes.withUnsafeBytes {
+      Glibc.send(
+        descriptor, $0.baseAddress, $0.count,
+        Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    }
+  }
+
   private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
     hc_http_callbacks(
       context: context,
@@ -231,8 +249,9 @@ final class APIDaemon: @unchecked Sendable {
           .remove(descriptor)
         APIDaemon.discardUnread(descriptor)
       },
-      refuse: { _, status in
-        SuspendableConnection.queued(APIResponse(RequestHead.Refusal(unread: Int(status))))
+      refuse: { _, descriptor, status, reason in
+        let response = APIResponse(RequestHead.Refusal(unread: Int(status)))
+        APIDaemon.send(response, reason.map { String(cString: $0) } ?? "", to: descriptor)
       })
   }
 }

@@ -99,9 +99,8 @@ struct SuspendableConnection: @unchecked Sendable {
   }
 
   /// Creates a response of libmicrohttpd; nil if that fails.
-  ///
-  /// Only the response to a complete request can be a stream.
-  static func queued(_ response: APIResponse, to request: IncomingRequest? = nil) -> OpaquePointer?
+  private static func queued(_ response: APIResponse, to request: IncomingRequest)
+    -> OpaquePointer?
   {
     guard let queued = queued(response.body, request) else { return nil }
     for header in response.headers {
@@ -111,15 +110,15 @@ struct SuspendableConnection: @unchecked Sendable {
   }
 
   private static func queued(
-    _ body: APIResponse.Body, _ request: IncomingRequest?
+    _ body: APIResponse.Body, _ request: IncomingRequest
   ) -> OpaquePointer? {
     switch body {
     case .bytes(let bytes):
       return bytes.withUnsafeBytes { hc_http_response_bytes($0.baseAddress, $0.count) }
     // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
-    case .stream where request?.isHead == true: return hc_http_response_empty()
+    case .stream where request.isHead: return hc_http_response_empty()
     case .stream:
-      guard let exchange = request?.exchange else { return nil }
+      guard let exchange = request.exchange else { return nil }
       // The response owns the exchange and releases it in its last callback.
       return hc_http_response_stream(
         .max, streamBuffer, Unmanaged.passRetained(exchange).toOpaque(),

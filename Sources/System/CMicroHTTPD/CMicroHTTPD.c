@@ -25,17 +25,17 @@ __attribute__((constructor)) static void find_queue_response(void) {
 }
 
 // libmicrohttpd has no option for its responses to heads that are malformed or too long, which are
-// pages in HTML. It queues them through the dynamic linker, which finds this function first. The
-// function replaces them by those of the daemon. It gets only these: `hc_http_send` calls the
-// library's own function.
+// pages in HTML. It queues them through the dynamic linker, which finds this function first:
+// `hc_http_send` calls the library's own function. The daemon sends its response to the socket,
+// whose buffer is empty. A response in the queue would not do: after an invalid Content-Length,
+// libmicrohttpd 0.9.75 sends its head twice.
 enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned int status,
                                    struct MHD_Response *response) {
   if (!queue_response) return MHD_NO;
-  hc_http_response *own = refuser ? refuser->refuse(refuser->context, status) : NULL;
-  if (!own) return queue_response(connection, status, response);
-  enum MHD_Result result = queue_response(connection, status, own);
-  MHD_destroy_response(own);
-  return result;
+  if (!refuser) return queue_response(connection, status, response);
+  refuser->refuse(refuser->context, hc_http_descriptor(connection), status,
+                  MHD_get_reason_phrase_for(status));
+  return MHD_NO;
 }
 
 // MARK: Callbacks
@@ -43,7 +43,10 @@ enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned i
 static void *begin(void *context, const char *target, struct MHD_Connection *connection) {
   (void)connection;
   const hc_http_callbacks *callbacks = context;
-  void *exchange = callbacks->begin(callbacks->context, target);
+  // The next text of the request line is its version. Otherwise the target contains a NUL, and no
+  // path is valid.
+  int is_whole = target && strncmp(target + strlen(target) + 1, "HTTP/", 5) == 0;
+  void *exchange = callbacks->begin(callbacks->context, is_whole ? target : "");
   // libmicrohttpd 0.9.75 parses the query next, into the memory of the connection. If it does not
   // fit, the request is never answered. The servers parse it themselves, so hide it. The target is
   // in the connection's read buffer, which is not constant.

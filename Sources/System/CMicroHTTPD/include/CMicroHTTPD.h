@@ -27,10 +27,10 @@ typedef struct {
   void (*complete)(void *context, void *exchange, hc_http_connection *connection);
   // A connection has ended. Its descriptor is closed after this call.
   void (*closed)(void *context, int descriptor);
-  // Returns the response to a request that libmicrohttpd refuses itself, such as one with a head
-  // that is too long. The connection closes after it. May be NULL: libmicrohttpd's page in HTML.
-  // Only called for a daemon with one thread.
-  hc_http_response *(*refuse)(void *context, unsigned int status);
+  // libmicrohttpd refuses a request itself, such as one with a head that is too long. Sends a
+  // response to the descriptor; the connection closes after the call. May be NULL: libmicrohttpd's
+  // page in HTML. Only called for a daemon with one thread and without TLS.
+  void (*refuse)(void *context, int descriptor, unsigned int status, const char *reason);
 } hc_http_callbacks;
 
 // Starts a daemon with a thread per connection and no listening socket. If certificate and key are

@@ -1,4 +1,5 @@
 import ContentModel
+import HostedContent
 
 /// `account erase`: removes an account's name from a store server.
 enum AccountEraseCommand {

@@ -34,8 +34,9 @@ enum BuyCommand {
         body: .object(body))
       let isRefused =
         (400..<500).contains(response.status) && ![408, 409, 425, 429].contains(response.status)
-      // A refusal says nothing about an earlier attempt.
-      mayBeSold = !isRefused || response.isRepeated || arguments.has("--transaction")
+      // A refusal says nothing about an earlier attempt, except that it was another request.
+      let mayBeFirst = !response.isRepeated && !arguments.has("--transaction")
+      mayBeSold = !isRefused || !mayBeFirst && response.status != 422
       answer = try server.json(response)
       purchase = try PurchaseRecord(json: answer)
     } catch {

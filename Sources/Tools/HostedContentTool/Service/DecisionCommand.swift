@@ -1,5 +1,6 @@
 import ContentModel
 import ContentTrust
+import HostedContent
 import StoreLedger
 
 /// `approve`, `decline`, `refund`, `revoke` and `reverse`: change a purchase at a store server.
