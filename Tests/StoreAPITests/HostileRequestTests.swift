@@ -135,4 +135,26 @@ struct HostileRequestTests {
       #expect(response.status == 400 && response.isProblem, "\(target)")
     }
   }
+
+  @Test func `a request for events checks each parameter, for a stream too`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let cursor = try #require(
+      await store.send("GET", "/v1/events", token).document["cursor"]?.string)
+    let stream = [(name: "Accept", value: "text/event-stream")]
+    let unused = [(name: "Last-Event-ID", value: cursor)]
+    for headers in [[], stream] {
+      for query in ["wait=x", "limit=-5", "limit=201", "after=x"] {
+        let path = "/v1/events?\(query)"
+        #expect(await store.send("GET", path, token, headers: headers).status == 400)
+        #expect(await store.send("GET", path, token, headers: headers + unused).status == 400)
+      }
+      let malformed = headers + [(name: "Last-Event-ID", value: "x")]
+      #expect(await store.send("GET", "/v1/events", token, headers: malformed).status == 400)
+      // An empty identifier does not hide the cursor.
+      let empty = headers + [(name: "Last-Event-ID", value: "")]
+      let gone = await store.send("GET", "/v1/events?after=other.1", token, headers: empty)
+      #expect(gone.status == 410)
+    }
+  }
 }

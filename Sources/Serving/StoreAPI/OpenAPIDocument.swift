@@ -204,8 +204,8 @@ package enum OpenAPIDocument {
      event.","schema":{"type":"integer","minimum":0,"maximum":30,"default":0}},{"name":"limit",\#
     "in":"query","schema":{"type":"integer","minimum":1,"maximum":200,"default":200}},{"name":"\#
     Last-Event-ID","in":"header","description":"Like `after`, for a stream that continues; igno\#
-    red for a response in JSON.","schema":{"type":"string"}}],"responses":{"200":{"description"\#
-    :"Events, or none after `wait`. A stream sends each event with its cursor as id, its kind a\#
-    s event and its JSON
+    red for a response in JSON.","schema":{"$ref":"#/components/schemas/Cursor"}}],"responses":\#
+    {"200":{"description":"Events, or none after `wait`. A stream sends each event with its cur\#
+    sor as id, its kind as event an
     """#
 }

@@ -171,21 +171,33 @@ extension StoreAPI {
     request.method == "GET" && request.location?.components == ["healthz"] ? health : nil
   }
 
+  /// Returns the response to a request whose answer waits for nothing; nil for others.
+  package func immediateResponse(to request: ServerRequest) -> APIResponse? {
+    guard request.method == "GET", request.location?.components == ["internal", "authorize"] else {
+      return Self.healthResponse(to: request)
+    }
+    return grants.authorize(originalURI: request.header("x-original-uri"))
+  }
+
   private func serveEvents(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void)
     throws
   {
     let head = call.request.head
-    let after = call.location.parameter("after")
+    let wait = try call.location.number("wait", 0...30, default: 0)
+    let limit = try call.location.number("limit", 1...200, default: 200)
+    // Both are checked, whichever is used; an empty one is the same as none.
+    let cursors = [head.header("last-event-id"), call.location.parameter("after")]
+      .map { $0?.isEmpty == false ? $0 : nil }
+    guard cursors.allSatisfy({ $0.map { LedgerPosition(cursor: $0) != nil } ?? true }) else {
+      throw Problem.malformed("the cursor of the events is not from this API")
+    }
     let viewer = EventViewer(
       restriction: call.caller.restriction, ownAccount: call.caller.ownAccount)
     if head.header("accept")?.contains("text/event-stream") == true {
-      let last = head.header("last-event-id") ?? after
-      return respond(events.stream(after: last, viewer: viewer))
+      return respond(events.stream(after: cursors[0] ?? cursors[1], viewer: viewer))
     }
-    let wait = try call.location.number("wait", 0...30, default: 0)
-    let limit = try call.location.number("limit", 1...200, default: 200)
     events.poll(
-      after: after, viewer: viewer, wait: .seconds(wait), limit: Int(limit),
+      after: cursors[1], viewer: viewer, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
 }

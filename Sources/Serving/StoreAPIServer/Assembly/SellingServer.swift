@@ -105,7 +105,7 @@ package final class SellingServer: Sendable {
       catalog.close()
       (decider as? WebhookDecider)?.close()
     }
-    settings.respondAtOnce = { StoreAPI.healthResponse(to: $0) }
+    settings.respondAtOnce = { late.immediateResponse(to: $0) }
     let server = APIServer(settings) { late.handle($0, respond: $1) }
     try server.start()
     do {
@@ -237,6 +237,11 @@ private final class LateAPI: Sendable {
   }
 
   func endWaiting() { api.withLock { $0 }?.endWaiting() }
+
+  func immediateResponse(to request: ServerRequest) -> APIResponse? {
+    guard let api = api.withLock({ $0 }) else { return StoreAPI.healthResponse(to: request) }
+    return api.immediateResponse(to: request)
+  }
 
   func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
     isSet.wait()

@@ -113,7 +113,7 @@ enum StoreServerRunCommand {
     let urls = try arguments.values("--content-url").map(address)
     guard !urls.isEmpty else { throw arguments.wrongValue("--content-url", "is missing") }
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
-    let lifetime = Duration.seconds(try arguments.number("--url-lifetime", minimum: 1) ?? 300)
+    let lifetime = Duration.seconds(try arguments.number("--url-lifetime", minimum: 2) ?? 300)
     return kind == "auth-request"
       ? .authRequest(secret: secret, contentURLs: urls, lifetime: lifetime)
       : .secureLink(secret: secret, contentURLs: urls, lifetime: lifetime)
