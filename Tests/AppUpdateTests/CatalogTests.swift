@@ -254,7 +254,7 @@ struct CatalogTests {
     }
   }
 
-  @Test("Randomly damaged files are accepted or refused with a typed error")
+  @Test("Randomly damaged files are accepted or refused with a typed error", .slow)
   func damagedBytes() throws {
     var random = SplitMix(state: 23)
     let original = Array(Self.file.utf8)

@@ -283,7 +283,7 @@ struct CheckStateTests {
     #expect(!third.closesGate, "the gate is closed by the same requirement")
   }
 
-  @Test("No order of events bypasses a forced update or leaves the gate in a wrong state")
+  @Test("No order of events bypasses a forced update or leaves the gate in a wrong state", .slow)
   func randomSchedules() throws {
     var random = SplitMix(state: 7)
     func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }

@@ -6,7 +6,7 @@ import Testing
 /// The queue's indexes, compared with a scan of all records.
 @Suite("The queue's indexes")
 struct QueueIndexTests {
-  @Test("Indexes and turns equal a scan of all records", arguments: 0..<20)
+  @Test("Indexes and turns equal a scan of all records", .slow, arguments: 0..<20)
   func againstAllRecords(seed: UInt64) throws {
     var random = SplitMix(state: seed &+ 1_000)
     var queue = QueueState(activeLimit: 2)

@@ -244,7 +244,7 @@ struct QueueStateTests {
   }
 
   @Test(
-    "Any sequence of events keeps the invariants",
+    "Any sequence of events keeps the invariants", .slow,
     arguments: 0..<UInt64(SlowTests.areOn ? 200 : 40))
   func randomSequences(seed: UInt64) throws {
     var random = SplitMix(state: seed)

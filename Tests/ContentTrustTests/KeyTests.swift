@@ -1,6 +1,7 @@
 import ContentModel
 import ContentTrust
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @Suite struct KeyTests {
@@ -84,7 +85,7 @@ import Testing
     -----END ENCRYPTED PRIVATE KEY-----
     """
 
-  @Test(arguments: KeyKind.allCases)
+  @Test(.slow, arguments: KeyKind.allCases)
   func `a key of each kind signs and verifies, and writing preserves it`(_ kind: KeyKind) throws {
     let key = try SigningKey.generate(kind)
     let message = [UInt8](repeating: 7, count: 1000)

@@ -49,7 +49,7 @@ import Testing
     return try fixture.readAll(catalog(trust))
   }
 
-  @Test(arguments: Accident.allCases, [".content.pkg", ".content.index"])
+  @Test(.slow, arguments: Accident.allCases, [".content.pkg", ".content.index"])
   func `publishing the same package writes its lost and damaged files again`(
     _ accident: Accident, _ suffix: String
   ) throws {
@@ -85,7 +85,7 @@ import Testing
     #expect(try fixture.files() == before)
   }
 
-  @Test(arguments: Accident.allCases)
+  @Test(.slow, arguments: Accident.allCases)
   func `a lost record is read from the records file of its list`(_ accident: Accident) throws {
     let store = try fixture.create()
     let paths = [try fixture.package("book", "1"), try fixture.package("other", "1")]

@@ -290,7 +290,7 @@ import Testing
     return step
   }
 
-  @Test
+  @Test(.slow)
   func `after a failure at any step of publishing, the next publication signs no version twice`()
     throws
   {
@@ -298,7 +298,8 @@ import Testing
     #expect(steps > 30)
   }
 
-  @Test func `a backup restored after a crash does not reuse versions that clients may have seen`()
+  @Test(.slow)
+  func `a backup restored after a crash does not reuse versions that clients may have seen`()
     throws
   {
     let steps = try publishWithFaults { before in

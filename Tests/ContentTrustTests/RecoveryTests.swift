@@ -99,7 +99,7 @@ import Testing
     [.timestamp: 5, .snapshot: 1_000_000],
   ]
 
-  @Test(arguments: seenNumbers)
+  @Test(.slow, arguments: seenNumbers)
   func `a client accepts the recovered store, later changes, and a rotation`(
     _ seen: [StoreRole: Int64]
   ) throws {
@@ -225,7 +225,8 @@ import Testing
 
   // MARK: Crashes
 
-  @Test func `after a failure at any step, the next recovery signs no number twice`() throws {
+  @Test(.slow) func `after a failure at any step, the next recovery signs no number twice`() throws
+  {
     var (step, fired) = (0, true)
     while fired {
       step += SlowTests.stride(quick: 7)

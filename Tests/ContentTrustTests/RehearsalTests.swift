@@ -131,10 +131,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    [StoreRole.timestamp], [.targets], [.root], [.targets, .snapshot, .timestamp],
-    StoreRole.allCases,
-  ])
+  @Test(
+    .slow,
+    arguments: [
+      [StoreRole.timestamp], [.targets], [.root], [.targets, .snapshot, .timestamp],
+      StoreRole.allCases,
+    ])
   func `the files of a rehearsal are those of the rotation`(_ roles: [StoreRole]) throws {
     let store = try fixture.create()
     try fixture.add("a", to: store)

@@ -31,10 +31,12 @@ import Testing
     #expect(try PublisherFixture.products(targets) == ["a"])
   }
 
-  @Test(arguments: [
-    [StoreRole.timestamp], [.snapshot], [.targets], [.root], [.targets, .snapshot, .timestamp],
-    StoreRole.allCases,
-  ])
+  @Test(
+    .slow,
+    arguments: [
+      [StoreRole.timestamp], [.snapshot], [.targets], [.root], [.targets, .snapshot, .timestamp],
+      StoreRole.allCases,
+    ])
   func `clients can read the store at every step of a rotation`(_ roles: [StoreRole]) throws {
     let store = try fixture.create()
     try fixture.add("a", to: store)
@@ -71,7 +73,8 @@ import Testing
     #expect(try fixture.products(trusting: store.initialRoot()) == ["a"])
   }
 
-  @Test func `after a failure at any step of a rotation, clients can read the store`() throws {
+  @Test(.slow) func `after a failure at any step of a rotation, clients can read the store`() throws
+  {
     var (step, fired) = (0, true)
     while fired {
       step += SlowTests.stride(quick: 7)

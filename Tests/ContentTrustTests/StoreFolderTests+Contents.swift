@@ -62,10 +62,12 @@ extension StoreFolderTests {
     #expect(error?.message.contains("a.audio") == true)
   }
 
-  @Test(arguments: [
-    (product: "b", content: "a"), ("b", "a.audio"), ("b", "empty"), ("a.audio", nil),
-    ("a", "b.only"), ("a", "b"),
-  ])
+  @Test(
+    .slow,
+    arguments: [
+      (product: "b", content: "a"), ("b", "a.audio"), ("b", "empty"), ("a.audio", nil),
+      ("a", "b.only"), ("a", "b"),
+    ])
   func `a content of another product, and a product with a content's identifier, are refused`(
     product: String, content: String?
   ) throws {

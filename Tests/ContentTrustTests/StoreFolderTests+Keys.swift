@@ -73,7 +73,8 @@ extension StoreFolderTests {
 
   // MARK: Faults
 
-  @Test func `after a failure at any step of creating a store, creating it again succeeds`() throws
+  @Test(.slow) func `after a failure at any step of creating a store, creating it again succeeds`()
+    throws
   {
     var step = 0
     var fired = true

@@ -175,7 +175,7 @@ import Testing
 
   // MARK: Rotation
 
-  @Test(arguments: StoreRole.allCases)
+  @Test(.slow, arguments: StoreRole.allCases)
   func `each role gets new keys, and clients of the first root can follow`(_ role: StoreRole)
     throws
   {
@@ -214,7 +214,7 @@ import Testing
     #expect(try client(trust).refresh(initialRoot: store.initialRoot()).targets.count == 1)
   }
 
-  @Test
+  @Test(.slow)
   func `after a failure at any step of a rotation, a refresh or another rotation completes it`()
     throws
   {

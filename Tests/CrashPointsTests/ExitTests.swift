@@ -13,7 +13,7 @@ struct ExitTests {
     func add(_ text: String) { texts.withLock { $0.append(text) } }
   }
 
-  @Test("Many such processes exit without a crash")
+  @Test("Many such processes exit without a crash", .slow)
   func exits() async throws {
     let template = try World()
     try await CrashOperation.install.prepare(template)

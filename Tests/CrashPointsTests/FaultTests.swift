@@ -16,7 +16,7 @@ struct FaultTests {
     EIO: .fileFailed, ENOSPC: .diskFull, EMFILE: .tooManyFiles,
   ]
 
-  @Test(arguments: CrashOperation.allCases)
+  @Test(.slow, arguments: CrashOperation.allCases)
   func `a step that fails affects at most its own product, and the same process continues`(
     operation: CrashOperation
   ) async throws {
@@ -68,7 +68,7 @@ struct FaultTests {
     for problem in problems { Issue.record("\(place): \(problem)") }
   }
 
-  @Test(arguments: CrashOperation.allCases)
+  @Test(.slow, arguments: CrashOperation.allCases)
   func `interrupting every system call has no effect`(operation: CrashOperation)
     async throws
   {

@@ -9,28 +9,29 @@ import Testing
   "A full disk",
   .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(10)))
 struct FullDiskTests {
-  @Test(arguments: FilledDisk.Phase.allCases)
+  @Test(.slow, arguments: FilledDisk.Phase.allCases)
   func `in any phase it is an error with the amounts, and with free space the work continues`(
     phase: FilledDisk.Phase
   ) async throws {
     try await Self.run("full", phase.rawValue)
   }
 
-  @Test(arguments: [CrashOperation.install, .update, .repair, .publish])
+  @Test(.slow, arguments: [CrashOperation.install, .update, .repair, .publish])
   func `content that does not fit is refused before anything is written`(operation: CrashOperation)
     async throws
   {
     try await Self.run("refuse", operation.rawValue)
   }
 
-  @Test(arguments: FullLibrary.Trial.allCases)
+  @Test(.slow, arguments: FullLibrary.Trial.allCases)
   func `without free space a library opens, and removed content frees space`(
     trial: FullLibrary.Trial
   ) async throws {
     try await Self.run("without-space", trial.rawValue)
   }
 
-  @Test func `downloads that do not fit together fail before they fetch, and others do not fail`()
+  @Test(.slow)
+  func `downloads that do not fit together fail before they fetch, and others do not fail`()
     async throws
   {
     let world = try TemporaryFolder()

@@ -60,7 +60,7 @@ struct DeletesTests {
     return places
   }
 
-  @Test("It has each call in Sources, and no other")
+  @Test("It has each call in Sources, and no other", .slow)
   func places() throws {
     let listed = try Self.rows().map(\.place)
     #expect(listed.count == Set(listed).count)
@@ -68,7 +68,7 @@ struct DeletesTests {
     #expect(listed.count > 5)
   }
 
-  @Test("Each row names tests that exist")
+  @Test("Each row names tests that exist", .slow)
   func tests() throws {
     let tests = try Self.sources("Tests").map(\.text).joined()
     for row in try Self.rows() {

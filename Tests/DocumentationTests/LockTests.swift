@@ -5,7 +5,7 @@ import Testing
 /// Documentation/Locks.md lists every file that has a lock.
 @Suite("The lists of locks")
 struct LockTests {
-  @Test("They have exactly the files with a lock")
+  @Test("They have exactly the files with a lock", .slow)
   func complete() throws {
     let page = try String(
       contentsOf: SourceTree.root.appending(path: "Documentation/Locks.md"), encoding: .utf8)

@@ -18,7 +18,8 @@ struct ScriptMentionTests {
     return FileManager.default.fileExists(atPath: url.path(percentEncoded: false))
   }
 
-  @Test("Every script is executable, and has the options and words with which a page calls it")
+  @Test(
+    "Every script is executable, and has the options and words with which a page calls it", .slow)
   func calls() throws {
     let tests = try FileManager.default.subpathsOfDirectory(
       atPath: SourceTree.root.appending(path: "Tests").path(percentEncoded: false))

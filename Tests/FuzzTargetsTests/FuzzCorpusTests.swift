@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  @Test(arguments: FuzzTarget.allCases)
+  @Test(.slow, arguments: FuzzTarget.allCases)
   func `every file of the corpus is handled`(_ target: FuzzTarget) throws {
     let files = try corpus(target)
     #expect(!files.isEmpty)

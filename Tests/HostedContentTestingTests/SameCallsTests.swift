@@ -6,7 +6,7 @@ import Testing
 /// Observers cannot see which seller a queue has.
 @Suite("The same calls from each seller", .waiting, .timeLimit(.minutes(10)))
 struct SameCallsTests {
-  @Test("Observers get the same calls from the built-in seller and from a store server")
+  @Test("Observers get the same calls from the built-in seller and from a store server", .slow)
   func same() async throws {
     let session = try StoreSession()
     let builtIn = try await calls(Seller(session: try StoreSession(), server: nil))

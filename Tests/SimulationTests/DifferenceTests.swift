@@ -7,7 +7,7 @@ import Testing
 /// Performs the same random steps on a simulated disk and in a real folder.
 @Suite("A simulated disk behaves like the kernel")
 struct DifferenceTests {
-  @Test("Each step has the same result or error", arguments: 1...20)
+  @Test("Each step has the same result or error", .slow, arguments: 1...20)
   func same(seed: UInt64) throws {
     let folder = try TemporaryFolder()
     let disk = SimulatedDisk()

@@ -20,7 +20,7 @@ struct ScheduleTests {
     try await onOwnThread(givingWay: true) { try Program.run(Program.path("simulate"), words) }
   }
 
-  @Test("No rule is broken")
+  @Test("No rule is broken", .slow)
   func schedules() async throws {
     let count = SlowTests.count(quick: 200, slow: 1_000, all: 5_000)
     let result = try await Self.simulate("--seeds", "\(count)")
@@ -28,7 +28,7 @@ struct ScheduleTests {
     #expect(result.output.hasPrefix("\(count) schedules"))
   }
 
-  @Test("The guide's commands work, and its failure has the words of the program")
+  @Test("The guide's commands work, and its failure has the words of the program", .slow)
   func guide() async throws {
     let page = try DocumentPage("Documentation/Simulation.md")
     let lines = try #require(page.blocks(in: "sh").first).text.split(separator: "\n")
@@ -48,7 +48,7 @@ struct ScheduleTests {
     }
   }
 
-  @Test("No rule is broken on a disk without the flags of renameat2")
+  @Test("No rule is broken on a disk without the flags of renameat2", .slow)
   func plainRenames() async throws {
     try await onOwnThread(givingWay: true) {
       let simulation = try Simulation(hasRenameFlags: false)
@@ -59,7 +59,7 @@ struct ScheduleTests {
     }
   }
 
-  @Test("The same seed gives the same history in another process")
+  @Test("The same seed gives the same history in another process", .slow)
   func replay() async throws {
     let first = try await Self.simulate("--seeds", "20", "--digests", "--json")
     let second = try await Self.simulate("--seeds", "20", "--digests", "--json")
@@ -70,7 +70,7 @@ struct ScheduleTests {
   }
 
   @Test(
-    "A disk that ignores syncs is detected, and the history is shortened",
+    "A disk that ignores syncs is detected, and the history is shortened", .slow,
     arguments: [DiskCall.syncfs, .syncFolder])
   func lyingDisk(call: DiskCall) async throws {
     try await onOwnThread {

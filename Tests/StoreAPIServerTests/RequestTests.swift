@@ -131,7 +131,7 @@ struct RequestTests {
     #expect(try fixture.client().get("/").status == 200)
   }
 
-  @Test func `slow clients are disconnected, and do not delay others`() throws {
+  @Test(.slow) func `slow clients are disconnected, and do not delay others`() throws {
     let fixture = try APIFixture { $0.requestTimeout = .seconds(2) }
     let slow = try (0..<100).map { number in
       let client = try fixture.client()

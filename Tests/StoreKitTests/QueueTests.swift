@@ -180,7 +180,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("Finishing a purchasing transaction is refused and reported, without an exception")
+  @Test("Finishing a purchasing transaction is refused and reported, without an exception", .slow)
   func finishPurchasing() async throws {
     let fixture = try KitFixture()
     try fixture.session.publish("book")

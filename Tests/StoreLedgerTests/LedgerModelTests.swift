@@ -52,7 +52,7 @@ struct LedgerModelTests {
     }
   }
 
-  @Test(arguments: 1...20)
+  @Test(.slow, arguments: 1...20)
   func `random changes have the results of the model, even if steps fail`(seed: Int) throws {
     let folder = try TemporaryFolder()
     var random = SplitMix(state: UInt64(seed))

@@ -40,7 +40,7 @@ struct PostgresLedgerTests {
 
   // MARK: Interruptions
 
-  @Test(arguments: [false, true])
+  @Test(.slow, arguments: [false, true])
   func `a connection that is lost before any statement changes all or nothing`(isOpen: Bool) throws
   {
     var step = 0
@@ -82,7 +82,9 @@ struct PostgresLedgerTests {
     #expect(step > 5)
   }
 
-  @Test func `a server that crashes during writes loses and repeats no recorded purchase`() throws {
+  @Test(.slow) func `a server that crashes during writes loses and repeats no recorded purchase`()
+    throws
+  {
     let server = try PostgresServer()
     let database = try server.database()
     let recorded = Watched<[String: PurchaseRecord]>([:])
@@ -121,7 +123,7 @@ struct PostgresLedgerTests {
     #expect(events.map(\.sequence) == owned.map(\.sequence))
   }
 
-  @Test func `a server that does not run is a retryable error, until it starts`() throws {
+  @Test(.slow) func `a server that does not run is a retryable error, until it starts`() throws {
     let server = try PostgresServer()
     let database = try server.database()
     let ledger = try Self.ledger(database)

@@ -96,7 +96,7 @@ struct FaultWireTests {
     #expect(fixture.server.requests.map(\.status) == [200, 200, 200, 200])
   }
 
-  @Test("A response that is delayed for longer than the idle timeout still arrives")
+  @Test("A response that is delayed for longer than the idle timeout still arrives", .slow)
   func idle() throws {
     let fixture = try ServerFixture("* latency 1.1s") { $0.idleSeconds = 1 }
     #expect(try fixture.get().body == Self.all)
@@ -138,7 +138,7 @@ struct FaultWireTests {
     #expect(await fixture.nextFinished()?.bytesSent ?? 0 >= 300_000)
   }
 
-  @Test("A client that reads nothing is disconnected after the idle timeout")
+  @Test("A client that reads nothing is disconnected after the idle timeout", .slow)
   func unread() async throws {
     let fixture = try ServerFixture("* endless") { $0.idleSeconds = 1 }
     let client = try fixture.client()

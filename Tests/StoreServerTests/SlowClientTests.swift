@@ -8,7 +8,7 @@ import Testing
 @Suite("Slow clients")
 struct SlowClientTests {
   @Test(
-    "A connection without a complete request in time is closed, even if it keeps sending")
+    "A connection without a complete request in time is closed, even if it keeps sending", .slow)
   func slowHead() throws {
     let fixture = try ServerFixture { $0.requestTimeout = .milliseconds(200) }
     for start in ["", "\r\n", "GET /targets/file.bin HTTP/1.1\r\nHost: x\r\nX: "] {
@@ -33,7 +33,7 @@ struct SlowClientTests {
     #expect(try fixture.getWhenFree().status == 200)
   }
 
-  @Test("An idle connection is closed after a response without another request")
+  @Test("An idle connection is closed after a response without another request", .slow)
   func idle() throws {
     let fixture = try ServerFixture {
       $0.requestTimeout = .milliseconds(100)
@@ -48,7 +48,7 @@ struct SlowClientTests {
     #expect(client.drip("\r\n"))
   }
 
-  @Test("A response may take longer than the request timeout")
+  @Test("A response may take longer than the request timeout", .slow)
   func slowAnswer() throws {
     let fixture = try ServerFixture("* latency 400ms\n*.bin drip 500 400ms") {
       $0.requestTimeout = .milliseconds(100)

@@ -49,7 +49,7 @@ struct AssemblyTests {
     for (path, bytes) in files { #expect(try read(path) == bytes, "\(path)") }
   }
 
-  @Test func `stored data are written by the fetching thread, text also by others`() throws {
+  @Test(.slow) func `stored data are written by the fetching thread, text also by others`() throws {
     let film = noise(3 << 20, seed: 5)
     let text = Array(String(repeating: "All work and no play. ", count: 400_000).utf8)
     let content = try BuiltContent(["Contents/film.bin": film, "Contents/text.txt": text])

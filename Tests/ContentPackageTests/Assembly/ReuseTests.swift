@@ -55,7 +55,7 @@ struct ReuseTests {
     }
   }
 
-  @Test func `hundreds of files are linked while others arrive`() throws {
+  @Test(.slow) func `hundreds of files are linked while others arrive`() throws {
     var before = library()
     for number in 0..<500 { before["Contents/notes/\(number % 7)/\(number)"] = noise(50, seed: 7) }
     let (files, _) = try BuiltContent(before).assemble(in: old.directory)
@@ -71,7 +71,7 @@ struct ReuseTests {
     }
   }
 
-  @Test(arguments: [true, false])
+  @Test(.slow, arguments: [true, false])
   func `an installed file that changes after the survey is not reused`(fetches: Bool) throws {
     var before = library()
     for number in 0..<200 { before["Contents/notes/\(number)"] = noise(50, seed: UInt64(number)) }

@@ -36,7 +36,7 @@ struct UpdateEstimateTests {
     }
   }
 
-  @Test func `the estimate is what an update fetches if lengths change`() throws {
+  @Test(.slow) func `the estimate is what an update fetches if lengths change`() throws {
     let changes: [(inout [String: [UInt8]]) -> Void] = [
       { $0["Contents/film.bin"]?.insert(contentsOf: noise(1024, seed: 9), at: 600_001) },
       { $0["Contents/film.bin"]?.removeFirst(70_000) },
@@ -56,7 +56,7 @@ struct UpdateEstimateTests {
     }
   }
 
-  @Test func `an update of changed bytes fetches at most the estimate`() throws {
+  @Test(.slow) func `an update of changed bytes fetches at most the estimate`() throws {
     for place in stride(from: 10_000, to: 1_500_000, by: 300_000) {
       let found = try bytes { $0["Contents/film.bin"]?[place] ^= 0x55 }
       #expect(found.surveyed > 0 && found.surveyed <= found.estimated, "\(place)")

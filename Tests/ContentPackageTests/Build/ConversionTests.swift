@@ -61,7 +61,8 @@ struct ConversionTests {
   }
 
   @Test(
-    "Each form is converted to the package of its folder, byte for byte", arguments: Form.allCases)
+    "Each form is converted to the package of its folder, byte for byte", .slow,
+    arguments: Form.allCases)
   func forms(_ form: Form) throws {
     let examination = try convert(form.archive(of: chapterFolder()))
     #expect(examination.info?.productIdentifier.rawValue == "com.example.test")
@@ -70,7 +71,8 @@ struct ConversionTests {
   }
 
   @Test(
-    "Each sample keeps its files, and has members after the conversion", arguments: SampleTests.good
+    "Each sample keeps its files, and has members after the conversion", .slow,
+    arguments: SampleTests.good
   )
   func samples(_ sample: SampleTests.Good) throws {
     let bytes = try FileSystem.real.file(at: "\(SampleTests.folder)/\(sample.path)")

@@ -12,7 +12,7 @@ struct FormTests {
     (["--zstd"], .tar), (["-j"], .tar),
   ]
 
-  @Test("Each form unpacks to its source folder", arguments: options)
+  @Test("Each form unpacks to its source folder", .slow, arguments: options)
   func eachForm(options: [String], form: PackageForm) throws {
     let folder = try chapterFolder()
     let bytes = try bsdtar(options, folder: folder.path)

@@ -146,7 +146,8 @@ struct HostileTarTests {
   }
 
   @Test(
-    "Extra bytes after the compressed data are refused", arguments: ["-z", "-J", "--zstd", "-j"])
+    "Extra bytes after the compressed data are refused", .slow,
+    arguments: ["-z", "-J", "--zstd", "-j"])
   func behindTheStream(option: String) throws {
     let folder = try chapterFolder()
     let bytes = try bsdtar([option], folder: folder.path)

@@ -116,7 +116,7 @@ struct HostileTests {
   }
 
   @Test(
-    "If any byte is changed, the archive is refused or unpacked into its target",
+    "If any byte is changed, the archive is refused or unpacked into its target", .slow,
     arguments: HostileForm.allCases)
   func damaged(_ form: HostileForm) throws {
     let bytes = form.archive([.info(), .file("Contents/a", "The fog horn sounded twice.")])

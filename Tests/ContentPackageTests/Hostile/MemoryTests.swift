@@ -98,7 +98,7 @@ struct HeaderLimitTests {
     #expect(code { _ = try Unpacked(bytes) } == .entryRefused)
   }
 
-  @Test("A cpio of more than 32,768 files with several links is refused")
+  @Test("A cpio of more than 32,768 files with several links is refused", .slow)
   func links() throws {
     var one = cpioNewc([.file("Contents/000000", "")]).dropLast(124)
     one.replaceSubrange(38..<46, with: Array("00000002".utf8))
@@ -116,7 +116,7 @@ struct HeaderLimitTests {
 @Suite("Decompression windows", .long)
 struct WindowTests {
   @Test(
-    "A package that needs too much memory to decompress is refused with a remedy",
+    "A package that needs too much memory to decompress is refused with a remedy", .slow,
     arguments: [
       ["-J", "--options", "xz:compression-level=9"],
       ["--zstd", "--options", "zstd:compression-level=22"],

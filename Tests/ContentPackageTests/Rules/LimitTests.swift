@@ -73,7 +73,7 @@ struct LimitTests {
     #expect(try examine(tar([.info(), lying])).findings.last?.code == .archiveDamaged)
   }
 
-  @Test("A header that would exhaust memory is refused", arguments: ["tar", "cpio"])
+  @Test("A header that would exhaust memory is refused", .slow, arguments: ["tar", "cpio"])
   func longHeader(kind: String) throws {
     let folder = try TemporaryFolder()
     let length = 64 << 20

@@ -34,7 +34,7 @@ struct SecureTests {
     _ = try HTTPSession(configuration).get(HTTPRequest(url, limit: 1 << 26))
   }
 
-  @Test("HTTP/2 is used if the server offers it, and all ranges share one connection")
+  @Test("HTTP/2 is used if the server offers it, and all ranges share one connection", .slow)
   func http2() throws {
     let server = try server()
     let source = try HTTPPieceSource(at: "https://127.0.0.1:\(server.port)/") {
@@ -67,7 +67,7 @@ struct SecureTests {
     Set(server.requests().compactMap { $0.split(separator: "|").last }).count
   }
 
-  @Test("A large file from a distant server uses two connections, even with HTTP/2")
+  @Test("A large file from a distant server uses two connections, even with HTTP/2", .slow)
   func twoConnections() throws {
     let server = try server()
     let source = try distantSource(server)
@@ -80,7 +80,7 @@ struct SecureTests {
     #expect(perConnection.values.allSatisfy { $0.count >= 2 })
   }
 
-  @Test("Many small files share one HTTP/2 connection, beyond the limit of connections")
+  @Test("Many small files share one HTTP/2 connection, beyond the limit of connections", .slow)
   func manySmallFiles() throws {
     let server = try server()
     let source = try distantSource(server)
@@ -97,7 +97,7 @@ struct SecureTests {
     #expect(connections(server) == 1)
   }
 
-  @Test("An untrusted certificate and one for another host are refused")
+  @Test("An untrusted certificate and one for another host are refused", .slow)
   func certificates() throws {
     let server = try server()
     try get(server)

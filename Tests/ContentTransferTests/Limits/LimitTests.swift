@@ -28,7 +28,7 @@ struct LimitTests {
     #expect(sink.bytes == file.bytes)
   }
 
-  @Test("The limits of parallel requests apply in total and per package")
+  @Test("The limits of parallel requests apply in total and per package", .slow)
   func connections() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
     let open = OpenRequests()
@@ -39,7 +39,7 @@ struct LimitTests {
     #expect(Set(server.requests.map(\.connection)).count <= 2)
   }
 
-  @Test("A package is fetched over one connection from a nearby server")
+  @Test("A package is fetched over one connection from a nearby server", .slow)
   func nearServer() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
     let open = OpenRequests()
@@ -75,7 +75,7 @@ struct LimitTests {
     #expect(open.most == 6)
   }
 
-  @Test("A slow sink slows the network down, so memory stays limited")
+  @Test("A slow sink slows the network down, so memory stays limited", .slow)
   func slowSink() throws {
     let file = try SampleFile(length: 30 << 20, pieces: [100_000])
     let server = try Self.server(of: file)
@@ -99,7 +99,7 @@ struct LimitTests {
     #expect(most <= 4 * 128 << 10)
   }
 
-  @Test("Pieces that another thread keeps do not change, and the source waits for them")
+  @Test("Pieces that another thread keeps do not change, and the source waits for them", .slow)
   func lentPieces() throws {
     let file = try SampleFile(length: 20 << 20, pieces: [100_000, 700])
     let server = try Self.server(of: file)

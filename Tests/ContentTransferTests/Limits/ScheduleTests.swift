@@ -75,7 +75,7 @@ struct ScheduleTests {
     #expect(order == [1, 2, 3, 0])
   }
 
-  @Test("A thousand small transfers and a large one do not starve each other")
+  @Test("A thousand small transfers and a large one do not starve each other", .slow)
   func fairness() {
     var schedule = schedule { $0.connectionsPerHost = 8 }
     for id in 0..<4 { schedule.add(entry(id, owner: 0)) }

@@ -41,7 +41,7 @@ struct BusyServerTests {
     }
   }
 
-  @Test("Fifty clients get their file from a server that serves ten at a time")
+  @Test("Fifty clients get their file from a server that serves ten at a time", .slow)
   func limitedConnections() async throws {
     let server = try Nginx(
       serving: folder.path, zones: "limit_conn_zone $remote_addr zone=clients:1m;",

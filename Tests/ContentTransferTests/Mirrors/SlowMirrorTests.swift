@@ -23,7 +23,7 @@ struct SlowMirrorTests {
     statistics.bytesByHost["http://127.0.0.1:\(server.port)"] ?? 0
   }
 
-  @Test("A much slower mirror is left, and the next file uses the faster one")
+  @Test("A much slower mirror is left, and the next file uses the faster one", .slow)
   func slowFirst() throws {
     let slow = try Nginx(serving: folder.path, directives: "limit_rate 100k;")
     let fast = try Nginx(serving: folder.path)
@@ -50,7 +50,7 @@ struct SlowMirrorTests {
     #expect(ticket.statistics.bytesWasted < file.signed.length / 20)
   }
 
-  @Test("A rate limit does not make a mirror count as slow")
+  @Test("A rate limit does not make a mirror count as slow", .slow)
   func ownLimit() throws {
     let (first, second) = (try Nginx(serving: folder.path), try Nginx(serving: folder.path))
     let source = try HTTPPieceSource(at: first.url(), second.url()) {

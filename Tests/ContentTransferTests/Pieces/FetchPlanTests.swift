@@ -63,7 +63,7 @@ struct FetchPlanTests {
   }
 
   @Test(
-    "A gigabyte takes few requests for any length of pieces",
+    "A gigabyte takes few requests for any length of pieces", .slow,
     arguments: [4096, 1 << 20])
   func requests(length: Int) throws {
     let count = (1 << 30) / length

@@ -140,7 +140,7 @@ struct HostilePieceTests {
     return sink
   }
 
-  @Test("A single fault is retried in the same fetch", arguments: faults)
+  @Test("A single fault is retried in the same fetch", .slow, arguments: faults)
   func once(fault: Fault) throws {
     let file = try sample()
     let server = try ScriptedServer { request in

@@ -21,7 +21,7 @@ struct NginxTests {
     try Data(file.bytes).write(to: URL(filePath: folder.path(file.signed.path)))
   }
 
-  @Test("A file is fetched with a few ranges, each piece once")
+  @Test("A file is fetched with a few ranges, each piece once", .slow)
   func whole() throws {
     let server = try Nginx(serving: folder.path)
     let ticket = TransferTicket()
@@ -38,7 +38,7 @@ struct NginxTests {
     #expect(source.session.statistics.bytesFetched == file.signed.length)
   }
 
-  @Test("Only missing pieces are requested, and neighbors together")
+  @Test("Only missing pieces are requested, and neighbors together", .slow)
   func some() throws {
     let server = try Nginx(serving: folder.path)
     let source = try HTTPPieceSource(at: server.url())
@@ -64,7 +64,7 @@ struct NginxTests {
     #expect(source.session.statistics.failures == ["status 404": 2])
   }
 
-  @Test("A server without ranges sends the whole file once")
+  @Test("A server without ranges sends the whole file once", .slow)
   func withoutRanges() throws {
     let server = try Nginx(serving: folder.path, directives: "max_ranges 0;")
     let source = try HTTPPieceSource(at: server.url())
@@ -75,7 +75,7 @@ struct NginxTests {
     #expect(sink.delivered.sorted() == some.map(\.offset))
   }
 
-  @Test("Many small files are fetched over few connections")
+  @Test("Many small files are fetched over few connections", .slow)
   func many() throws {
     let server = try Nginx(serving: folder.path)
     let source = try HTTPPieceSource(at: server.url())

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Validators of ranges", .waiting, .timeLimit(.minutes(10)))
 struct ValidatorTests {
-  @Test("A changed validator costs one request, and If-Range is not sent again")
+  @Test("A changed validator costs one request, and If-Range is not sent again", .slow)
   func changedValidator() throws {
     // Large enough for several ranges in sequence.
     let file = try SampleFile(length: 24 << 20, pieces: [1 << 20])
@@ -26,7 +26,7 @@ struct ValidatorTests {
     #expect(conditions.firstIndex(of: true) == 1)
   }
 
-  @Test("A strong validator is sent with later ranges")
+  @Test("A strong validator is sent with later ranges", .slow)
   func strongValidator() throws {
     let file = try SampleFile(length: 24 << 20, pieces: [1 << 20])
     let server = try ScriptedServer { .file(file.bytes, $0, headers: ["ETag: \"same\""]) }
@@ -38,7 +38,7 @@ struct ValidatorTests {
   }
 
   @Test(
-    "A validator that contains a line break is not sent back",
+    "A validator that contains a line break is not sent back", .slow,
     arguments: ["\"a\rX-Injected: 1\"", "\"a\u{1b}[31m\"", "\"a\u{1}\""])
   func injectedValidator(tag: String) throws {
     let file = try SampleFile(length: 24 << 20, pieces: [1 << 20])

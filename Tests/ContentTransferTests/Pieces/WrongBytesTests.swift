@@ -16,7 +16,7 @@ struct WrongBytesTests {
     return try ScriptedServer { .file($0.number <= count ? wrong : file.bytes, $0) }
   }
 
-  @Test("A file that is wrong on every server fails before its length was transferred")
+  @Test("A file that is wrong on every server fails before its length was transferred", .slow)
   func everywhere() throws {
     let file = try sample()
     for count in 1...2 {
@@ -30,7 +30,7 @@ struct WrongBytesTests {
     }
   }
 
-  @Test("A mirror with a wrong file is left for one with the correct file")
+  @Test("A mirror with a wrong file is left for one with the correct file", .slow)
   func otherMirror() throws {
     let file = try sample()
     let wrong = try server(of: file)
@@ -44,7 +44,7 @@ struct WrongBytesTests {
     #expect(ticket.statistics.bytesWasted < file.signed.length / 2)
   }
 
-  @Test("A single answer with only wrong bytes is retried in the same fetch")
+  @Test("A single answer with only wrong bytes is retried in the same fetch", .slow)
   func heals() throws {
     let file = try sample()
     let server = try server(of: file, wrong: 1)

@@ -145,7 +145,7 @@ import Testing
     #expect(error?.message.contains(foreign) == true)
   }
 
-  @Test(arguments: [RoleName.snapshot, .timestamp, .root, nil])
+  @Test(.slow, arguments: [RoleName.snapshot, .timestamp, .root, nil])
   func `a bin that another key has signed is refused`(_ role: RoleName?) throws {
     let signer = try role.map { sample.signer($0) } ?? SampleMetadata().signer(.targets)
     try expectRefusal(of: signer.sign(honest.bin(bin)), .signatureInvalid)
@@ -157,7 +157,7 @@ import Testing
     try expectRefusal(of: unsigned.encoded, .signatureInvalid)
   }
 
-  @Test(arguments: ["", "<html>", "{", "[]"])
+  @Test(.slow, arguments: ["", "<html>", "{", "[]"])
   func `a bin that is not metadata is refused`(_ text: String) throws {
     try expectRefusal(of: Array(text.utf8), .metadataDamaged)
   }

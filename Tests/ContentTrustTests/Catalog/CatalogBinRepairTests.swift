@@ -124,7 +124,7 @@ import Testing
 
   // MARK: Repair
 
-  @Test(arguments: [true, false])
+  @Test(.slow, arguments: [true, false])
   func `a store with a lost or damaged bin is repaired from the catalog before it`(
     _ isLost: Bool
   ) throws {
@@ -195,7 +195,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 3])
+  @Test(.slow, arguments: [0, 1, 3])
   func `a growth that fails after some bins leaves the list, and the next one succeeds`(
     _ count: Int
   ) throws {
@@ -225,7 +225,8 @@ import Testing
     withExtendedLifetime(trust) {}
   }
 
-  @Test func `after a failure at any step of a change, no version of a bin is signed twice`() throws
+  @Test(.slow) func `after a failure at any step of a change, no version of a bin is signed twice`()
+    throws
   {
     var (step, fired) = (0, true)
     var visible: [String: [UInt8]] = [:]

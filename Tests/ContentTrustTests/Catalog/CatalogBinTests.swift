@@ -92,7 +92,9 @@ import Testing
     withExtendedLifetime(trust) {}
   }
 
-  @Test func `a growing catalog uses names of bins again, and lists all earlier names`() throws {
+  @Test(.slow) func `a growing catalog uses names of bins again, and lists all earlier names`()
+    throws
+  {
     // All are in the first of 4 bins: 385 entries are too many for one bin.
     let first = try BinNames.products(129, prefix: "a", bin: 0, bits: 4)
     let second = try BinNames.products(256, prefix: "b", bin: 1, bits: 4)
@@ -188,7 +190,7 @@ import Testing
 
   // MARK: Keys
 
-  @Test(arguments: [[StoreRole.targets], [.timestamp, .snapshot], StoreRole.allCases])
+  @Test(.slow, arguments: [[StoreRole.targets], [.timestamp, .snapshot], StoreRole.allCases])
   func `clients can read all bins at every step of a rotation`(_ roles: [StoreRole]) throws {
     let store = try created()
     let root = try store.initialRoot()

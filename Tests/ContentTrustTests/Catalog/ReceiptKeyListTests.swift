@@ -2,6 +2,7 @@ import ContentModel
 import ContentStore
 import ContentTrust
 import TestTraits
+import TestSupport
 import Testing
 
 /// The public keys of sellers in the catalog.
@@ -80,7 +81,7 @@ struct ReceiptKeyListTests {
     #expect(try listed(day: 60) == Array(keys[..<2]))
   }
 
-  @Test("Texts that are not keys for receipts change nothing")
+  @Test("Texts that are not keys for receipts change nothing", .slow)
   func wrong() throws {
     let before = try shop.files()
     let secret = String(decoding: try SigningKey.generate().pem, as: UTF8.self)

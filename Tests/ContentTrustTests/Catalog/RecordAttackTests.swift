@@ -193,7 +193,7 @@ import Testing
     ("no JSON", "{", "<"),
   ]
 
-  @Test(arguments: contradictions)
+  @Test(.slow, arguments: contradictions)
   func `a signed record that contradicts itself is refused`(
     what: String, old: String, new: String
   ) throws {

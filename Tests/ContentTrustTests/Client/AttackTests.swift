@@ -233,7 +233,7 @@ import Testing
     #expect(try client().refresh(initialRoot: first).version == 1)
   }
 
-  @Test func `a refresh follows at most 256 roots, and the next one continues`() throws {
+  @Test(.slow) func `a refresh follows at most 256 roots, and the next one continues`() throws {
     var files: [String: [UInt8]] = [:]
     for version in Int64(2)...300 {
       files["metadata/\(version).root.json"] = try sample.root(version)

@@ -261,7 +261,8 @@ import Testing
 
   // MARK: Faults
 
-  @Test func `after a failure at any step of a refresh, the old or new state is stored and usable`()
+  @Test(.slow)
+  func `after a failure at any step of a refresh, the old or new state is stored and usable`()
     throws
   {
     let next = try sample.rotating(.timestamp)

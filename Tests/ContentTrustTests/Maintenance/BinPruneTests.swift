@@ -18,7 +18,7 @@ struct BinPruneTests {
     try shop.addProducts(130, day: 1)  // catalog 2, with four bins
   }
 
-  @Test("A client of a store with bins finds everything after pruning")
+  @Test("A client of a store with bins finds everything after pruning", .slow)
   func clients() throws {
     try shop.publish("book", "1", day: 1)
     try shop.publish("book", "2", day: 2)
@@ -72,6 +72,7 @@ struct BinPruneTests {
 
   @Test(
     "If a bin of a kept catalog is missing or damaged, its other files are unknown, and stay",
+    .slow,
     arguments: [false, true])
   func brokenBin(isDamaged: Bool) throws {
     try shop.publishHistory()  // catalogs 3 to 6, which change one bin
@@ -159,7 +160,7 @@ struct BinPruneTests {
     #expect(try shop.files() == shop.needed(by: shop.client(day: 40)))
   }
 
-  @Test("Bins of an earlier number of bins are removed, although snapshots still list them")
+  @Test("Bins of an earlier number of bins are removed, although snapshots still list them", .slow)
   func earlierBins() throws {
     let client = try shop.client(day: 2)
     try shop.sign(bits: 5, day: 40)  // catalog 3, with 32 bins
@@ -185,7 +186,7 @@ struct BinPruneTests {
     #expect(try shop.catalog(shop.client(day: 81)).record(of: "club") != nil)
   }
 
-  @Test("Catalogs under an earlier root are known as the store's")
+  @Test("Catalogs under an earlier root are known as the store's", .slow)
   func rotated() throws {
     try shop.publishHistory()  // catalogs 3 to 6, which change one bin
     try shop.store.rotate([.targets, .snapshot, .timestamp], now: shop.at(25))  // catalog 7

@@ -97,7 +97,7 @@ struct BinVerifyTests {
   }
 
   @Test(
-    "A damaged or missing records file is found, and a complete refresh repairs it",
+    "A damaged or missing records file is found, and a complete refresh repairs it", .slow,
     arguments: [false, true])
   func recordsFile(isMissing: Bool) throws {
     let (_, records, record) = try shop.paths(of: "book", day: 2)

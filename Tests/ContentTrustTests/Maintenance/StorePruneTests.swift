@@ -195,7 +195,9 @@ struct StorePruneTests {
     #expect(try shop.files() == before)
   }
 
-  @Test("After a failure at any step, clients find everything, and the next call removes the rest")
+  @Test(
+    "After a failure at any step, clients find everything, and the next call removes the rest",
+    .slow)
   func failures() throws {
     var step = 0
     var fired = true
@@ -240,7 +242,7 @@ struct StorePruneTests {
         == ["book", "club", "d", "e", "f"])
   }
 
-  @Test("The metadata of a pruned store is less than three times its newest catalog")
+  @Test("The metadata of a pruned store is less than three times its newest catalog", .slow)
   func size() throws {
     let products = SlowTests.count(quick: 20, slow: 200, all: 1_000)
     let publications = SlowTests.count(quick: 60, slow: 1_000, all: 10_000)

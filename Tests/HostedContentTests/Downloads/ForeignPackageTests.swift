@@ -116,7 +116,7 @@ struct ForeignPackageTests {
   }
 
   @Test(
-    "After a failed unpacking, nothing is fetched again, and the files are complete",
+    "After a failed unpacking, nothing is fetched again, and the files are complete", .slow,
     arguments: [["-z"], ["--format", "zip"], ["--format", "xar"]])
   func resumed(options: [String]) async throws {
     let files = Self.files(5)
@@ -141,7 +141,7 @@ struct ForeignPackageTests {
     }
   }
 
-  @Test("Files are written before later blocks arrive")
+  @Test("Files are written before later blocks arrive", .slow)
   func overlap() async throws {
     try publish("1.0", Self.files(30), [])
     // Responses are incomplete, so most of the package does not arrive.
@@ -155,7 +155,7 @@ struct ForeignPackageTests {
     queue.close()
   }
 
-  @Test("Only blocks that were damaged on disk are fetched again")
+  @Test("Only blocks that were damaged on disk are fetched again", .slow)
   func damagedBlock() async throws {
     let files = Self.files(5)
     try publish("1.0", files)
@@ -239,7 +239,7 @@ struct ForeignPackageTests {
   }
 
   @Test(
-    "Each kind of damage is found and repaired",
+    "Each kind of damage is found and repaired", .slow,
     arguments: ["changed", "missing", "folder", "stranger", "mode", "link", "file for a folder"])
   func damage(kind: String) async throws {
     let (content, files) = try await installedTree()

@@ -54,7 +54,7 @@ struct MovedFilesTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test(arguments: ["missing", "shorter", "a folder"])
+  @Test(.slow, arguments: ["missing", "shorter", "a folder"])
   func `only a file that differs from its record is fetched, into the same folder`(
     state: String
   ) async throws {

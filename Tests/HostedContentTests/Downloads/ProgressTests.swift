@@ -50,7 +50,7 @@ struct ProgressTests {
     #expect(second.last == 1)
   }
 
-  @Test("A slow observer gets the newest progress, not every missed value")
+  @Test("A slow observer gets the newest progress, not every missed value", .slow)
   func slowObserver() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0", files: Self.noise(8 << 20))
@@ -88,7 +88,7 @@ struct ProgressTests {
     #expect(progress.withLock { $0 } == progress.withLock { $0.sorted() })
   }
 
-  @Test("The end of a download does not report the progress of others")
+  @Test("The end of a download does not report the progress of others", .slow)
   func endsOfOthers() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("big", "1.0", files: Self.noise(6 << 20))

@@ -123,7 +123,7 @@ struct SignedContentTests {
     try fixture.expectInstalled("a", "1.1")
   }
 
-  @Test(arguments: Way.allCases)
+  @Test(.slow, arguments: Way.allCases)
   func `a content missing in the catalog fails, and can be started once it is published`(
     way: Way
   ) async throws {
@@ -150,7 +150,7 @@ struct SignedContentTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test(arguments: Way.allCases, [true, false])
+  @Test(.slow, arguments: Way.allCases, [true, false])
   func `another product's content is not delivered`(way: Way, isSaidToBeOfTheOrder: Bool)
     async throws
   {

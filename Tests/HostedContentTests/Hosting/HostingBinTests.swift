@@ -30,7 +30,7 @@ struct HostingBinTests {
     }
   }
 
-  @Test("A healthy store has no findings, and some or all files are compared")
+  @Test("A healthy store has no findings, and some or all files are compared", .slow)
   func healthy() throws {
     // Records, records files, archives and indexes.
     let files = Self.products + 2 + 4 + 2 * 2
@@ -55,7 +55,9 @@ struct HostingBinTests {
     ("gzip", ExpectedFinding(.error, .compression, "gzip off;")),
   ]
 
-  @Test("A bin that is missing or damaged on the server is found, and named", arguments: binFaults)
+  @Test(
+    "A bin that is missing or damaged on the server is found, and named", .slow,
+    arguments: binFaults)
   func bin(fault: String, finding: ExpectedFinding) throws {
     let report = try check("*.bin-1.json \(fault)")
     finding.expectOnly(in: report)
@@ -117,7 +119,7 @@ struct HostingBinTests {
   ]
 
   @Test(
-    "A records file that is missing or damaged on the server is found, and named",
+    "A records file that is missing or damaged on the server is found, and named", .slow,
     arguments: recordsFaults)
   func records(fault: String, finding: ExpectedFinding) throws {
     let path = try fixture.path(ofRecordsInBin: "bin-1")
@@ -136,7 +138,7 @@ struct HostingBinTests {
     #expect(report.findings.first?.path == path)
   }
 
-  @Test("Archives are compared even if the records file or the record is missing")
+  @Test("Archives are compared even if the records file or the record is missing", .slow)
   func archives() throws {
     for missing in ["*.records.jsonl", "*large/*.product.json"] {
       let report = try check("\(missing) status 404\n*large*.index flip 20", comparesAll: true)

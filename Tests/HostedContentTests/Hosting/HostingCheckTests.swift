@@ -40,7 +40,8 @@ struct HostingCheckTests {
     return server
   }
 
-  @Test("A healthy store has no findings, with and without its root", arguments: [true, false])
+  @Test(
+    "A healthy store has no findings, with and without its root", .slow, arguments: [true, false])
   func healthy(hasRoot: Bool) throws {
     let server = try server()
     let root = try hasRoot ? fixture.root() : nil
@@ -87,7 +88,7 @@ struct HostingCheckTests {
     Case("* status 401", .error, .accessDenied, "token"),
   ]
 
-  @Test("Each fault of a server is found alone, with its remedy", arguments: cases)
+  @Test("Each fault of a server is found alone, with its remedy", .slow, arguments: cases)
   func fault(_ fault: Case) throws {
     let server = try server(fault.script)
     fault.finding.expectOnly(in: try fixture.check(server.url))
@@ -114,7 +115,7 @@ struct HostingCheckTests {
     finding.expectOnly(in: try fixture.check(server.url, now: now))
   }
 
-  @Test("A root that is missing in the chain is found", arguments: [1, 2])
+  @Test("A root that is missing in the chain is found", .slow, arguments: [1, 2])
   func missingRoot(version: Int) throws {
     let root = try fixture.root()
     for _ in 0..<2 { try fixture.store.store.rotate([.timestamp]) }
@@ -156,7 +157,8 @@ struct HostingCheckTests {
     ("max-age=0, s-maxage=\"600\"", .error), ("public", .warning), (nil, .warning),
   ]
 
-  @Test("Headers with which a cache keeps the timestamp are found", arguments: keepingHeaders)
+  @Test(
+    "Headers with which a cache keeps the timestamp are found", .slow, arguments: keepingHeaders)
   func cacheControl(value: String?, severity: HostingFinding.Severity) throws {
     let server = try server(sending: ["Cache-Control": value])
     ExpectedFinding(severity, .cacheable, "add_header Cache-Control \"no-cache\"")
@@ -164,7 +166,7 @@ struct HostingCheckTests {
   }
 
   @Test(
-    "Headers with which a cache asks again soon are accepted",
+    "Headers with which a cache asks again soon are accepted", .slow,
     arguments: ["no-store", "max-age=0", "public, max-age=30", "public, max-age=60, no-cache"])
   func shortCache(value: String) throws {
     let server = try server(sending: ["Cache-Control": value])

@@ -97,7 +97,8 @@ struct HostingNginxTests {
         + "try_files /metadata/timestamp.json =404; }", .note, .caseIgnored, "distinguishes case"),
   ]
 
-  @Test("Each mistake in the configuration is found alone, with its remedy", arguments: cases)
+  @Test(
+    "Each mistake in the configuration is found alone, with its remedy", .slow, arguments: cases)
   func mistake(_ mistake: Case) throws {
     let page = Data("<!DOCTYPE html>\n<title>A page</title>\n".utf8)
     try page.write(to: URL(filePath: "\(fixture.store.storePath)/page.html"))

@@ -51,7 +51,7 @@ struct DamagedRecordTests {
     "UPDATE content SET content = '../b' WHERE content = 'b'",
   ]
 
-  @Test(arguments: damages)
+  @Test(.slow, arguments: damages)
   func `an announced install with a damaged record is reported, and the queue opens`(
     damage: String
   ) async throws {
@@ -88,15 +88,17 @@ struct DamagedRecordTests {
     try fixture.expectInstalled("b", "1.0")
   }
 
-  @Test(arguments: [
-    "UPDATE queue_transaction SET state = 77 WHERE sequence = 2",
-    "UPDATE queue_transaction SET product = '' WHERE sequence = 2",
-    "UPDATE queue_transaction SET error = '{' WHERE sequence = 2",
-    "UPDATE queue_transaction SET state = 77 WHERE sequence = 3",
-    "UPDATE queue_download SET offer = 99 WHERE sequence = 3",
-    "UPDATE queue_offer SET offer = '{'",
-    "UPDATE queue_download SET state = 77 WHERE sequence = 3",
-  ])
+  @Test(
+    .slow,
+    arguments: [
+      "UPDATE queue_transaction SET state = 77 WHERE sequence = 2",
+      "UPDATE queue_transaction SET product = '' WHERE sequence = 2",
+      "UPDATE queue_transaction SET error = '{' WHERE sequence = 2",
+      "UPDATE queue_transaction SET state = 77 WHERE sequence = 3",
+      "UPDATE queue_download SET offer = 99 WHERE sequence = 3",
+      "UPDATE queue_offer SET offer = '{'",
+      "UPDATE queue_download SET state = 77 WHERE sequence = 3",
+    ])
   func `a damaged transaction is set aside and reported, and the others load`(damage: String)
     async throws
   {

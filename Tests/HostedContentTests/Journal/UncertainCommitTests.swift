@@ -36,7 +36,8 @@ struct UncertainCommitTests {
       .transactions().map(\.id)
   }
 
-  @Test func `a failed sync leaves a commit that recovery applies, until another one is written`()
+  @Test(.slow)
+  func `a failed sync leaves a commit that recovery applies, until another one is written`()
     throws
   {
     try journal.commit([.finish(record("finished", 1))])

@@ -110,7 +110,7 @@ struct LibraryOwnershipTests {
     for name in others { #expect(try text("staging/\(name)/file") == "a file") }
   }
 
-  @Test("A first start that fails at any step can be repeated")
+  @Test("A first start that fails at any step can be repeated", .slow)
   func interruptedCreation() throws {
     for n in 1... {
       try? FileManager.default.removeItem(atPath: fixture.libraryPath)
@@ -150,7 +150,7 @@ struct LibraryOwnershipTests {
   }
 
   @Test(
-    "A database of another program with the journal's name is refused and not changed",
+    "A database of another program with the journal's name is refused and not changed", .slow,
     arguments: [0, 2])
   func otherDatabase(version: Int) throws {
     try FileManager.default.createDirectory(

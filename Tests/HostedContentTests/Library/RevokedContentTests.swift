@@ -88,7 +88,7 @@ struct RevokedContentTests {
     queue.close()
   }
 
-  @Test("A leased version stays, and is removed after the lease ends")
+  @Test("A leased version stays, and is removed after the lease ends", .slow)
   func leased() async throws {
     let queue = try queue()
     try await install("a", queue)

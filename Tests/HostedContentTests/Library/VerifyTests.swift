@@ -97,7 +97,7 @@ struct VerifyTests {
   }
 
   @Test(
-    "Every kind of damage is found, at its place",
+    "Every kind of damage is found, at its place", .slow,
     arguments: [
       ("changed", "Contents/same.txt", ContentDamage.Problem.changed),
       ("longer", "Contents/same.txt", .changed), ("missing", "Contents/same.txt", .missing),

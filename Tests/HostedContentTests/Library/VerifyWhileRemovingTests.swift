@@ -85,12 +85,13 @@ struct VerifyWhileRemovingTests {
     }
   }
 
-  @Test("A version that is removed at any step of its check is not installed, and not damaged")
+  @Test(
+    "A version that is removed at any step of its check is not installed, and not damaged", .slow)
   func removedWhileVerified() throws {
     try removingAtEachStep { Self.expectNoDamage($1, $0, [.notInstalled]) }
   }
 
-  @Test("No version is damaged at any step of a removal")
+  @Test("No version is damaged at any step of a removal", .slow)
   func verifiedWhileRemoved() throws {
     for step in 1... {
       let fixture = try StoreFixture(copying: installed)
@@ -116,7 +117,7 @@ struct VerifyWhileRemovingTests {
     }
   }
 
-  @Test("A repair fetches nothing for a version that is removed at any step of its check")
+  @Test("A repair fetches nothing for a version that is removed at any step of its check", .slow)
   func removedWhileRepaired() async throws {
     for step in 1... {
       let fixture = try StoreFixture(copying: installed)

@@ -73,7 +73,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "A truncated archive, a missing one and a damaged index have different errors",
+    "A truncated archive, a missing one and a damaged index have different errors", .slow,
     arguments: [
       ("content.pkg", "truncate", ContentError.Code.pieceDamaged),
       ("content.pkg", "remove", .storeMissing),

@@ -8,7 +8,7 @@ import Testing
 /// Many tasks, each waiting for one transaction.
 @Suite("Concurrent calls of deliver", .timeLimit(.minutes(10)))
 struct ConcurrentDeliverTests {
-  @Test("Many concurrent calls for an installed product each return the folder")
+  @Test("Many concurrent calls for an installed product each return the folder", .slow)
   func installedAlready() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")

@@ -7,7 +7,7 @@ import Testing
 @Suite("Receipts of many grants", .timeLimit(.minutes(10)))
 struct ManyReceiptTests {
   @Test(
-    "All are verified, invalid ones are dropped and reported, and the order stays",
+    "All are verified, invalid ones are dropped and reported, and the order stays", .slow,
     arguments: [0, 1, 200, 201, 999])
   func order(count: Int) async throws {
     let (key, stranger) = (try ReceiptSigningKey.generate(), try ReceiptSigningKey.generate())

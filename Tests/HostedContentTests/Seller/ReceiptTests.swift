@@ -2,6 +2,7 @@ import ContentModel
 import ContentTrust
 import Foundation
 import HostedContent
+import TestSupport
 import Testing
 
 @Suite("Verifying receipts")
@@ -68,7 +69,7 @@ struct ReceiptTests {
     }
   }
 
-  @Test("A key that cannot sign receipts is refused when it is read")
+  @Test("A key that cannot sign receipts is refused when it is read", .slow)
   func wrongKind() throws {
     let rsa = try SigningKey.generate(.rsaPSS)
     #expect(throws: ContentError.self) { try ReceiptSigningKey(pem: rsa.pem) }

@@ -53,7 +53,7 @@ struct CatalogRequestTests {
 
   // MARK: Lists
 
-  @Test("1,000 products need at most 20 requests")
+  @Test("1,000 products need at most 20 requests", .slow)
   func thousandProducts() throws {
     let products = try publish(1_000)
     let some = try catalog("some").refresh().products(Set(products))
@@ -198,7 +198,7 @@ struct CatalogRequestTests {
 
   // MARK: Threads
 
-  @Test("Several products of one bin can be looked up at once")
+  @Test("Several products of one bin can be looked up at once", .slow)
   func severalOfOneBin() throws {
     let products = try publish(160)
     let bins = HashBins(

@@ -56,6 +56,7 @@ struct WebStoreTests {
 
   @Test(
     "The announced bytes of an update are those that the server sends, at most a full download",
+    .slow,
     arguments: ["a page", "many pages", "a film's middle", "everything"])
   func updateCost(change: String) async throws {
     var random = SplitMix(state: 9)

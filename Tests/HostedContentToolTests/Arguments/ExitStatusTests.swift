@@ -62,7 +62,7 @@ struct ExitStatusTests {
     "app-update": ["--id", "1", "--installed", "1.0", "--feed", "nothing"],
   ]
 
-  @Test("A failure exits with 1 and a message that begins with the program's name")
+  @Test("A failure exits with 1 and a message that begins with the program's name", .slow)
   func failure() throws {
     let tool = try Tool.withBook()
     try FileManager.default.createDirectory(
@@ -77,7 +77,7 @@ struct ExitStatusTests {
   }
 
   @Test(
-    "An invalid identifier, version or number is wrong usage and creates nothing",
+    "An invalid identifier, version or number is wrong usage and creates nothing", .slow,
     arguments: [
       ["get", "a b", "--store", "store", "--library", "lib"],
       ["products", "a b", "--store", "store"],
@@ -105,7 +105,7 @@ struct ExitStatusTests {
   }
 
   @Test(
-    "Every command that waits for a server exits with 130 at once after an interrupt",
+    "Every command that waits for a server exits with 130 at once after an interrupt", .slow,
     arguments: [
       ["products"], ["updates", "--library", "lib"],
       ["get", Tool.chapter2, "--library", "lib"], ["update", "--library", "lib"],

@@ -15,7 +15,7 @@ struct UsageTests {
   static let optional = ["products": "--library", "store recover": "--at"]
 
   @Test(
-    "The help of every command shows its options and an example on standard output",
+    "The help of every command shows its options and an example on standard output", .slow,
     arguments: names)
   func help(name: String) throws {
     let tool = try Tool()
@@ -42,7 +42,9 @@ struct UsageTests {
     #expect(try tool.run(words + ["--version"]).output == "hostedcontent 0.9.0\n")
   }
 
-  @Test("Unknown options, missing operands and missing values are usage errors", arguments: names)
+  @Test(
+    "Unknown options, missing operands and missing values are usage errors", .slow, arguments: names
+  )
   func wrongUsage(name: String) throws {
     let tool = try Tool()
     let words = name.split(separator: " ").map(String.init)

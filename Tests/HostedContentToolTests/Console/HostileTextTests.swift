@@ -28,7 +28,7 @@ struct HostileTextTests {
     }
   }
 
-  @Test("No command prints hostile titles, names, paths and messages unescaped")
+  @Test("No command prints hostile titles, names, paths and messages unescaped", .slow)
   func commands() throws {
     let tool = try Tool()
     let name = Tool.chapter1

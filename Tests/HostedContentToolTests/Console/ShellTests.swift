@@ -69,7 +69,7 @@ struct ShellTests {
     }
   }
 
-  @Test("bash completes folders, packages, installed versions and fixed words")
+  @Test("bash completes folders, packages, installed versions and fixed words", .slow)
   func bashOperands() throws {
     let tool = try Tool.withBook()
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))

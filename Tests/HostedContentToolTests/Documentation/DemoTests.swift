@@ -26,7 +26,7 @@ struct DemoTests {
       try #require(Double(fetched.output.1)) < (try #require(Double(fetched.output.2))) - 10)
   }
 
-  @Test("As in README, it continues an interrupted download, and then the tool is installed")
+  @Test("As in README, it continues an interrupted download, and then the tool is installed", .slow)
   func readme() throws {
     let tool = try Tool()
     let block = try #require(try DocumentPage("README.md").blocks(in: "sh").first)

@@ -7,7 +7,7 @@ import Testing
 @Suite("The examples run", .timeLimit(.minutes(10)))
 struct ExampleTests {
   @Test(
-    "Each buys, updates, and continues after an interruption",
+    "Each buys, updates, and continues after an interruption", .slow,
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func example(name: String) throws {
     let tool = try Tool.withBook()
@@ -64,7 +64,8 @@ struct ExampleTests {
   }
 
   @Test(
-    "Each accepts a store on the web with its root", arguments: ["Bookshelf", "AsyncBookshelf"])
+    "Each accepts a store on the web with its root", .slow,
+    arguments: ["Bookshelf", "AsyncBookshelf"])
   func webStore(name: String) throws {
     let tool = try Tool.withBook()
     let server = try StoreServer(folder: tool.folder.path("store"))

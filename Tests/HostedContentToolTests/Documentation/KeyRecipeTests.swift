@@ -126,7 +126,7 @@ struct KeyRecipeTests {
     }
   }
 
-  @Test("An attacker with all three online keys is locked out, and deceived clients recover")
+  @Test("An attacker with all three online keys is locked out, and deceived clients recover", .slow)
   func stolen() throws {
     try prepare()
     for name in ["store", "store.keys"] {

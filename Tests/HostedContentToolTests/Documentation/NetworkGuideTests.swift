@@ -20,7 +20,7 @@ struct NetworkGuideTests {
   }
 
   @Test(
-    "The store sends metadata, the mirror packages, and both need token and proxy",
+    "The store sends metadata, the mirror packages, and both need token and proxy", .slow,
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)))
   func mirrorAndProxy() throws {
     let files = try TestCertificate.right.write(to: tool.folder)

@@ -123,7 +123,7 @@ struct ReadmeTests {
     block.language == "sh" && block.text.contains("hostedcontent ")
   }
 
-  @Test("The commands of each page work as written", arguments: pages)
+  @Test("The commands of each page work as written", .slow, arguments: pages)
   func works(page: String) throws {
     let tool = try Tool()
     try prepare(tool, for: page)

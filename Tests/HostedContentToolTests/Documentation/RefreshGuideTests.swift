@@ -80,6 +80,7 @@ struct RefreshGuideTests {
 
   @Test(
     "Each job keeps a store valid for more than a year, and changes nothing if nothing is due",
+    .slow,
     .enabled(if: FakeTime.isUsable, "\(FakeTime.reason)"), arguments: ["cron", "systemd"])
   func renews(job: String) throws {
     let command = try command(job)

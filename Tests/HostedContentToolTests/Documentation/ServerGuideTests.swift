@@ -22,7 +22,7 @@ struct ServerGuideTests {
     try tool.write(TestCertificate.right.key, to: "key.pem")
   }
 
-  @Test("Each command serves a store, also with the guide's faults, and ends with status 0")
+  @Test("Each command serves a store, also with the guide's faults, and ends with status 0", .slow)
   func commands() async throws {
     let lines = try #require(page.blocks(in: "sh").first).text.split(separator: "\n")
     #expect(lines.count == 3)

@@ -55,7 +55,7 @@ struct StoreServerGuideTests {
     }
   }
 
-  @Test("A buyer installs a package, and each call works with curl and as a command")
+  @Test("A buyer installs a package, and each call works with curl and as a command", .slow)
   func calls() throws {
     let server = try server("store init")
     try follow(guide.block("hostedcontent get "), server)
@@ -98,7 +98,7 @@ struct StoreServerGuideTests {
   }
 
   @Test(
-    "The ledger can be in PostgreSQL",
+    "The ledger can be in PostgreSQL", .slow,
     .enabled(if: PostgresServer.isInstalled, Comment(rawValue: PostgresServer.reason)))
   func postgres() throws {
     let database = try PostgresServer.shared().database()
@@ -116,7 +116,8 @@ struct StoreServerGuideTests {
   // MARK: nginx
 
   @Test(
-    "Behind nginx, only buyers get packages", .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"),
+    "Behind nginx, only buyers get packages", .slow,
+    .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"),
     arguments: GatedStore.Gate.allCases)
   func gates(gate: GatedStore.Gate) throws {
     try tool.succeed("store", "publish", "store", Tool.sample("chapter2-1.0.pkg"))

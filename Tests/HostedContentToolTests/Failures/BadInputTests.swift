@@ -6,7 +6,7 @@ import Testing
 /// Invalid packages, stores and libraries cause a clear error and no other change.
 @Suite("Bad input")
 struct ToolBadInputTests {
-  @Test("An invalid package is reported with a finding", arguments: Tool.badSamples)
+  @Test("An invalid package is reported with a finding", .slow, arguments: Tool.badSamples)
   func validate(path: String) throws {
     let tool = try Tool()
     let result = try tool.run("validate", path)
@@ -19,7 +19,8 @@ struct ToolBadInputTests {
   }
 
   @Test(
-    "An invalid package is not unpacked: no folder, nothing outside", arguments: Tool.badSamples)
+    "An invalid package is not unpacked: no folder, nothing outside", .slow,
+    arguments: Tool.badSamples)
   func unpack(path: String) throws {
     let tool = try Tool()
     try FileManager.default.createDirectory(
@@ -36,7 +37,7 @@ struct ToolBadInputTests {
     #expect(!FileManager.default.fileExists(atPath: outside))
   }
 
-  @Test("An invalid package refuses the whole publication, and the store does not change")
+  @Test("An invalid package refuses the whole publication, and the store does not change", .slow)
   func publish() throws {
     let tool = try Tool.withBook()
     let before = try tool.tree("store")

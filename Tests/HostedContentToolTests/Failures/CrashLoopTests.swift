@@ -12,7 +12,8 @@ import Testing
 struct CrashLoopTests {
   static let productCount = 20
 
-  @Test("The current version is always complete, and at the end everything is installed once")
+  @Test(
+    "The current version is always complete, and at the end everything is installed once", .slow)
   func crashLoop() throws {
     let environment = ProcessInfo.processInfo.environment
     let kills =

@@ -15,7 +15,8 @@ struct FileLimitTests {
   /// The time in seconds after which a run is considered hanging.
   private static let timeout = 60
 
-  @Test("With too few open files, a command fails with its error, and the next one continues")
+  @Test(
+    "With too few open files, a command fails with its error, and the next one continues", .slow)
   func everyLimit() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -46,7 +47,7 @@ struct FileLimitTests {
     #expect((Self.least + 5...Self.most).contains(limit), "it ran with \(limit) files")
   }
 
-  @Test("A file beyond the file size limit is an error, and is installed without the limit")
+  @Test("A file beyond the file size limit is an error, and is installed without the limit", .slow)
   func fileSize() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")

@@ -89,7 +89,8 @@ struct FullDiskCommandTests {
   }
 
   @Test(
-    "A package built elsewhere that does not fit with its files is refused before the download")
+    "A package built elsewhere that does not fit with its files is refused before the download",
+    .slow)
   func foreignPackage() async throws {
     // The files alone would fit, and so would the archive.
     let refused = try await getForeignFilm(bytes: 36 << 20)

@@ -60,7 +60,7 @@ struct InterruptedCommandTests {
       .contentsOfDirectory(atPath: "/proc/\(process.processIdentifier)/task").count
   }
 
-  @Test("A signal is not lost while the tool starts", arguments: [SIGINT, SIGTERM])
+  @Test("A signal is not lost while the tool starts", .slow, arguments: [SIGINT, SIGTERM])
   func starting(number: Int32) throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -119,7 +119,7 @@ struct InterruptedCommandTests {
     ["collect", "--library", "lib"],
   ]
 
-  @Test("Stores and libraries remain usable after an interrupted command")
+  @Test("Stores and libraries remain usable after an interrupted command", .slow)
   func storesAndLibraries() throws {
     let tool = try Tool.withBook()
     for product in [Tool.chapter1, Tool.chapter2] {

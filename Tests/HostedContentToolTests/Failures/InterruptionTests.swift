@@ -82,7 +82,8 @@ struct InterruptionTests {
     #expect(staging == ["CACHEDIR.TAG"])
   }
 
-  @Test("Interrupted, terminated or killed: fetched data is kept, and the next run continues")
+  @Test(
+    "Interrupted, terminated or killed: fetched data is kept, and the next run continues", .slow)
   func signals() throws {
     let (tool, server) = try filmTool()
     for number in [SIGINT, SIGTERM, SIGKILL] {
@@ -106,7 +107,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test("An interrupted unpack leaves no files")
+  @Test("An interrupted unpack leaves no files", .slow)
   func unpackInterrupted() throws {
     let tool = try Tool()
     let package = try tool.makePackage("film", "1.0", ["film.bin": Data(count: 20 << 20)])
@@ -145,7 +146,7 @@ struct InterruptionTests {
     #expect(Set(try tool.tree().keys) == Set(before.keys))
   }
 
-  @Test("An interrupted restore keeps fetched data, and the next one continues")
+  @Test("An interrupted restore keeps fetched data, and the next one continues", .slow)
   func restoreInterrupted() throws {
     let (tool, server) = try filmTool()
     try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
@@ -178,7 +179,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test("An interrupted publication leaves the old or the new store")
+  @Test("An interrupted publication leaves the old or the new store", .slow)
   func publishInterrupted() throws {
     let tool = try Tool()
     var random = SplitMix(state: 3)
@@ -195,7 +196,7 @@ struct InterruptionTests {
     try tool.succeed("get", "film", "--store", "store", "--library", "lib")
   }
 
-  @Test("Without progress, a run ends after the timeout, and the next one continues")
+  @Test("Without progress, a run ends after the timeout, and the next one continues", .slow)
   func timeout() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")

@@ -37,7 +37,7 @@ struct PlainRenameTests {
   }
 
   @Test(
-    "Content is installed, repaired, removed and unpacked",
+    "Content is installed, repaired, removed and unpacked", .slow,
     .enabled(if: obstacle == nil, "\(obstacle ?? "")"))
   func commands() throws {
     let tool = try Tool.withBook()

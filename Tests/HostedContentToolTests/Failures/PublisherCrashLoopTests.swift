@@ -13,7 +13,7 @@ import Testing
 /// `HOSTEDCONTENT_CRASH_SEED` repeats the commands and, as far as the machine allows, the moments.
 @Suite("Publishers killed at random moments", .long, .timeLimit(.minutes(60)))
 struct PublisherCrashLoopTests {
-  @Test("Clients never fail, and the next publisher continues")
+  @Test("Clients never fail, and the next publisher continues", .slow)
   func crashLoop() throws {
     let environment = ProcessInfo.processInfo.environment
     let kills =

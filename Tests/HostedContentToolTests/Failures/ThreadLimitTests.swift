@@ -18,7 +18,7 @@ struct ThreadLimitTests {
   }
 
   @Test(
-    "With too few threads a command ends with an error, and with enough it succeeds",
+    "With too few threads a command ends with an error, and with enough it succeeds", .slow,
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
   func everyLimit() throws {
     let tool = try Tool.withBook()

@@ -39,7 +39,8 @@ struct TwoProcessTests {
   }
 
   @Test(
-    "A second engine is refused while the first runs, readers are not, and a kill releases the lock"
+    "A second engine is refused while the first runs, readers are not, and a kill releases the lock",
+    .slow
   )
   func oneLibrary() throws {
     let (tool, packages) = try workplace()
@@ -79,7 +80,7 @@ struct TwoProcessTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("Two processes that buy with one grants file lose no grant")
+  @Test("Two processes that buy with one grants file lose no grant", .slow)
   func oneGrantsFile() throws {
     let (tool, packages) = try workplace()
     try publish(packages, tool)
@@ -100,7 +101,7 @@ struct TwoProcessTests {
     #expect(Set(granted).count == 2 * Self.products.count)
   }
 
-  @Test("Two concurrent publications succeed or are refused, and nothing is damaged")
+  @Test("Two concurrent publications succeed or are refused, and nothing is damaged", .slow)
   func oneStore() throws {
     let (tool, packages) = try workplace()
     for pair in stride(from: 0, to: packages.count, by: 2) {

@@ -62,7 +62,7 @@ struct OtherServerTests {
     #expect(!result.errors.contains("do not use the store"))
   }
 
-  @Test("A host that answers 200 for missing files is distinguished from damaged metadata")
+  @Test("A host that answers 200 for missing files is distinguished from damaged metadata", .slow)
   func pageForMissingFiles() throws {
     try writeLongPage()
     try Data("<!DOCTYPE html>\n<title>Log in</title>".utf8)
@@ -96,7 +96,7 @@ struct OtherServerTests {
   // MARK: Caches
 
   @Test(
-    "A publication and a new root are visible behind a caching proxy",
+    "A publication and a new root are visible behind a caching proxy", .slow,
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)))
   func cachingProxy() throws {
     // Old enough that a cache would keep it for days.

@@ -26,7 +26,7 @@ struct HousekeepingCommandTests {
     #expect(nothing.output == "Nothing to restore.\n")
   }
 
-  @Test("Pinned versions survive a collection, and removed ones are deleted")
+  @Test("Pinned versions survive a collection, and removed ones are deleted", .slow)
   func housekeeping() throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib"]

@@ -116,7 +116,7 @@ struct InstallSessionTests {
     func grants(account: String?) async throws -> [Grant] { state.withLock { $0.grants } }
   }
 
-  @Test("Immediate answers to purchases and updates are never missed")
+  @Test("Immediate answers to purchases and updates are never missed", .slow)
   func quickAnswers() async throws {
     let shop = try Shop(25)
     for round in 1...4 {
@@ -190,7 +190,7 @@ struct InstallSessionTests {
     #expect(try shop.unfinished() == 0)
   }
 
-  @Test("A seller that never answers causes a timeout, and the next run continues")
+  @Test("A seller that never answers causes a timeout, and the next run continues", .slow)
   func silentSeller() async throws {
     let shop = try Shop(1)
     let seller = try SilentSeller(shop.location())
@@ -220,7 +220,7 @@ struct InstallSessionTests {
     func grants(account: String?) async throws -> [Grant] { [] }
   }
 
-  @Test("Work that hangs in a system call does not prevent the command from ending")
+  @Test("Work that hangs in a system call does not prevent the command from ending", .slow)
   func hangingDisk() async throws {
     let shop = try Shop(1)
     let disk = HangingDisk()
@@ -267,7 +267,7 @@ struct InstallSessionTests {
   }
 
   @Test(
-    "After a failure of the journal at any step of an install or update, a retry succeeds")
+    "After a failure of the journal at any step of an install or update, a retry succeeds", .slow)
   func journalFailsOnce() async throws {
     let shop = try Shop(2)
     #expect(try await shop.install(shop.products, into: "warm-up"))

@@ -75,7 +75,8 @@ struct MirrorCommandTests {
   }
 
   @Test(
-    "The mirror is used for every failure of the first server", arguments: FirstServer.allCases)
+    "The mirror is used for every failure of the first server", .slow,
+    arguments: FirstServer.allCases)
   func takesOver(server: FirstServer) throws {
     let (nginx, url) = try start(server)
     let result = try tool.run(["get", "com.example.a", "--library", "lib"] + words(url))

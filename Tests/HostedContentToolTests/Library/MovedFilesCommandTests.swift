@@ -19,7 +19,7 @@ struct MovedFilesCommandTests {
   }
 
   @Test(
-    "list reports a version with missing files, and get fetches them without buying again",
+    "list reports a version with missing files, and get fetches them without buying again", .slow,
     arguments: ["Contents", ""])
   func missing(path: String) throws {
     #expect(try entry()["filesMissing"] as? Bool == false)

@@ -61,7 +61,7 @@ struct OtherUserCommandTests {
   }
 
   @Test(
-    "A lease or lock of another user's process keeps a version, and nothing waits for it",
+    "A lease or lock of another user's process keeps a version, and nothing waits for it", .slow,
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"), arguments: ["-s", "-x"])
   func lease(kind: String) throws {
     let tool = try library()

@@ -8,7 +8,7 @@ struct CourseTests {
   private static let course = "com.example.course"
   private static let audio = "com.example.course.audio"
 
-  @Test("get installs every content of a product, and update the outdated ones")
+  @Test("get installs every content of a product, and update the outdated ones", .slow)
   func getAndUpdate() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")

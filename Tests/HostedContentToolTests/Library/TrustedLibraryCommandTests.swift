@@ -50,7 +50,7 @@ struct TrustedLibraryCommandTests {
     #expect(try recorded() != before)
   }
 
-  @Test("A store that was rolled back is refused by every command")
+  @Test("A store that was rolled back is refused by every command", .slow)
   func rolledBack() throws {
     let old = tool.folder.path("old")
     try FileManager.default.copyItem(atPath: tool.folder.path("store/metadata"), toPath: old)

@@ -21,7 +21,7 @@ struct WebStoreCommandTests {
 
   private var store: [String] { ["--store", server.url, "--root", "store/metadata/1.root.json"] }
 
-  @Test("products, get, updates, update and restore work like with a folder")
+  @Test("products, get, updates, update and restore work like with a folder", .slow)
   func story() throws {
     #expect(try tool.run(["products"] + store).output.contains("com.example.a"))
     let library = ["--library", "lib"]
@@ -82,7 +82,7 @@ struct WebStoreCommandTests {
   }
 
   @Test(
-    "A command recovers from a temporary fault, and reports a permanent one",
+    "A command recovers from a temporary fault, and reports a permanent one", .slow,
     arguments: ["status 503", "cut 100", "close", "login-page"])
   func faults(fault: String) throws {
     try server.setFaults(FaultScript("/targets/* \(fault) once"))

@@ -40,7 +40,7 @@ struct ConversionCommandTests {
   // MARK: package --from
 
   @Test(
-    "An archive is converted to the package that its folder would give",
+    "An archive is converted to the package that its folder would give", .slow,
     arguments: ["zip", "xar", "pax"])
   func package(format: String) throws {
     try archive("a.\(format)", "1.0", ["--format", format])
@@ -72,7 +72,7 @@ struct ConversionCommandTests {
     #expect(try tool.tree().isEmpty)
   }
 
-  @Test("An interrupted conversion leaves no files", arguments: [SIGINT, SIGTERM])
+  @Test("An interrupted conversion leaves no files", .slow, arguments: [SIGINT, SIGTERM])
   func interrupted(signal: Int32) throws {
     try archive("a.tar", "1.0", [], bytes: 40 << 20)
     let before = try names

@@ -26,7 +26,7 @@ struct CustodianTests {
     for text in texts { #expect(result.errors.contains(text), "\(result.errors)") }
   }
 
-  @Test("Each root key has its custodian's passphrase, and any two of them can sign")
+  @Test("Each root key has its custodian's passphrase, and any two of them can sign", .slow)
   func custodians() throws {
     try store(["init", "store"] + Self.plan + passphrases("ada", "bob", "eve"))
     try store(["add", "store", "a", "--passphrase-file", "online"])

@@ -6,7 +6,7 @@ import Testing
 @Suite("Descriptions of products")
 struct ProductDetailsCommandTests {
   @Test(
-    "An invalid title or language tag is wrong usage, and changes nothing",
+    "An invalid title or language tag is wrong usage, and changes nothing", .slow,
     arguments: [
       ["--title", ""], ["--title", "  "], ["--title", "\u{a0}"], ["--title", "Two\nlines"],
       ["--title", "Tab\there"], ["--title", "\u{1b}[31mred"], ["--title", "nul\u{85}"],
@@ -28,7 +28,7 @@ struct ProductDetailsCommandTests {
   }
 
   @Test(
-    "BCP 47 language tags and titles in every script are accepted",
+    "BCP 47 language tags and titles in every script are accepted", .slow,
     arguments: ["en", "pt-BR", "zh-Hant-TW", "sl-rozaj-1994", "de-419", "yue", "en-u-nu-latn"])
   func accepted(language: String) throws {
     let tool = try Tool.withBook()

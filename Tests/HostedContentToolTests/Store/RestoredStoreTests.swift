@@ -72,7 +72,7 @@ struct RestoredStoreTests {
     try copy("backup", to: "store")
   }
 
-  @Test("Clients refuse a store from a backup until refresh --restored")
+  @Test("Clients refuse a store from a backup until refresh --restored", .slow)
   func client() throws {
     try prepareBackup()
     let refused = try get()
@@ -86,7 +86,9 @@ struct RestoredStoreTests {
     #expect(try tool.current() == [Tool.chapter1: "1.10"])
   }
 
-  @Test("If the record is from the backup too, clients accept it after enough refresh --everything")
+  @Test(
+    "If the record is from the backup too, clients accept it after enough refresh --everything",
+    .slow)
   func clientWithoutRecord() throws {
     try prepareBackup()
     try copy("backup.keys", to: "store.keys")

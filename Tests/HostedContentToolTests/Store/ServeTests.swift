@@ -84,7 +84,8 @@ struct ServeTests {
     }
   }
 
-  @Test("An invalid apps.json is reported at the start and once per change, without a request")
+  @Test(
+    "An invalid apps.json is reported at the start and once per change, without a request", .slow)
   func damagedApps() async throws {
     let tool = try Tool.withBook()
     let damaged = #"""

@@ -61,7 +61,7 @@ struct StoreDryRunTests {
     try #require(json[name] as? [[String: Any]])
   }
 
-  @Test("The files of a dry run are those that the command writes and removes")
+  @Test("The files of a dry run are those that the command writes and removes", .slow)
   func everyChange() throws {
     try tool.succeed("store", "init", "store")
     let sample = Tool.sample("chapter1-1.0.pkg")
@@ -84,7 +84,7 @@ struct StoreDryRunTests {
     #expect(try rows(compare("store", "refresh", "store", "--everything"), "files").count == 4)
   }
 
-  @Test("A dry run says what clients see, and which bytes an update fetches")
+  @Test("A dry run says what clients see, and which bytes an update fetches", .slow)
   func updates() throws {
     try tool.succeed("store", "init", "store")
     var pages = [
@@ -115,7 +115,7 @@ struct StoreDryRunTests {
     #expect(try tool.succeed("store", "list", "store").output.contains(" 1.0 "))
   }
 
-  @Test("A dry run fails like the command, and leaves nothing")
+  @Test("A dry run fails like the command, and leaves nothing", .slow)
   func failures() throws {
     let tool = try Tool.withBook()
     let before = try tool.tree("")

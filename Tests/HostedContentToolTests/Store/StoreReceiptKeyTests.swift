@@ -10,7 +10,7 @@ struct StoreReceiptKeyTests {
     try tool.succeed(["store", "receipt-key", "store"] + words).output
   }
 
-  @Test("Clients of a store server accept its receipts only if its key is listed")
+  @Test("Clients of a store server accept its receipts only if its key is listed", .slow)
   func receipts() throws {
     let tool = try Tool.withBook()
     try tool.addKey()

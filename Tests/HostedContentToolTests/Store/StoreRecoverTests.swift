@@ -66,7 +66,7 @@ struct StoreRecoverTests {
 
   // MARK: The host
 
-  @Test("It signs above what the host has, and the client follows")
+  @Test("It signs above what the host has, and the client follows", .slow)
   func host() throws {
     try expectClient(accepts: false)
     let result = try tool.succeed("store", "recover", "store", "--at", server.url)
@@ -114,7 +114,7 @@ struct StoreRecoverTests {
   // MARK: Numbers
 
   @Test(
-    "Numbers of the operator suffice, and one is enough",
+    "Numbers of the operator suffice, and one is enough", .slow,
     arguments: [["--seen-timestamp", "4"], ["--seen-snapshot", "40", "--seen-targets", "4"]])
   func numbers(words: [String]) throws {
     let result = try tool.run(["store", "recover", "store"] + words)
@@ -180,7 +180,7 @@ struct StoreRecoverTests {
 
   // MARK: Later roots
 
-  @Test("A later root of the host is named, not copied; with it and its keys, it works")
+  @Test("A later root of the host is named, not copied; with it and its keys, it works", .slow)
   func laterRoot() throws {
     // The keys were rotated after the backup.
     for name in ["store", "store.keys"] { try Self.copy(name, to: "early-\(name)", in: tool) }

@@ -40,7 +40,7 @@ struct StoreRepairTests {
   }
 
   @Test(
-    "A store with inconsistent targets or snapshot is repaired, and clients accept it",
+    "A store with inconsistent targets or snapshot is repaired, and clients accept it", .slow,
     arguments: [
       ("4.targets.json", "3.targets.json"), ("4.targets.json", nil), ("4.snapshot.json", nil),
       ("4.snapshot.json", "2.snapshot.json"),
@@ -63,7 +63,7 @@ struct StoreRepairTests {
   }
 
   @Test(
-    "A lost or foreign timestamp is written again from the newest snapshot",
+    "A lost or foreign timestamp is written again from the newest snapshot", .slow,
     arguments: [nil, "2.snapshot.json"])
   func timestamp(other: String?) throws {
     try replace("timestamp.json", with: other)
@@ -89,7 +89,7 @@ struct StoreRepairTests {
     try tool.fail("store", "repair", "store", saying: ["--restored"])
   }
 
-  @Test("A repair does not continue from metadata that an attacker planted")
+  @Test("A repair does not continue from metadata that an attacker planted", .slow)
   func planted() throws {
     try tool.succeed("store", "init", "evil")
     for number in 1...6 { try tool.succeed("store", "add", "evil", "evil\(number)") }

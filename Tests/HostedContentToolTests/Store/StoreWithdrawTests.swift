@@ -31,7 +31,7 @@ struct StoreWithdrawTests {
   }
 
   @Test(
-    "A lower version can be published, and clients replace the withdrawn one with it",
+    "A lower version can be published, and clients replace the withdrawn one with it", .slow,
     arguments: [["update"], ["get", Tool.chapter1]])
   func story(words: [String]) throws {
     _ = try client("get", Tool.chapter1)

@@ -52,7 +52,7 @@ struct PaymentProviderTests {
       "{\"productIdentifier\": \"\(product)\", \"account\": \"alice\", \"quantity\": \(quantity)}")
   }
 
-  @Test("It approves up to the limit, lets others wait, and declines without a price")
+  @Test("It approves up to the limit, lets others wait, and declines without a price", .slow)
   func decides() throws {
     let server = try server()
     let small = try buy(server, "small", quantity: 2)

@@ -113,7 +113,7 @@ struct StoreServerLifeTests {
   static let service = ["--service", "http://127.0.0.1:1/", "--service-token-file", "token"]
 
   @Test(
-    "Wrong options are usage errors",
+    "Wrong options are usage errors", .slow,
     arguments: [
       run + ["--listen", "8090"], run + ["--gate", "maybe"], run + ["--decide", "never"],
       run + ["--gate", "auth-request"],

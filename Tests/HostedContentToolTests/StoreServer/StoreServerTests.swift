@@ -6,7 +6,7 @@ import Testing
 /// Commands that run a store server and use it.
 @Suite("Store server", .waiting, .timeLimit(.minutes(10)))
 struct StoreServerTests {
-  @Test("A product is bought, installed, listed, refunded and bought back")
+  @Test("A product is bought, installed, listed, refunded and bought back", .slow)
   func sale() throws {
     let tool = try Tool.withBook()
     try tool.addKey()
@@ -70,7 +70,7 @@ struct StoreServerTests {
     #expect(declined.document["reason"] as? String == "Too young")
   }
 
-  @Test("Keys are listed, rotated and revoked while the server runs")
+  @Test("Keys are listed, rotated and revoked while the server runs", .slow)
   func keys() throws {
     let tool = try Tool.withBook()
     let kid = try tool.addKey()
@@ -130,7 +130,7 @@ struct StoreServerTests {
     #expect(!FileManager.default.fileExists(atPath: tool.folder.path("data")))
   }
 
-  @Test("The built-in seller's purchases are imported, and keep their transactions")
+  @Test("The built-in seller's purchases are imported, and keep their transactions", .slow)
   func imported() throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib"]
@@ -208,7 +208,7 @@ struct StoreServerTests {
     #expect(try tool.call("\(restored.url)v1/events?after=\(cursor)").status == 410)
   }
 
-  @Test("A changed catalog is sold and reported without a restart, and also after one")
+  @Test("A changed catalog is sold and reported without a restart, and also after one", .slow)
   func publication() throws {
     let tool = try Tool.withBook()
     try tool.addKey()

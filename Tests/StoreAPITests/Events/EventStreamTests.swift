@@ -47,7 +47,9 @@ struct EventStreamTests {
     #expect(!text.contains("\"t-1\""))
   }
 
-  @Test func `Slow and fast clients get all events in order while more are sold`() async throws {
+  @Test(.slow) func `Slow and fast clients get all events in order while more are sold`()
+    async throws
+  {
     let fixture = try FeedFixture()
     let slow = try fixture.stream()
     let fast = try fixture.stream()
