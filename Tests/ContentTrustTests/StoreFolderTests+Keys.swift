@@ -97,7 +97,7 @@ extension StoreFolderTests {
     #expect(step > 30)
   }
 
-  @Test
+  @Test(.slow)
   func
     `after a failure at any step of publishing, the catalog is old or new, and a retry succeeds`()
     throws

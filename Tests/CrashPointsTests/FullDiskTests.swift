@@ -43,7 +43,7 @@ struct FullDiskTests {
 
   /// With copy-on-write a full disk would end the process with SIGBUS, in SQLite's shared memory.
   @Test(
-    .enabled(if: Self.btrfsObstacle == nil, "\(Self.btrfsObstacle ?? "")"),
+    .slow, .enabled(if: Self.btrfsObstacle == nil, "\(Self.btrfsObstacle ?? "")"),
     arguments: [FilledDisk.Phase.journal, .announcing, .grant])
   func `on btrfs it is an error as well`(phase: FilledDisk.Phase) async throws {
     try await Self.run("full", phase.rawValue, on: .btrfs, bytes: Self.btrfsBytes)

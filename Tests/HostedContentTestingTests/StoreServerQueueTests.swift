@@ -131,7 +131,7 @@ struct StoreServerQueueTests {
     #expect(try await machine.queue.restore().map(\.payment.productIdentifier) == ["map"])
   }
 
-  @Test("With the policy remove, content goes with the last grant, and after the last lease")
+  @Test("With the policy remove, content goes with the last grant, and after the last lease", .slow)
   func removed() async throws {
     let server = try server("book", "map")
     let machine = try Machine(server, delivers: false) { $0.revokedContent = .remove }

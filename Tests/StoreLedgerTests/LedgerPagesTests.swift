@@ -2,6 +2,7 @@ import ContentModel
 import Foundation
 import StoreLedger
 import TestTraits
+import TestSupport
 import Testing
 
 @Suite("Pages of purchases and events", .waiting, .timeLimit(.minutes(10)))
@@ -23,7 +24,7 @@ struct LedgerPagesTests {
     }
   }
 
-  @Test(arguments: LedgerBackend.available)
+  @Test(.slow, arguments: LedgerBackend.available)
   func `changes between pages neither skip nor repeat a purchase`(backend: LedgerBackend) throws {
     let ledger = try LedgerFixture(backend).ledger()
     for number in 0..<30 {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Hosts with several addresses", .waiting, .timeLimit(.minutes(20)))
 struct AddressTests {
-  @Test("A host is reached even if its first address does not answer")
+  @Test("A host is reached even if its first address does not answer", .slow)
   func deadAddress() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let dead = try DeadAddress(server.port, of: 0x7f01_0101)

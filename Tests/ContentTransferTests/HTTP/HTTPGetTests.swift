@@ -95,7 +95,7 @@ struct HTTPGetTests {
   }
 
   @Test(
-    "A permanent fault throws its own error after five requests",
+    "A permanent fault throws its own error after five requests", .slow,
     arguments: FaultyAnswer.allCases.filter { $0 != .busy })
   func lasts(fault: FaultyAnswer) throws {
     let server = try ScriptedServer { _ in fault.answer }
@@ -146,7 +146,7 @@ struct HTTPGetTests {
     #expect(code { _ = try get("http://no-such-host.invalid/") } == .hostNotFound)
   }
 
-  @Test("The deadline ends a call with the fault that delayed it")
+  @Test("The deadline ends a call with the fault that delayed it", .slow)
   func deadline() throws {
     let server = try ScriptedServer { _ in .http("503 Busy", ["Retry-After: 3600"]) }
     var request = HTTPRequest(try WebURL(server.url()), limit: 10)

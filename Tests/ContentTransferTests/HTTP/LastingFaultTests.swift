@@ -111,7 +111,7 @@ struct LastingFaultTests {
     #expect(requests == 1)
   }
 
-  @Test("The error for an unanswered TLS handshake mentions the MTU")
+  @Test("The error for an unanswered TLS handshake mentions the MTU", .slow)
   func silentHandshake() throws {
     let server = try ScriptedServer { _ in .init([], then: .hang) }
     let (error, _) = try fail("https://127.0.0.1:\(server.port)/", connectTimeout: 0.5)

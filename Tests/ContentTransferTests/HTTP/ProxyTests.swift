@@ -30,7 +30,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "A proxy that requires a password is named, and tried once",
+    "A proxy that requires a password is named, and tried once", .slow,
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)),
     arguments: ["http://127.0.0.1:1/", "https://127.0.0.1:1/"])
   func password(url: String) throws {
@@ -43,7 +43,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "A proxy that refuses the connection to a host is named, and tried once",
+    "A proxy that refuses the connection to a host is named, and tried once", .slow,
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)))
   func refusedTunnel() throws {
     let squid = try Squid(access: "http_access deny all")

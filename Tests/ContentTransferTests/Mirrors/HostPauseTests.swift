@@ -106,7 +106,7 @@ struct HostPauseTests {
     #expect(starts.count > 10)
   }
 
-  @Test("A pause applies to all sessions of the process, and only one request probes")
+  @Test("A pause applies to all sessions of the process, and only one request probes", .slow)
   func shared() async throws {
     let pauses = HostPauses()
     let requestsBesideTheFirst = Mutex<[Int]>([])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Servers that answer 429 or 503 for a while", .waiting, .timeLimit(.minutes(20)))
 struct RefusalTests {
-  @Test("Refusals of a small answer are retried longer than other failures")
+  @Test("Refusals of a small answer are retried longer than other failures", .slow)
   func patient() throws {
     let server = try ScriptedServer { request in
       request.number < 9 ? .http("503 Busy") : .http("200 OK", body: [7])
@@ -15,7 +15,7 @@ struct RefusalTests {
     #expect(server.requests.count == 9)
   }
 
-  @Test("Refusals of a piece are retried longer than other failures")
+  @Test("Refusals of a piece are retried longer than other failures", .slow)
   func patientPieces() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
     let server = try ScriptedServer { request in

@@ -39,7 +39,7 @@ struct SlowMirrorTests {
     #expect(bytes(from: slow, in: next.statistics) == 0)
   }
 
-  @Test("If the other mirror is even slower, the transfer returns to the first")
+  @Test("If the other mirror is even slower, the transfer returns to the first", .slow)
   func slowSecond() throws {
     let first = try Nginx(serving: folder.path, directives: "limit_rate 300k;")
     let slower = try Nginx(serving: folder.path, directives: "limit_rate 20k;")

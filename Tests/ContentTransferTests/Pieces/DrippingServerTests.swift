@@ -24,7 +24,7 @@ struct DrippingServerTests {
   }
 
   @Test(
-    "A server that sends a few bytes of each answer, and then nothing, is given up",
+    "A server that sends a few bytes of each answer, and then nothing, is given up", .slow,
     arguments: [nil, 0, 10, 4000])
   func silent(count: Int?) throws {
     let file = try SampleFile(length: 100_000, pieces: [100_000])
@@ -38,7 +38,7 @@ struct DrippingServerTests {
   }
 
   @Test(
-    "A file comes from a server that sends a tenth of it for each request, and then nothing",
+    "A file comes from a server that sends a tenth of it for each request, and then nothing", .slow,
     arguments: [100_000, 8000])
   func tenth(pieceLength: Int) throws {
     let file = try SampleFile(length: 100_000, pieces: [pieceLength])
@@ -95,7 +95,7 @@ struct DrippingServerTests {
     #expect(requests <= 12)
   }
 
-  @Test("A server that never stops sending, but too slowly, is given up")
+  @Test("A server that never stops sending, but too slowly, is given up", .slow)
   func slow() throws {
     let file = try SampleFile(length: 100_000, pieces: [100_000])
     let ticket = TransferTicket()

@@ -153,7 +153,7 @@ struct HostilePieceTests {
     #expect(sink.delivered.sorted() == file.pieces.dropFirst(2).map(\.offset))
   }
 
-  @Test("A permanent fault ends with correct bytes or its own error", arguments: faults)
+  @Test("A permanent fault ends with correct bytes or its own error", .slow, arguments: faults)
   func always(fault: Fault) throws {
     let file = try sample()
     let server = try ScriptedServer { request in

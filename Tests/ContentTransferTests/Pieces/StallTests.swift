@@ -41,7 +41,7 @@ struct StallTests {
     #expect(Set(server.requests.prefix(2).map(\.connection)).count == 2)
   }
 
-  @Test("A file is fetched even if each long answer stalls after a quarter")
+  @Test("A file is fetched even if each long answer stalls after a quarter", .slow)
   func every() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -55,7 +55,7 @@ struct StallTests {
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
   }
 
-  @Test("A piece is fetched even if each long answer stalls after a quarter of it")
+  @Test("A piece is fetched even if each long answer stalls after a quarter of it", .slow)
   func partOfPiece() throws {
     let file = try SampleFile(length: 1_000_000, pieces: [1_000_000])
     let server = try ScriptedServer { request in
@@ -94,7 +94,7 @@ struct StallTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("A refused second request is not a failure, and is not repeated at that host")
+  @Test("A refused second request is not a failure, and is not repeated at that host", .slow)
   func refused() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -115,7 +115,7 @@ struct StallTests {
     #expect(server.requests.count == 3)
   }
 
-  @Test("An answer that never arrives fails with its own error")
+  @Test("An answer that never arrives fails with its own error", .slow)
   func never() throws {
     let file = try sample()
     let server = try ScriptedServer { Self.silent(file, $0, after: 0) }

@@ -134,7 +134,7 @@ struct OtherUserTests {
     withExtendedLifetime(lease) {}
   }
 
-  @Test("A version with another process's exclusive lock is in use, and calls do not wait")
+  @Test("A version with another process's exclusive lock is in use, and calls do not wait", .slow)
   func lockedVersion() async throws {
     try await makeLibrary()
     let version = open("\(fixture.libraryPath)/products/a/1.0", O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -69,7 +69,7 @@ struct CatalogRequestTests {
     #expect(allCount > 4 && allCount <= 20, "\(allCount)")
   }
 
-  @Test("A page of products reads only the lists that it needs")
+  @Test("A page of products reads only the lists that it needs", .slow)
   func pages() throws {
     let products = try publish(1_000)
     let snapshot = try catalog().refresh()
@@ -88,7 +88,7 @@ struct CatalogRequestTests {
     #expect(try snapshot.page(after: "unknown", limit: 2_000).products.count < 1_000)
   }
 
-  @Test("No product is left out if the number of lists changes between two pages")
+  @Test("No product is left out if the number of lists changes between two pages", .slow)
   func pagesOfGrowingStore() throws {
     let products = try publish(300)
     let early = try catalog().refresh().page(after: nil, limit: 150)

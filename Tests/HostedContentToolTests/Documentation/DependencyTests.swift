@@ -82,7 +82,7 @@ struct DependencyTests {
     #expect(result.status == 0, "\(result.output)\(result.errors)")
   }
 
-  @Test("A folder with another name needs the package name, as in the guide")
+  @Test("A folder with another name needs the package name, as in the guide", .slow)
   func otherName() throws {
     try writeManifest(#".package(path: "../checkout")"#)
     let result = try resolve()

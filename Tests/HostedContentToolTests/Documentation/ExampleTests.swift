@@ -31,7 +31,7 @@ struct ExampleTests {
   }
 
   @Test(
-    "Each installs every content of a product, and finishes products without content",
+    "Each installs every content of a product, and finishes products without content", .slow,
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func contents(name: String) throws {
     let tool = try Tool.withCourse()

@@ -52,7 +52,7 @@ struct NetworkGuideTests {
     #expect(mirror.requests().contains { $0.contains(".pkg") })
   }
 
-  @Test("A token is sent over plain HTTP to the origin that is allowed")
+  @Test("A token is sent over plain HTTP to the origin that is allowed", .slow)
   func plainHTTP() throws {
     let command = try #require(commands.last)
     // nginx also answers requests to a proxy, whatever their host is.

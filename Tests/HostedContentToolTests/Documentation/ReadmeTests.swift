@@ -188,7 +188,7 @@ struct ReadmeTests {
     #expect(result.status == 0, "\(result.errors)")
   }
 
-  @Test("A library has the files of the tree in its guide")
+  @Test("A library has the files of the tree in its guide", .slow)
   func tree() throws {
     let tool = try Tool()
     try tool.offerBook()

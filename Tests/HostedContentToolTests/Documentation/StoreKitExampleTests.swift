@@ -53,7 +53,7 @@ struct StoreKitExampleTests {
     }
   }
 
-  @Test("A restore offers a choice, and finished transactions can be restored again")
+  @Test("A restore offers a choice, and finished transactions can be restored again", .slow)
   func chooser() throws {
     let tool = try Tool.withBook()
     #expect(
@@ -71,7 +71,7 @@ struct StoreKitExampleTests {
     #expect(try tool.current() == [Tool.chapter1: "1.0", Tool.chapter2: "1.0"])
   }
 
-  @Test("A transaction with several downloads is finished when the last one has ended")
+  @Test("A transaction with several downloads is finished when the last one has ended", .slow)
   func severalDownloads() throws {
     let tool = try Tool.withCourse()
     let result = try run("Course", in: tool, Tool.course)
@@ -85,7 +85,8 @@ struct StoreKitExampleTests {
     #expect(unknown.status == 1 && unknown.output.contains("Not for sale"))
   }
 
-  @Test("Each content of a product is copied, or restored, before its transaction is finished")
+  @Test(
+    "Each content of a product is copied, or restored, before its transaction is finished", .slow)
   func contents() throws {
     let tool = try Tool.withCourse()
     let products = [Tool.chapter1, Tool.course, Tool.club]

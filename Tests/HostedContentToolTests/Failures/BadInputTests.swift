@@ -49,7 +49,7 @@ struct ToolBadInputTests {
     #expect(try tool.tree("store") == before)
   }
 
-  @Test("Other bytes for a published version, invalid names and missing files are refused")
+  @Test("Other bytes for a published version, invalid names and missing files are refused", .slow)
   func publishRefusals() throws {
     let tool = try Tool.withBook()
     let before = try tool.tree("store")
@@ -74,7 +74,7 @@ struct ToolBadInputTests {
     #expect(!tool.exists("nowhere"))
   }
 
-  @Test("A missing or damaged store, and a file, have their own errors")
+  @Test("A missing or damaged store, and a file, have their own errors", .slow)
   func stores() throws {
     let tool = try Tool.withBook()
     try tool.write("text", to: "file")

@@ -30,7 +30,7 @@ struct InterruptedCommandTests {
     return (status, try tool.text("err.txt"))
   }
 
-  @Test("An interrupted verification exits with 130", arguments: [SIGINT, SIGTERM])
+  @Test("An interrupted verification exits with 130", .slow, arguments: [SIGINT, SIGTERM])
   func verify(number: Int32) throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")

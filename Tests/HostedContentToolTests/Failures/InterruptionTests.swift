@@ -125,7 +125,7 @@ struct InterruptionTests {
     #expect(try temporary().isEmpty)
   }
 
-  @Test("An interrupted build of a package leaves no files", arguments: [SIGINT, SIGTERM])
+  @Test("An interrupted build of a package leaves no files", .slow, arguments: [SIGINT, SIGTERM])
   func packageInterrupted(number: Int32) throws {
     let tool = try Tool()
     var random = SplitMix(state: 2)

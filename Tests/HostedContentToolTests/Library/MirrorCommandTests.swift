@@ -121,7 +121,7 @@ struct MirrorCommandTests {
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Text 1.1\n")
   }
 
-  @Test("products, updates and repair use the mirror like get")
+  @Test("products, updates and repair use the mirror like get", .slow)
   func otherCommands() throws {
     let (first, url) = try start(.missing)
     defer { withExtendedLifetime(first) {} }

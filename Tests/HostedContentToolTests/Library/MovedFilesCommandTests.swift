@@ -52,7 +52,7 @@ struct MovedFilesCommandTests {
       saying: ["\(Tool.chapter1) 1.10", "missing", "hostedcontent remove"])
   }
 
-  @Test("A purchase without content in the store is not reported as installed")
+  @Test("A purchase without content in the store is not reported as installed", .slow)
   func nothingOffered() throws {
     try tool.succeed("store", "add", "store", Tool.club, "--title", "Club")
     for _ in 1...2 {

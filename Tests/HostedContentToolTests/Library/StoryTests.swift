@@ -6,7 +6,7 @@ import Testing
 /// The steps of the demonstration, as a user or a script would run them.
 @Suite("The story of a book")
 struct StoryTests {
-  @Test("From an empty folder to 1.0, 1.1 and 1.10, by number, with every version readable")
+  @Test("From an empty folder to 1.0, 1.1 and 1.10, by number, with every version readable", .slow)
   func versions() throws {
     let tool = try Tool.withBook()
     let first = try tool.succeed(
@@ -84,7 +84,7 @@ struct StoryTests {
     #expect((finished["transactions"] as? [Any])?.count == 1)
   }
 
-  @Test("Each unavailable identifier is reported, and the others are installed")
+  @Test("Each unavailable identifier is reported, and the others are installed", .slow)
   func severalIdentifiers() throws {
     let tool = try Tool.withBook()
     for text in ["../x", "", "a b", String(repeating: "a", count: 300)] {

@@ -122,7 +122,7 @@ struct ServeTests {
     }
   }
 
-  @Test("A folder that cannot be served is an error with a remedy")
+  @Test("A folder that cannot be served is an error with a remedy", .slow)
   func refusals() throws {
     let tool = try Tool.withBook()
     try tool.fail("serve", "nothing", saying: ["Cannot open the store at nothing"])

@@ -163,7 +163,7 @@ struct StoreRecoverTests {
     try expectRefusal(saying: ["does not have metadata/4.snapshot.json"])
   }
 
-  @Test("A root that the store's keys have not signed is refused")
+  @Test("A root that the store's keys have not signed is refused", .slow)
   func foreignRoot() throws {
     try tool.succeed("store", "init", "other")
     try tool.succeed("store", "rotate", "other", "timestamp")

@@ -60,7 +60,7 @@ struct StoreServerRequestOrderTests {
       try fixture.send("GET", "/v1/purchases/order").document()["state"] as? String == "purchased")
   }
 
-  @Test("A truncated request has no effect, and its connection is closed")
+  @Test("A truncated request has no effect, and its connection is closed", .slow)
   func truncated() throws {
     let whole = Array(fixture.purchase("cut").utf8)
     let chunked = fixture.purchase("cut", ["Transfer-Encoding: chunked"], body: "")
