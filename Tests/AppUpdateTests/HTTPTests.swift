@@ -145,7 +145,8 @@ struct HTTPTests {
     #expect(await code { try await source.answer(for: app, account: nil) } == .requestRefused)
   }
 
-  @Test("Oversized, truncated and non-JSON answers are typed errors, and the next query works")
+  @Test(
+    "Oversized, truncated and non-JSON answers are typed errors, and the next query works", .slow)
   func badAnswers() async throws {
     let server = try AppServer(faults: "/lookup cut 20 3 times")
     try server.offer("2.0", ["description": .string(String(repeating: "x", count: 100_000))])

@@ -144,7 +144,7 @@ struct RequestTests {
     for client in slow { #expect(client.end() != .silence) }
   }
 
-  @Test func `clients that do not read are disconnected, and do not delay others`() throws {
+  @Test(.slow) func `clients that do not read are disconnected, and do not delay others`() throws {
     let fixture = try APIFixture(
       {
         $0.requestTimeout = .seconds(1)

@@ -167,7 +167,9 @@ struct AuthenticationTests {
     #expect(await signer.status("\(parts[0]).\(claims).\(parts[2])") == 401)
   }
 
-  @Test func `a key with a token does not verify JWTs, nor one with an RSA key`() async throws {
+  @Test(.slow) func `a key with a token does not verify JWTs, nor one with an RSA key`()
+    async throws
+  {
     let store = try TestStore()
     let signer = try Signer(.ecdsaP256, in: store)
     _ = try store.token(.read)

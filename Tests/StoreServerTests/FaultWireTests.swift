@@ -282,7 +282,7 @@ struct FaultWireTests {
     }
   }
 
-  @Test("huge-head: the given number of bytes in headers")
+  @Test("huge-head: the given number of bytes in headers", .slow)
   func hugeHead() throws {
     let got = try ServerFixture("* huge-head 300kB").get()
     #expect(got.status == 200)

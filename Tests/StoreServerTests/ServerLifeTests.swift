@@ -136,7 +136,7 @@ struct ServerLifeTests {
     #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept unchanged")
   }
 
-  @Test("A large file is complete, with sendfile and through memory")
+  @Test("A large file is complete, with sendfile and through memory", .slow)
   func large() throws {
     for records in [false, true] {
       let fixture = try ServerFixture { $0.recordsRequests = records }

@@ -108,19 +108,19 @@ struct SecureTests {
     #expect(code { try get(self.server()) } == .certificateUntrusted)
   }
 
-  @Test("TLS before 1.2 is refused")
+  @Test("TLS before 1.2 is refused", .slow)
   func oldTLS() throws {
     let server = try server("ssl", "ssl_protocols TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;")
     #expect(code { try get(server) } == .secureConnectionFailed)
   }
 
-  @Test("A redirect from https to http is refused")
+  @Test("A redirect from https to http is refused", .slow)
   func downgrade() throws {
     let server = try server("ssl", "location /away { return 302 http://127.0.0.1:1/; }")
     #expect(code { try get(server, path: "/away") } == .redirectRefused)
   }
 
-  @Test("A server without TLS has its own error")
+  @Test("A server without TLS has its own error", .slow)
   func noTLS() throws {
     let plain = try Nginx(serving: folder.path)
     #expect(code { try get(plain) } == .secureConnectionFailed)

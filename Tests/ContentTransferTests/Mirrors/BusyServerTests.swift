@@ -54,7 +54,7 @@ struct BusyServerTests {
     #expect(refusals.reduce(0, +) < 50 * 20, "\(refusals)")
   }
 
-  @Test("Thirty packages are fetched from a server with five requests per second", .slow)
+  @Test("Thirty packages are fetched from a server with five requests per second", .slow, .slow)
   func limitedRequests() async throws {
     let server = try Nginx(
       serving: folder.path, zones: "limit_req_zone $remote_addr zone=requests:1m rate=5r/s;",

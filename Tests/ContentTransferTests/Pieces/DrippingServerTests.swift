@@ -58,7 +58,8 @@ struct DrippingServerTests {
     #expect(ticket.statistics.failures == [:])
   }
 
-  @Test("Two mirrors that always send the same part of a piece, and then nothing, are given up")
+  @Test(
+    "Two mirrors that always send the same part of a piece, and then nothing, are given up", .slow)
   func mirrors() throws {
     let file = try SampleFile(length: 100_000, pieces: [100_000])
     let ticket = TransferTicket()

@@ -55,7 +55,7 @@ struct NginxTests {
     #expect(ticket.statistics.bytesReceived == ticket.statistics.bytesFetched)
   }
 
-  @Test("A missing file is storeMissing after a second request")
+  @Test("A missing file is storeMissing after a second request", .slow)
   func missing() throws {
     let server = try Nginx(serving: folder.path)
     let other = try SampleFile(path: "targets/other", length: 100, pieces: [100])

@@ -81,7 +81,7 @@ struct StallTests {
     #expect(silent.requests.count <= 2)
   }
 
-  @Test("A gap that is shorter than the idle timeout causes no second request")
+  @Test("A gap that is shorter than the idle timeout causes no second request", .slow)
   func gap() throws {
     let file = try sample()
     let server = try ScriptedServer { request in

@@ -70,7 +70,7 @@ struct BinStatusTests {
     #expect(lost.prunable.obstacle?.contains("book") == true)
   }
 
-  @Test("The bin that expires first is when targets expire, and when a refresh is due")
+  @Test("The bin that expires first is when targets expire, and when a refresh is due", .slow)
   func expiry() throws {
     try shop.add("club", day: 100)  // One bin expires on day 465, and the other ones on day 366.
     #expect(try shop.store.status(now: shop.at(183)).roles[1].expires == shop.at(366))

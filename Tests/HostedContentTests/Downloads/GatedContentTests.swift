@@ -95,7 +95,7 @@ struct GatedContentTests {
     #expect(gate.calls.count <= names.count + refusals)
   }
 
-  @Test("One call asks for the content of all downloads that wait")
+  @Test("One call asks for the content of all downloads that wait", .slow)
   func oneCall() async throws {
     let names = (1...8).map { "product\($0)" }
     for name in names { try fixture.publish(name, "1.0") }
@@ -127,7 +127,7 @@ struct GatedContentTests {
     queue.close()
   }
 
-  @Test("A revocation ends the download; its data stays, and is used after the next grant")
+  @Test("A revocation ends the download; its data stays, and is used after the next grant", .slow)
   func revoked() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
     let queue = try queue()

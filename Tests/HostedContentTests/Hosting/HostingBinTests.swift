@@ -149,7 +149,7 @@ struct HostingBinTests {
 
   // MARK: Caches
 
-  @Test("A bin or a records file that caches may not keep is noted")
+  @Test("A bin or a records file that caches may not keep is noted", .slow)
   func uncached() throws {
     for path in [try fixture.path(ofBin: "bin-1"), try fixture.path(ofRecordsInBin: "bin-1")] {
       let bytes = try fixture.bytes(path)

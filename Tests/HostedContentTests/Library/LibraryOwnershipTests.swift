@@ -48,7 +48,7 @@ struct LibraryOwnershipTests {
     #expect(try files() == before)
   }
 
-  @Test("A lock file mixed with an earlier one or zeros by a power failure is recognized")
+  @Test("A lock file mixed with an earlier one or zeros by a power failure is recognized", .slow)
   func tornLock() throws {
     let old = "         7 (reader)\n"
     let new = "   1234567 (hostedcontent)\n"

@@ -27,7 +27,7 @@ struct FinishNoticeTests {
     seller.stop()
   }
 
-  @Test func `a notice that fails does not delay the others`() async {
+  @Test(.slow) func `a notice that fails does not delay the others`() async {
     let service = FinishLog(failing: "t0")
     let seller = Seller(service, Environment(), timeout: 60)
     for transaction in ["t0", "t1", "t2"] { seller.notifyFinished(Self.notice(transaction)) }

@@ -43,7 +43,7 @@ struct MessageTests {
     #expect(result.errors.contains("Did you mean “\(meant)”?"), "\(result.errors)")
   }
 
-  @Test("A misspelled product gets a suggestion from the store or the library")
+  @Test("A misspelled product gets a suggestion from the store or the library", .slow)
   func misspelledProduct() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")

@@ -34,7 +34,7 @@ struct ShellTests {
     return Set(result.output.split(separator: "\n").map(String.init))
   }
 
-  @Test("With closed standard streams, output is an error and does not go to another file")
+  @Test("With closed standard streams, output is an error and does not go to another file", .slow)
   func closedStreams() throws {
     let tool = try Tool.withBook()
     let run = { (end: String, library: String) in
@@ -104,7 +104,7 @@ struct ShellTests {
   }
 
   @Test(
-    "zsh completes folders, packages and installed versions",
+    "zsh completes folders, packages and installed versions", .slow,
     .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/test-packages.txt"))
   func zshOperands() throws {
     let tool = try Tool.withBook()

@@ -65,7 +65,7 @@ struct BackupGuideTests {
     #expect(try follow("store verify ").hasSuffix(", 0 differences\n"))
   }
 
-  @Test("Restored files are signed again, and clients accept them")
+  @Test("Restored files are signed again, and clients accept them", .slow)
   func files() throws {
     try follow("--restored")
     #expect(try believes())
@@ -88,7 +88,7 @@ struct BackupGuideTests {
     try tool.succeed("store", "publish", "store", "chapter1.pkg")
   }
 
-  @Test("Restored files and record are signed above the number of a client's error")
+  @Test("Restored files and record are signed above the number of a client's error", .slow)
   func number() throws {
     for (name, backup) in [("store", "backup/store"), ("store.keys", "safe/store.keys")] {
       try FileManager.default.removeItem(atPath: tool.folder.path(name))

@@ -44,7 +44,7 @@ struct ExampleTests {
   }
 
   @Test(
-    "Each exits with 1 and the reason after a failure, and with 2 for wrong usage",
+    "Each exits with 1 and the reason after a failure, and with 2 for wrong usage", .slow,
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func failures(name: String) throws {
     let tool = try Tool.withBook()

@@ -113,7 +113,7 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
-  @Test("Clients accept a rotation after each step of its upload")
+  @Test("Clients accept a rotation after each step of its upload", .slow)
   func uploadedRotation() throws {
     try prepare()
     try follow("Uploading")

@@ -130,7 +130,7 @@ struct ToolBadInputTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("A missing or invalid library is an error of every command that needs one")
+  @Test("A missing or invalid library is an error of every command that needs one", .slow)
   func libraries() throws {
     let tool = try Tool.withBook()
     try tool.write("text", to: "file")
@@ -149,7 +149,7 @@ struct ToolBadInputTests {
     #expect(!tool.exists("nolib"), "a mistyped library is not created")
   }
 
-  @Test("Outputs into missing folders, onto folders, or without a name are refused")
+  @Test("Outputs into missing folders, onto folders, or without a name are refused", .slow)
   func outputs() throws {
     let tool = try Tool()
     let source = Tool.sample("sources/chapter1-1.0")

@@ -25,7 +25,7 @@ struct FullDiskCommandTests {
     "$tool" list --library "$disk/lib"
     """
 
-  @Test("On a full disk, collect and remove succeed and free space")
+  @Test("On a full disk, collect and remove succeed and free space", .slow)
   func collectAndRemove() async throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib"]

@@ -75,7 +75,7 @@ struct InterruptedCommandTests {
     }
   }
 
-  @Test("An interrupted repair changes nothing, and the next one completes")
+  @Test("An interrupted repair changes nothing, and the next one completes", .slow)
   func repair() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Restoring and housekeeping by command")
 struct HousekeepingCommandTests {
-  @Test("Restore lists purchases, and --download installs them in a second library")
+  @Test("Restore lists purchases, and --download installs them in a second library", .slow)
   func restore() throws {
     let tool = try Tool.withBook()
     try tool.succeed(

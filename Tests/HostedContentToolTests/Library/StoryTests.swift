@@ -123,7 +123,7 @@ struct StoryTests {
     #expect((finished["transactions"] as? [Any])?.count == 1)
   }
 
-  @Test("Every readable format, many files and a product without content are installed")
+  @Test("Every readable format, many files and a product without content are installed", .slow)
   func forms() throws {
     let tool = try Tool()
     let forms = ["xar", "zip", "tar", "tar-gz", "tar-xz", "tar-zst", "tar-bz2"]
@@ -193,7 +193,7 @@ struct StoryTests {
     #expect(quiet.errors == "")
   }
 
-  @Test("JSON has stable keys, and empty lists")
+  @Test("JSON has stable keys, and empty lists", .slow)
   func documents() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -226,7 +226,7 @@ struct StoryTests {
     #expect(unknown["invalidProductIdentifiers"] as? [String] == ["nope"])
   }
 
-  @Test("An account's grants are in the given file, and another account buys separately")
+  @Test("An account's grants are in the given file, and another account buys separately", .slow)
   func accounts() throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib", "--grants", "grants/all.sqlite"]

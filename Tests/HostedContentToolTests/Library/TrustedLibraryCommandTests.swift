@@ -35,7 +35,7 @@ struct TrustedLibraryCommandTests {
   /// All files of `lib/trust` with their bytes.
   private func recorded() throws -> [String: Data] { try tool.tree("lib/trust") }
 
-  @Test("A store that the library trusts does not need --root again")
+  @Test("A store that the library trusts does not need --root again", .slow)
   func rootOnce() throws {
     try Self.publish("1.1", tool)
     let before = try recorded()

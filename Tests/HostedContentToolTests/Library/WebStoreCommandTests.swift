@@ -49,7 +49,7 @@ struct WebStoreCommandTests {
     #expect(trusting.errors.contains("Trusting the store's root"))
   }
 
-  @Test("A root of another store is refused after the first use, with the folder to remove")
+  @Test("A root of another store is refused after the first use, with the folder to remove", .slow)
   func rootOfAnotherStore() throws {
     let get = ["get", "com.example.a", "--store", server.url, "--library", "lib"]
     #expect(try tool.run(get + ["--trust-on-first-use"]).status == 0)

@@ -38,7 +38,7 @@ struct ProductDetailsCommandTests {
     #expect(output.contains("\"\(language)\""))
   }
 
-  @Test("An added description is reported")
+  @Test("An added description is reported", .slow)
   func onlyDescription() throws {
     let tool = try Tool.withBook()
     let add = ["store", "add", "store"]

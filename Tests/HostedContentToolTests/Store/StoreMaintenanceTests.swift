@@ -102,7 +102,7 @@ struct StoreMaintenanceTests {
 
   // MARK: Verify
 
-  @Test("A whole store is verified; each difference is one line, and the command fails")
+  @Test("A whole store is verified; each difference is one line, and the command fails", .slow)
   func verify() throws {
     let tool = try Tool.withBook()
     let whole = try tool.succeed("store", "verify", "store", "--limit-rate", "900M")
@@ -134,7 +134,7 @@ struct StoreMaintenanceTests {
 
   // MARK: Prune
 
-  @Test("A dry run prints what is removed, and then the store has only what clients may use")
+  @Test("A dry run prints what is removed, and then the store has only what clients may use", .slow)
   func prune() throws {
     try makeOldStore()
     try tool.write("note", to: "store/metadata/notes.txt")

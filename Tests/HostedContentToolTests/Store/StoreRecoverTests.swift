@@ -96,13 +96,13 @@ struct StoreRecoverTests {
     #expect(result.output.contains("signed timestamp 3, snapshot 3, targets 3"))
   }
 
-  @Test("A folder with a copy of the served files is a host too")
+  @Test("A folder with a copy of the served files is a host too", .slow)
   func folder() throws {
     try tool.succeed("store", "recover", "store", "--at", "served")
     try expectClient(accepts: true)
   }
 
-  @Test("The higher of the host's and the given numbers count")
+  @Test("The higher of the host's and the given numbers count", .slow)
   func both() throws {
     let result = try tool.succeed(
       "store", "recover", "store", "--at", server.url, "--seen-timestamp", "90",
@@ -147,7 +147,7 @@ struct StoreRecoverTests {
     try expectRefusal(saying: ["metadata/timestamp.json", server.url, "[501]"])
   }
 
-  @Test("Metadata of another store is refused")
+  @Test("Metadata of another store is refused", .slow)
   func foreign() throws {
     try tool.succeed("store", "init", "other")
     try tool.succeed("store", "add", "other", "com.example.evil")

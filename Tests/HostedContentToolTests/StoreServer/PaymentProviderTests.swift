@@ -68,7 +68,8 @@ struct PaymentProviderTests {
         == ["small": "purchased", "large": "purchased", "unknown": "failed"])
   }
 
-  @Test("While it does not answer, purchases get 503, and the same transaction succeeds later")
+  @Test(
+    "While it does not answer, purchases get 503, and the same transaction succeeds later", .slow)
   func unreachable() throws {
     let server = try server()
     provider.process.kill(SIGKILL)

@@ -7,7 +7,7 @@ import Testing
 @Suite("The process of a store server", .waiting, .timeLimit(.minutes(10)))
 struct StoreServerLifeTests {
   @Test(
-    "SIGTERM and SIGINT answer waiting requests, and end with status 0",
+    "SIGTERM and SIGINT answer waiting requests, and end with status 0", .slow,
     arguments: [SIGTERM, SIGINT])
   func ends(signal: Int32) throws {
     let tool = try Tool.withBook()
