@@ -21,7 +21,7 @@ struct HostileRequestTests {
       "{\"productIdentifier\":\"\"}", "{\"productIdentifier\":\"../x\"}",
       "{\"productIdentifier\":\"\(String(repeating: "a", count: 201))\"}",
       "{\(product),\"quantity\":0}", "{\(product),\"quantity\":11}",
-      "{\(product),\"quantity\":1.0}", "{\(product),\"quantity\":\"1\"}",
+      "{\(product),\"quantity\":1.5}", "{\(product),\"quantity\":\"1\"}",
       "{\(product),\"quantity\":9223372036854775807}", "{\(product),\"askToBuy\":1}",
       "{\(product),\"account\":1}", "{\(product),\"account\":\"\"}",
       "{\(product),\"account\":\"..\"}", "{\(product),\"account\":\"a\\u0000b\"}",

@@ -29,7 +29,7 @@ struct PurchaseTests {
     #expect(record.isRestorable)
 
     store.clock.change { $0 += 60 }
-    let again = await store.buy("t", token, account: "alice", ", \"quantity\": 2")
+    let again = await store.buy("t", token, account: "alice", ", \"quantity\": 2.0e0")
     #expect(again.status == 200 && again.header("Idempotent-Replayed") == "true")
     #expect(again.bytes == first.bytes)
     #expect(await store.send("GET", "/v1/purchases/t", token).bytes == first.bytes)
@@ -171,7 +171,7 @@ struct PurchaseTests {
     }
     let entries = [
       entry("1", "book"), entry("2", "unknown"), entry("known", "book"), entry("known", "coins"),
-      entry("3", "coins"), entry("1", "book"), "7", "{\"productIdentifier\":\"book\"}",
+      entry("3", "coins"), entry("1", "book"), "7.5", "{\"productIdentifier\":\"book\"}",
       entry("4", "book", "key-other"), entry("5", "magazine"),
     ]
     let response = await store.send(

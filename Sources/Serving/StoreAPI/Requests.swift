@@ -27,7 +27,7 @@ extension APIRequest {
           .requestRefused, "The body has more than \(limit) bytes", remedy: "Send a shorter body"))
     }
     do {
-      return try JSONValue(parsing: body, limit: limit)
+      return try JSONValue(parsing: body, limit: limit, allowsFractions: true)
     } catch {
       throw Problem.malformed("the body has \(error.description.printable(limit: 200))")
     }

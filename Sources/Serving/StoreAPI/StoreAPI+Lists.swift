@@ -31,7 +31,7 @@ extension StoreAPI {
     let version = try catalog.version
     let tag = PercentEncoding.component(version)
     let texts = Set(call.location.query.filter { $0.name == "id" }.map(\.value)).sorted()
-    let position = try texts.isEmpty ? position(call.location.parameter("cursor") ?? "") : nil
+    let position = try call.location.parameter("cursor").map(position)
     if let unchanged = APIResponse.unchanged(tag, for: call.request.head) { return unchanged }
     let named = texts.prefix(Self.maximumProducts)
     let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
@@ -69,9 +69,8 @@ extension StoreAPI {
     return query
   }
 
-  /// The position that a cursor names; nil for an empty one.
-  private func position(_ cursor: String) throws -> ProductIdentifier? {
-    guard !cursor.isEmpty else { return nil }
+  /// The position that a cursor names.
+  private func position(_ cursor: String) throws -> ProductIdentifier {
     guard let position = try? ProductIdentifier(validating: cursor) else {
       throw Problem.malformed("the cursor of the products is not from this API")
     }

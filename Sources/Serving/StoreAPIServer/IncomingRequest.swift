@@ -34,7 +34,7 @@ final class IncomingRequest {
     hasHead = true
     method = head.method
     let request = ServerRequest(
-      isHead ? "GET" : method, target, headers: head.fields, allowsEscapedSlashes: true)
+      method, target, headers: head.fields, allowsEscapedSlashes: true)
     if let location = request.location { path = location.path.printable(limit: 200) }
     self.head = request
     // A proxy may interpret the end of a chunked body in another way than this server.

@@ -122,6 +122,9 @@ struct StoreServerBadRequestTests {
       let response = try fixture.expectProblem([405], to: fixture.text(method, target))
       #expect(response?.headers["allow"] == allowed, "\(method) \(target)")
     }
+    let client = try fixture.server.client()
+    client.send(fixture.text("HEAD", "/v1/events"))
+    #expect(try client.response(hasBody: false).status == 405)
     try fixture.expectNoEffect(of: "a")
   }
 

@@ -21,22 +21,28 @@ extension JSONValue {
   /// The following is refused: duplicate keys (also keys that differ only in Unicode
   /// normalization), numbers with a fraction or an exponent or beyond 64 bits, invalid UTF-8, lone
   /// surrogates, nesting deeper than `maximumDepth`, values that need more than `maximumOverhead`,
-  /// and anything after the document.
-  package init(parsing bytes: [UInt8], limit: Int = 64 << 20) throws(JSONSyntaxError) {
+  /// and anything after the document. With `allowsFractions`, every number of JSON is read.
+  package init(
+    parsing bytes: [UInt8], limit: Int = 64 << 20, allowsFractions: Bool = false
+  ) throws(JSONSyntaxError) {
     guard bytes.count <= limit else {
       throw JSONSyntaxError(offset: limit, reason: "more than \(limit) bytes")
     }
-    var parser = JSONParser(bytes: bytes)
+    var parser = JSONParser(bytes: bytes, allowsFractions: allowsFractions)
     self = try parser.document()
   }
 }
 
 private struct JSONParser {
   let bytes: [UInt8]
+  let allowsFractions: Bool
   var position = 0
   private var overhead = 0
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
+  init(bytes: [UInt8], allowsFractions: Bool) {
+    self.bytes = bytes
+    self.allowsFractions = allowsFractions
+  }
 
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
@@ -74,7 +80,7 @@ private struct JSONParser {
     case UInt8(ascii: "["): return try array(depth: depth + 1)
     case UInt8(ascii: "\""): return .string(try string())
     case let byte? where byte == UInt8(ascii: "-") || Self.isDigit(byte):
-      return .integer(try integer())
+      return try number()
     case UInt8(ascii: "t"): return try word("true", .bool(true))
     case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
@@ -153,20 +159,40 @@ private struct JSONParser {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
-  private mutating func integer() throws(JSONSyntaxError) -> Int64 {
+  private mutating func number() throws(JSONSyntaxError) -> JSONValue {
     let start = position
     let isNegative = take("-")
     let digits = position
-    while let byte = next, Self.isDigit(byte) { position += 1 }
-    if let byte = next, ".eE".utf8.contains(byte) {
+    skipDigits()
+    let hasLeadingZero = position > digits && bytes[digits] == UInt8(ascii: "0")
+    let isWhole = position > digits && (!hasLeadingZero || position == digits + 1)
+    if allowsFractions, isWhole {
+      try skipFraction()
+    } else if let byte = next, ".eE".utf8.contains(byte) {
       throw failure("a number that is not an integer")
     }
-    let hasLeadingZero = position > digits && bytes[digits] == UInt8(ascii: "0")
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
-    guard position > digits, !hasLeadingZero || (position == digits + 1 && !isNegative),
-      let number = Int64(text)
-    else { throw failure("“\(text.prefix(30))”, which is not a 64-bit integer,") }
-    return number
+    if isWhole, allowsFractions || !hasLeadingZero || !isNegative {
+      if let number = Int64(text) { return .integer(number) }
+      if allowsFractions, let number = Double(text) {
+        return Int64(exactly: number).map { .integer($0) } ?? .number(number)
+      }
+    }
+    throw failure("“\(text.prefix(30))”, which is not a 64-bit integer,")
+  }
+
+  private mutating func skipDigits() {
+    while let byte = next, Self.isDigit(byte) { position += 1 }
+  }
+
+  /// Skips the fraction and the exponent of a number, if it has them.
+  private mutating func skipFraction() throws(JSONSyntaxError) {
+    for isExponent in [false, true] {
+      guard isExponent ? take("e") || take("E") : take(".") else { continue }
+      if isExponent, !take("+") { _ = take("-") }
+      guard let byte = next, Self.isDigit(byte) else { throw unexpected("a digit") }
+      skipDigits()
+    }
   }
 
   private mutating func string() throws(JSONSyntaxError) -> String {

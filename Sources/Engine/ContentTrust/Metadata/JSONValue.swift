@@ -7,6 +7,8 @@ package enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
   case integer(Int64)
+  /// A number that is not a 64-bit integer; never in metadata.
+  case number(Double)
   case string(String)
   case array([JSONValue])
   case object([String: JSONValue])
@@ -49,6 +51,7 @@ private struct JSONEncoding {
     case .null: bytes += "null".utf8
     case .bool(let truth): bytes += (truth ? "true" : "false").utf8
     case .integer(let number): bytes += String(number).utf8
+    case .number(let number): bytes += (number.isFinite ? "\(number)" : "null").utf8
     case .string(let text): append(text)
     case .array(let elements):
       appendList(elements, "[", "]") { $0.append($1) }
