@@ -120,6 +120,21 @@ package final class PostgresServer: Sendable {
     process.waitUntilExit()
   }
 
+  /// Kills all processes of the server, also those that wait for a disk.
+  package func kill() throws {
+    guard let process = process.withLock({ $0 }) else { return }
+    let identifier = process.processIdentifier
+    let children = try String(
+      contentsOfFile: "/proc/\(identifier)/task/\(identifier)/children", encoding: .utf8)
+    process.kill(SIGKILL)
+    // A new server does not start while one of them has the shared memory.
+    for child in children.split(separator: " ").compactMap({ pid_t($0) }) {
+      Glibc.kill(child, SIGKILL)
+      while Glibc.kill(child, 0) == 0 { usleep(1_000) }
+    }
+    process.waitUntilExit()
+  }
+
   // MARK: Databases
 
   /// Creates an empty database.
