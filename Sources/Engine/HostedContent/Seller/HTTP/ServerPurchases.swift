@@ -50,6 +50,11 @@ extension StoreServerConnection {
     }
   }
 
+  /// Asks once for orders that were sent before; nil for those that must be sent again.
+  func ask(for orders: [PurchaseOrder]) async throws -> [PurchaseOutcome?] {
+    zip(try await replies(to: orders), orders).map { outcome(of: $0, $1, isFirst: false) }
+  }
+
   /// The server's answer to one order.
   fileprivate struct Reply {
     let status: Int
