@@ -217,11 +217,9 @@ extension PurchaseOrder {
 extension PurchaseRecord {
   /// Returns the grant to an account, named as in payments.
   func grant(of account: String?) -> Grant {
-    Grant(
-      transactionIdentifier: transaction, date: date,
-      payment: Payment(
-        productIdentifier: product, quantity: quantity, applicationUsername: account),
-      receipt: receipt)
+    var named = self
+    named.account = account
+    return Grant(named)
   }
 
   /// The contents as they were sold; the catalog provides their details.
