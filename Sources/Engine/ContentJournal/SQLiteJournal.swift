@@ -62,6 +62,7 @@ package final class SQLiteJournal: Sendable {
         return try Self.open(path, in: folder)
       }
     }
+    try folder.syncLog(ofDatabase: Self.fileName)
     folder.fileSystem.didCommit?(path)
     isReserveHeld.store(reserve.fill(), ordering: .relaxed)
   }

@@ -76,4 +76,29 @@ struct UncertainCommitTests {
     try journal.commit([.add(record("b", 1))])
     #expect(try afterKill("two") == ["b"])
   }
+
+  @Test func `what a killed process has left in the log is synced before it is read`() throws {
+    try journal.commit([.add(record("a", 1))])
+    for (name, isFailing) in [("one", false), ("two", true)] {
+      // As after the end of the process: the log has the order, maybe only in the page cache.
+      try FileManager.default.copyItem(atPath: folder.path("library"), toPath: folder.path(name))
+      let synced = Watched<[String]>([])
+      let files = FileSystem { operation, path in
+        guard operation == .sync else { return }
+        synced.change { $0.append(path) }
+        if isFailing { throw FaultPlan.diskFull }
+      }
+      let found = Result {
+        try SQLiteJournal(in: files.directory(at: folder.path(name))).transactions().map(\.id)
+      }
+      let log = folder.path("\(name)/\(SQLiteJournal.fileName)-wal")
+      #expect(synced.value.contains(log))
+      if isFailing {
+        #expect(throws: ContentError.self) { try found.get() }
+      } else {
+        #expect(try found.get() == ["a"])
+      }
+    }
+    withExtendedLifetime(journal) {}
+  }
 }

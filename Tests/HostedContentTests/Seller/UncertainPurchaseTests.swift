@@ -111,6 +111,28 @@ struct UncertainPurchaseTests {
     #expect(await events.next() == StoreEventRecord(.contentPublished, cursor: "new.1"))
   }
 
+  @Test("After lost events, an order without an outcome does not stop the events")
+  func lostEventsWhileSending() async throws {
+    let server = try ScriptedServer { request in
+      if request.path.hasPrefix("/v1/purchases") {
+        return .json("409 Conflict", Script.problem(409, "Running"))
+      }
+      if request.path.contains("/history") { return .json("200 OK", #"{"transactions":[]}"#) }
+      if request.path.hasSuffix("after=old.1") {
+        return .json("410 Gone", Script.problem(410, "Gone"))
+      }
+      return request.path.contains("wait=0")
+        ? .json("200 OK", #"{"events":[],"cursor":"new.1"}"#) : .init([], then: .hang)
+    }
+    let service = try Script.service(server)
+    let task = Task { await service.purchase([order("t1")]) }
+    await waitUntil { server.requests.contains { $0.path.hasPrefix("/v1/purchases") } }
+    var events = service.events(after: "old.1").makeAsyncIterator()
+    #expect(await events.next() == StoreEventRecord(.contentPublished, cursor: "new.1"))
+    task.cancel()
+    #expect(await task.value.isEmpty)
+  }
+
   @Test("A lost purchase whose token is refused is not recorded as finished")
   func lostFinish() async throws {
     let server = try ScriptedServer { request in

@@ -97,6 +97,7 @@ public final class HTTPStoreService: StoreService {
 
   private func buy(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
     openOrders.begin(orders)
+    defer { openOrders.end(orders) }
     let outcomes = try await connection.purchase(orders) { [openOrders] order, outcome in
       openOrders.send(outcome, of: order)
     }

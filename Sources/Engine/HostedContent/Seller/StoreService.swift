@@ -29,6 +29,8 @@ public protocol StoreService: Sendable {
   var maximumBatchSize: Int { get }
 
   /// Buys the product of each order; returns one outcome for each, in the same order.
+  ///
+  /// Orders without an outcome, such as after a cancellation, are repeated at the next start.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome]
 
   /// Whether the queue calls `finished(_:number:)`; false by default.

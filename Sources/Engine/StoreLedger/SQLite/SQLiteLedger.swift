@@ -204,21 +204,9 @@ package final class SQLiteLedger: LedgerDatabase {
         try SQLiteLedgerSchema.prepare(
           connection, path: path, creating: creating, lockTimeout: lockTimeout)
       else { return nil }
-      try syncLog()
+      try folder.syncLog(ofDatabase: name)
       return Opened(connection, inode: status.identity.inode)
     }
-  }
-
-  /// Makes the commits durable that the connection has found in the write-ahead log.
-  ///
-  /// A process that was killed during a sync leaves commits in the page cache only. They are read
-  /// like all others, but a power failure would undo them.
-  private func syncLog() throws {
-    let log = name + "-wal"
-    guard let status = try folder.status(of: log), status.size > 0 else { return }
-    // SQLite has no locks on this file, which closing it here would release.
-    try folder.file(log).sync()
-    try folder.sync()
   }
 
   /// Creates an empty file.

@@ -121,17 +121,27 @@ struct EventFeed: Sendable {
   }
 
   /// Asks for orders again: the server may have decided them, or lost them with its ledger.
-  private func repeatOrders(_ orders: [PurchaseOrder]) async throws {
-    var open = orders[...]
+  ///
+  /// Those with a call in progress are asked for once: they may never have an outcome.
+  private func repeatOrders(_ repeated: [PurchaseOrder]) async throws {
+    var open = repeated[...]
     while !open.isEmpty {
       let batch = Array(open.prefix(HTTPStoreService.batchSize))
       open = open.dropFirst(batch.count)
-      let outcomes = try await connection.purchase(batch)
-      for (order, outcome) in zip(batch, outcomes) {
-        sender.yield(
-          StoreEventRecord(.answered(transaction: order.transaction, outcome)))
+      var undecided: [PurchaseOrder] = []
+      for (order, outcome) in zip(batch, try await connection.ask(for: batch)) {
+        if let outcome { pass(outcome, of: order) } else { undecided.append(order) }
+      }
+      let sending = orders.sending
+      undecided.removeAll { sending.contains($0.transaction) }
+      for (order, outcome) in zip(undecided, try await connection.purchase(undecided)) {
+        pass(outcome, of: order)
       }
     }
+  }
+
+  private func pass(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {
+    sender.yield(StoreEventRecord(.answered(transaction: order.transaction, outcome)))
   }
 
   /// Reports the products that `account` has lost and not bought again.

@@ -11,6 +11,8 @@ final class OpenOrders: Sendable {
     var payments: [TransactionID: Payment] = [:]
     /// Those that waited for a decision when they were sent.
     var deferred: Set<TransactionID> = []
+    /// Those with a call in progress, which repeats them until they have an outcome.
+    var sending: Set<TransactionID> = []
     var accounts: Set<String?> = [nil]
     /// The streams of the queues that use the service.
     var streams: [Int: AsyncStream<StoreEventRecord>.Continuation] = [:]
@@ -21,11 +23,22 @@ final class OpenOrders: Sendable {
   private static let accountLimit = 1_000
 
   /// Adds orders before they are sent, so that an event that overtakes the answer finds them.
+  ///
+  /// Those that are never sent, because of their account, are not added.
   func begin(_ orders: [PurchaseOrder]) {
     state.withLock { state in
-      for order in orders { state.payments[order.transaction] = order.payment }
+      for order in orders
+      where StoreServerConnection.refusal(ofAccount: order.payment.applicationUsername) == nil {
+        state.payments[order.transaction] = order.payment
+        state.sending.insert(order.transaction)
+      }
     }
     for order in orders { note(order.payment.applicationUsername) }
+  }
+
+  /// Notes that a call for these orders has ended, with or without outcomes.
+  func end(_ orders: [PurchaseOrder]) {
+    state.withLock { $0.sending.subtract(orders.map(\.transaction)) }
   }
 
   func note(_ outcomes: [PurchaseOutcome], of orders: [PurchaseOrder]) {
@@ -73,6 +86,9 @@ final class OpenOrders: Sendable {
     let deferred = state.withLock { $0.deferred }
     return orders.filter { deferred.contains($0.transaction) }
   }
+
+  /// The orders with a call in progress.
+  var sending: Set<TransactionID> { state.withLock { $0.sending } }
 
   var accounts: Set<String?> { state.withLock { $0.accounts } }
 

@@ -50,6 +50,11 @@ extension StoreServerConnection {
     }
   }
 
+  /// Asks once for orders that were sent before; nil for those that must be sent again.
+  func ask(for orders: [PurchaseOrder]) async throws -> [PurchaseOutcome?] {
+    zip(try await replies(to: orders), orders).map { outcome(of: $0, $1, isFirst: false) }
+  }
+
   /// The server's answer to one order.
   fileprivate struct Reply {
     let status: Int
@@ -212,11 +217,9 @@ extension PurchaseOrder {
 extension PurchaseRecord {
   /// Returns the grant to an account, named as in payments.
   func grant(of account: String?) -> Grant {
-    Grant(
-      transactionIdentifier: transaction, date: date,
-      payment: Payment(
-        productIdentifier: product, quantity: quantity, applicationUsername: account),
-      receipt: receipt)
+    var named = self
+    named.account = account
+    return Grant(named)
   }
 
   /// The contents as they were sold; the catalog provides their details.

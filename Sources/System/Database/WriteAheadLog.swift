@@ -1,0 +1,16 @@
+package import FileIO
+
+extension Directory {
+  /// Makes the commits durable that a connection has found in the log of the database `name`.
+  ///
+  /// A process that was killed during a sync leaves commits in the page cache only. They are read
+  /// like all others, but a power failure would undo them. Call it after a connection has read the
+  /// log, and before what it contains is used.
+  package func syncLog(ofDatabase name: String) throws {
+    let log = "\(name)-wal"
+    guard let status = try status(of: log), status.size > 0 else { return }
+    // SQLite has no locks on this file, which closing it here would release.
+    try file(log).sync()
+    try sync()
+  }
+}
