@@ -16,12 +16,17 @@ struct Caller: Sendable {
 
   /// Returns the account that a request names; nil and `-` name the caller's own.
   func account(_ name: String?) throws -> String {
+    try Self.account(name, restriction: restriction, ownAccount: ownAccount)
+  }
+
+  /// Returns the account that a request of a caller with this own account names.
+  static func account(_ name: String?, restriction: String?, ownAccount: String) throws -> String {
     guard let name, name != "-" else { return ownAccount }
     guard (1...256).contains(name.utf8.count), name.hasNoControls, !name.isDotSegment else {
       throw Problem.malformed(
         "the account is not a text of 1 to 256 bytes on one line, or is “.” or “..”")
     }
-    guard mayUse(name) else {
+    guard mayUse(name, restriction: restriction, ownAccount: ownAccount) else {
       throw Problem.forbidden(
         "The caller may not use this account",
         remedy: "Use the caller's own account, or a token for the other account")
