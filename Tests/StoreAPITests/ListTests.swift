@@ -161,6 +161,9 @@ struct ListTests {
       $0.products = names.compactMap { try? ProductIdentifier(validating: $0) }
         .map { TestCatalog.product($0) }
     }
+    let description = try JSONValue(parsing: OpenAPIDocument.bytes)["components"]
+    let pattern = try #require(
+      description?["headers"]?["Link"]?["schema"]?["pattern"]?.string)
     let invalid = ["a b", "\u{fc}"]
     var (found, refused, pages): ([String], [String], Int) = ([], [], 0)
     let query = (names + ["a%20b", "%C3%BC", "p100"]).map { "id=\($0)" }.joined(separator: "&")
@@ -173,6 +176,7 @@ struct ListTests {
       #expect(products.count + unknown.count <= 200)
       found += products.compactMap { $0["productIdentifier"]?.string }
       refused += unknown.compactMap(\.string)
+      if let link = page.header("Link") { #expect(try link.contains(Regex(pattern)), "\(link)") }
       next = page.header("Link").map { String($0.dropFirst().prefix { $0 != ">" }) }
       pages += 1
     }
