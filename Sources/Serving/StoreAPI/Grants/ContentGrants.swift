@@ -90,7 +90,8 @@ package struct ContentGrants: Sendable {
       throw Problem.malformed("it names both an account and a transaction")
     }
     guard transaction.isVisibleIdentifier else {
-      throw Problem.malformed("the transaction is not 1 to 128 visible ASCII characters")
+      throw Problem.malformed(
+        "the transaction is not 1 to 128 visible ASCII characters, or is “.” or “..”")
     }
     // A purchase of another account is refused like an unknown one.
     guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
