@@ -114,7 +114,8 @@ struct AuthenticationTests {
     let cases: [[String: JSONValue]] = [
       ["exp": .integer(now - 59)], ["exp": .integer(now + 900)], ["iat": .null],
       ["iat": .integer(now + 300)], ["nbf": .integer(now + 60)], ["other": .string("ignored")],
-      ["sub": .string("a")],
+      ["sub": .string("a")], ["exp": .number(Double(now) + 599.5), "nbf": .number(0.5)],
+      ["iat": .number(Double(now) + 0.25), "other": .number(1e300)],
     ]
     for claims in cases {
       #expect(try await signer.status(signer.jwt(claims)) == 200, "\(claims)")
@@ -133,6 +134,8 @@ struct AuthenticationTests {
       ["aud": .array([.string(TestStore.origin)])], ["exp": .null], ["exp": .string("\(now)")],
       ["exp": .integer(now - 60)], ["exp": .integer(now + 901)], ["exp": .integer(.max)],
       ["exp": .integer(.min)], ["iat": .integer(now + 301)], ["iat": .string("0")],
+      ["exp": .number(Double(now) - 60.5)], ["exp": .number(Double(now) + 901.5)],
+      ["exp": .number(1e300)], ["nbf": .number(1e300)],
       ["nbf": .integer(now + 61)], ["nbf": .bool(true)], ["jti": .null], ["jti": .string("")],
       ["jti": .integer(1)], ["sub": .integer(1)], ["sub": .string("")], ["sub": .string("-")],
       ["sub": .string("key-other")], ["sub": .string("a\nb")],

@@ -296,7 +296,8 @@ struct LedgerTests {
         switch number {
         case 0, 1: try ledger.decide(transaction, .refund(reason: "\(number)"))
         case 2:
-          _ = try ledger.commit([.erase(account: "ann", replacement: "ann"), .publish], at: .sale)
+          let changes: [LedgerChange] = [.erase(account: "ann", replacement: "ann"), .publish]
+          for result in try ledger.commit(changes, at: .sale) { _ = try result.get() }
         default: try ledger.pruneEvents(before: .sale)
         }
       }

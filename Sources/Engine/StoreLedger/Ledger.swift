@@ -37,8 +37,15 @@ package final class Ledger: Sendable {
       var commit = Commit(connection, statements, sign, date, count: changes.count)
       return try changes.map { try commit.make($0) }
     }
-    if changes.contains(where: \.isErasure) { try database.removeTraces() }
-    return results
+    guard changes.contains(where: \.isErasure) else { return results }
+    do {
+      try database.removeTraces()
+      return results
+    } catch {
+      // All changes are durable, so only the erasures fail; they can be repeated.
+      let refusal = LedgerRefusal.failed(ContentError(error, while: "erasing an account"))
+      return zip(changes, results).map { $0.isErasure ? .failure(refusal) : $1 }
+    }
   }
 
   // MARK: Look-ups

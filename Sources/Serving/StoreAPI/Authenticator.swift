@@ -16,12 +16,17 @@ struct Caller: Sendable {
 
   /// Returns the account that a request names; nil and `-` name the caller's own.
   func account(_ name: String?) throws -> String {
+    try Self.account(name, restriction: restriction, ownAccount: ownAccount)
+  }
+
+  /// Returns the account that a request of a caller with this own account names.
+  static func account(_ name: String?, restriction: String?, ownAccount: String) throws -> String {
     guard let name, name != "-" else { return ownAccount }
     guard (1...256).contains(name.utf8.count), name.hasNoControls, !name.isDotSegment else {
       throw Problem.malformed(
         "the account is not a text of 1 to 256 bytes on one line, or is “.” or “..”")
     }
-    guard mayUse(name) else {
+    guard mayUse(name, restriction: restriction, ownAccount: ownAccount) else {
       throw Problem.forbidden(
         "The caller may not use this account",
         remedy: "Use the caller's own account, or a token for the other account")
@@ -106,7 +111,7 @@ struct Authenticator: Sendable {
     // The public key determines the algorithm, so that the token cannot choose a weaker one.
     guard let key = try ledger.key(kid), key.isUsable(at: date),
       case .publicKey(let pem) = key.credential, let publicKey = PublicKey(pem: pem),
-      let claims = try? jwt.claims(verifiedBy: publicKey)
+      let claims = try? jwt.claims(verifiedBy: publicKey, allowsFractions: true)
     else {
       throw Problem.unauthorized("The JWT's key is unknown, expired or revoked, or did not sign it")
     }
@@ -126,7 +131,7 @@ struct Authenticator: Sendable {
     guard claims["aud"]?.string == audience else {
       throw Problem.unauthorized("The JWT is for another server: aud is not \(audience)")
     }
-    guard let expiry = claims["exp"]?.integer, expiry > now - Self.leeway else {
+    guard let expiry = Self.seconds(claims["exp"]), expiry > now - Self.leeway else {
       throw Problem.unauthorized("The JWT has expired")
     }
     guard expiry <= now + Self.lifetime else {
@@ -143,7 +148,13 @@ struct Authenticator: Sendable {
   /// Whether an optional claim is a time that is not after `last`.
   private static func isTime(_ claim: JSONValue?, upTo last: Int64) -> Bool {
     guard let claim else { return true }
-    return claim.integer.map { $0 <= last } ?? false
+    return seconds(claim).map { $0 <= last } ?? false
+  }
+
+  /// The time in a claim, which may have a fraction (RFC 7519, 2); nil if it is not a time.
+  private static func seconds(_ claim: JSONValue?) -> Int64? {
+    if case .number(let seconds)? = claim { return Int64(exactly: seconds.rounded(.down)) }
+    return claim?.integer
   }
 
   /// Returns the account of the claim `sub`.

@@ -11,7 +11,8 @@ extension PurchaseRequest {
   init(_ fields: RequestFields, transaction: String?, for caller: Caller) throws {
     guard let transaction, transaction.isVisibleIdentifier else {
       throw Problem.malformed(
-        "the transaction identifier (Idempotency-Key) is not 1 to 128 visible ASCII characters")
+        "the transaction identifier (Idempotency-Key) is not 1 to 128 visible ASCII characters, "
+          + "or is “.” or “..”")
     }
     guard let product = try fields.text("productIdentifier", limit: 1_000) else {
       throw Problem.malformed("productIdentifier is missing")

@@ -97,7 +97,8 @@ extension String {
   /// Whether the text has no ASCII control characters; databases do not store all of them.
   var hasNoControls: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
 
-  /// Whether the text has 1 to 128 visible ASCII characters, as identifiers have.
+  /// Whether the text has 1 to 128 visible ASCII characters, as identifiers have, and is not a dot
+  /// segment.
   var isVisibleIdentifier: Bool {
     (1...128).contains(utf8.count) && utf8.allSatisfy { (0x21...0x7e).contains($0) }
       && !isDotSegment

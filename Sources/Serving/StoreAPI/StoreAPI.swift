@@ -185,19 +185,17 @@ extension StoreAPI {
     let head = call.request.head
     let wait = try call.location.number("wait", 0...30, default: 0)
     let limit = try call.location.number("limit", 1...200, default: 200)
-    // Both are checked, whichever is used; an empty one is the same as none.
-    let cursors = [head.header("last-event-id"), call.location.parameter("after")]
-      .map { $0?.isEmpty == false ? $0 : nil }
-    guard cursors.allSatisfy({ $0.map { LedgerPosition(cursor: $0) != nil } ?? true }) else {
-      throw Problem.malformed("the cursor of the events is not from this API")
-    }
+    let (last, after) = (head.header("last-event-id"), call.location.parameter("after"))
+    // Both are checked, whichever is used.
+    let isContinued = try LedgerPosition.requested(last) != nil
+    _ = try LedgerPosition.requested(after)
     let viewer = EventViewer(
       restriction: call.caller.restriction, ownAccount: call.caller.ownAccount)
     if head.header("accept")?.contains("text/event-stream") == true {
-      return respond(events.stream(after: cursors[0] ?? cursors[1], viewer: viewer))
+      return respond(events.stream(after: isContinued ? last : after, viewer: viewer))
     }
     events.poll(
-      after: cursors[1], viewer: viewer, wait: .seconds(wait), limit: Int(limit),
+      after: after, viewer: viewer, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
 }

@@ -150,6 +150,15 @@ struct StoreServerLifeTests {
     #expect(Set(try tool.tree().keys) == ["token", "short"], "wrong usage creates nothing")
   }
 
+  @Test("URLs live from two seconds to seven days", arguments: ["1", "604801", "\(Int.max)"])
+  func lifetime(seconds: String) throws {
+    let gate = ["--gate", "auth-request", "--content-url", "https://a.example/"]
+    let tool = try Tool()
+    try tool.fail(
+      Self.run + gate + ["--url-lifetime", seconds], status: 2,
+      saying: ["--url-lifetime takes a number of at"])
+  }
+
   @Test("A token can come from a pipe")
   func pipe() throws {
     let tool = try Tool.withBook()

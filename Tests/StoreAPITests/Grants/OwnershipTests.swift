@@ -113,6 +113,8 @@ struct OwnershipTests {
     #"{"contents":[{"contentIdentifier":"../space","version":"1"}]}"#,
     #"{"contents":[{"contentIdentifier":"space","version":"x"}]}"#,
     #"{"account":"","contents":[{"contentIdentifier":"space","version":"1"}]}"#,
+    #"{"account":"..","contents":[{"contentIdentifier":"space","version":"1"}]}"#,
+    #"{"account":"a\nb","contents":[{"contentIdentifier":"space","version":"1"}]}"#,
     #"{"account":7,"contents":[{"contentIdentifier":"space","version":"1"}]}"#,
     #"{"account":"ada","transaction":"t","contents":[{"contentIdentifier":"a","version":"1"}]}"#,
   ])

@@ -71,8 +71,10 @@ package struct JSONWebSignature: Sendable {
 
   /// Returns the claims if `key` has signed them; throws `receiptInvalid` otherwise.
   ///
-  /// The key determines the algorithm. A header that names another algorithm is refused.
-  package func claims(verifiedBy key: PublicKey) throws -> JSONValue {
+  /// The key determines the algorithm. A header that names another algorithm is refused. With
+  /// `allowsFractions`, every number of JSON is read.
+  package func claims(verifiedBy key: PublicKey, allowsFractions: Bool = false) throws -> JSONValue
+  {
     let named = header["alg"]?.string ?? ""
     guard let algorithm = SignatureAlgorithm(key.kind), algorithm.names.contains(named) else {
       throw ContentError.receiptInvalid(
@@ -82,13 +84,16 @@ package struct JSONWebSignature: Sendable {
     guard let bytes, try key.verifies(bytes, of: message) else {
       throw ContentError.receiptInvalid("its signature does not match the key")
     }
-    return try Self.object(payload, "its content")
+    return try Self.object(payload, "its content", allowsFractions)
   }
 
-  private static func object(_ bytes: [UInt8], _ place: String) throws -> JSONValue {
+  private static func object(
+    _ bytes: [UInt8], _ place: String, _ allowsFractions: Bool = false
+  ) throws -> JSONValue {
     let value: JSONValue
     do {
-      value = try JSONValue(parsing: bytes, limit: maximumLength)
+      value = try JSONValue(
+        parsing: bytes, limit: maximumLength, allowsFractions: allowsFractions)
     } catch {
       throw ContentError.receiptInvalid("\(place) has \(error)")
     }

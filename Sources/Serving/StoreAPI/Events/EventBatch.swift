@@ -38,7 +38,7 @@ struct EncodedEvent: Sendable {
 
 /// Who receives events.
 ///
-/// Nobody receives those of another key's own account.
+/// Events of another key's own account are not received.
 package struct EventViewer: Hashable, Sendable {
   /// The only account whose events are received; nil for all.
   package let restriction: String?

@@ -15,6 +15,17 @@ extension LedgerPosition {
     else { return nil }
     self.init(incarnation: String(decoding: parts[0], as: UTF8.self), sequence: sequence)
   }
+
+  /// Parses the cursor of a request; nil if it is missing or empty.
+  ///
+  /// Throws a problem for other text.
+  static func requested(_ cursor: String?) throws -> LedgerPosition? {
+    guard let cursor, !cursor.isEmpty else { return nil }
+    guard let position = LedgerPosition(cursor: cursor) else {
+      throw Problem.malformed("the cursor of the events is not from this API")
+    }
+    return position
+  }
 }
 
 extension Problem {

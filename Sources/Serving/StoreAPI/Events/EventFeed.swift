@@ -98,10 +98,7 @@ package final class EventFeed: Sendable {
 
   private func position(of cursor: String?) throws -> (LedgerHead, LedgerPosition) {
     guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
-    guard let cursor, !cursor.isEmpty else { return (head, head.position) }
-    guard let position = LedgerPosition(cursor: cursor) else {
-      throw Problem.malformed("the cursor of the events is not from this API")
-    }
+    guard let position = try LedgerPosition.requested(cursor) else { return (head, head.position) }
     guard head.has(position) else { throw Problem.cursorGone }
     return (head, position)
   }

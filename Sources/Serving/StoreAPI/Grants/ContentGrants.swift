@@ -80,29 +80,22 @@ package struct ContentGrants: Sendable {
   private func scope(
     of fields: RequestFields, _ restriction: String?, _ defaultAccount: String
   ) throws -> OwnedProducts.Scope {
-    func mayUse(_ account: String?) -> Bool {
-      Caller.mayUse(account, restriction: restriction, ownAccount: defaultAccount)
-    }
+    let ownAccount = restriction ?? defaultAccount
     let name = try fields.text("account", limit: 256)
     guard let transaction = try fields.text("transaction", limit: 128) else {
-      let account = name.flatMap { $0 == "-" ? nil : $0 } ?? restriction ?? defaultAccount
-      guard !account.isEmpty else { throw Problem.malformed("the account is empty") }
-      guard mayUse(account) else {
-        throw Problem.forbidden(
-          "The caller may not use this account",
-          remedy: "Use the caller's own account, or a token for the other account")
-      }
-      return .account(account)
+      return .account(
+        try Caller.account(name, restriction: restriction, ownAccount: ownAccount))
     }
     guard name == nil else {
       throw Problem.malformed("it names both an account and a transaction")
     }
     guard transaction.isVisibleIdentifier else {
-      throw Problem.malformed("the transaction is not 1 to 128 visible ASCII characters")
+      throw Problem.malformed(
+        "the transaction is not 1 to 128 visible ASCII characters, or is “.” or “..”")
     }
     // A purchase of another account is refused like an unknown one.
     guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
-      mayUse(purchase.account)
+      Caller.mayUse(purchase.account, restriction: restriction, ownAccount: ownAccount)
     else { throw Problem.notPurchased("The transaction is not a purchase of the caller") }
     return .purchase(purchase)
   }

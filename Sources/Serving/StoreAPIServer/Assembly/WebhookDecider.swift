@@ -114,9 +114,8 @@ private struct WebhookSender: Sendable {
   }
 
   private func decision(in body: [UInt8]) throws -> Decision {
-    guard let answer = try? JSONValue(parsing: body, limit: Self.maximumAnswer) else {
-      throw unusable("its answer is not JSON")
-    }
+    let json = try? JSONValue(parsing: body, limit: Self.maximumAnswer, allowsFractions: true)
+    guard let answer = json else { throw unusable("its answer is not JSON") }
     switch answer["decision"]?.string {
     case "approve": return .approve
     case "decline":

@@ -96,6 +96,9 @@ enum StoreServerRunCommand {
     }
   }
 
+  /// Seven days, in seconds: a URL cannot be revoked.
+  private static let maximumLifetime = 604_800
+
   private static func gate(_ arguments: Arguments) throws -> ContentGate {
     let kind = try arguments.text("--gate") ?? "none"
     guard ["none", "auth-request", "secure-link"].contains(kind) else {
@@ -112,8 +115,13 @@ enum StoreServerRunCommand {
     }
     let urls = try arguments.values("--content-url").map(address)
     guard !urls.isEmpty else { throw arguments.wrongValue("--content-url", "is missing") }
+    let seconds = try arguments.number("--url-lifetime", minimum: 2) ?? 300
+    guard seconds <= maximumLifetime else {
+      throw arguments.wrongValue(
+        "--url-lifetime", "takes a number of at most \(maximumLifetime), not “\(seconds)”")
+    }
+    let lifetime = Duration.seconds(seconds)
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
-    let lifetime = Duration.seconds(try arguments.number("--url-lifetime", minimum: 2) ?? 300)
     return kind == "auth-request"
       ? .authRequest(secret: secret, contentURLs: urls, lifetime: lifetime)
       : .secureLink(secret: secret, contentURLs: urls, lifetime: lifetime)
