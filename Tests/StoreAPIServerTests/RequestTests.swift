@@ -18,7 +18,7 @@ struct RequestTests {
     #expect(first.headers["date"]?.hasSuffix(" GMT") == true)
     #expect(first.headers["server"] == nil)
     let head = try client.get("/b", "HEAD")
-    #expect(head.headers["content-length"] == "7", "the length of “GET /b ”")
+    #expect(head.headers["content-length"] == "8", "the length of “HEAD /b ”")
     #expect(try client.get("/c").body == "GET /c ")
   }
 

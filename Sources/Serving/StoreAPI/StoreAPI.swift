@@ -168,12 +168,12 @@ extension StoreAPI {
 
   /// Returns the response to `GET /healthz`, which waits for nothing; nil for other requests.
   package static func healthResponse(to request: ServerRequest) -> APIResponse? {
-    request.method == "GET" && request.location?.components == ["healthz"] ? health : nil
+    request.isRead && request.location?.components == ["healthz"] ? health : nil
   }
 
   /// Returns the response to a request whose answer waits for nothing; nil for others.
   package func immediateResponse(to request: ServerRequest) -> APIResponse? {
-    guard request.method == "GET", request.location?.components == ["internal", "authorize"] else {
+    guard request.isRead, request.location?.components == ["internal", "authorize"] else {
       return Self.healthResponse(to: request)
     }
     return grants.authorize(originalURI: request.header("x-original-uri"))
@@ -209,6 +209,10 @@ package struct APIRequest: Sendable {
     self.head = head
     self.body = body
   }
+}
+
+extension ServerRequest {
+  fileprivate var isRead: Bool { method == "GET" || method == "HEAD" }
 }
 
 /// The response of a store server.
