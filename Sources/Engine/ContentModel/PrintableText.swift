@@ -32,7 +32,12 @@ extension StringProtocol {
   /// joined emoji. Longer text ends with an ellipsis. At most eight combining marks in a row are
   /// kept.
   package func printable(limit: Int = 4_000) -> String {
-    if utf8.count <= limit, utf8.allSatisfy({ (0x20...0x7e).contains($0) }) { return String(self) }
+    // The compiler does not specialize a loop over the view for callers in other modules.
+    let isPlain =
+      utf8.withContiguousStorageIfAvailable { bytes in
+        bytes.count <= limit && bytes.allSatisfy { (0x20...0x7e).contains($0) }
+      } ?? false
+    if isPlain { return String(self) }
     var shown = String.UnicodeScalarView()
     var count = 0
     var marks = 0

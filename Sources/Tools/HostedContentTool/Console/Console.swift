@@ -85,20 +85,24 @@ struct Console: Sendable {
     let widths = heading.indices.map { column in
       ([heading] + rows).map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
     }
-    print(rows: [heading] + rows, widths: widths)
+    print(cells: [heading] + rows, widths)
     return widths
   }
 
   /// Prints rows of a table; longer cells move the rest of their row.
   func print(rows: [[String]], widths: [Int]) {
-    for row in rows {
-      let cells = row.enumerated().map { column, text in
-        let text = text.printable(limit: Self.longestCell)
-        return column == row.count - 1
+    print(cells: rows.map { $0.map { $0.printable(limit: Self.longestCell) } }, widths)
+  }
+
+  /// Prints rows of printable cells at once.
+  private func print(cells rows: [[String]], _ widths: [Int]) {
+    let lines = rows.map { row in
+      row.enumerated().map { column, text in
+        column == row.count - 1
           ? text : text + String(repeating: " ", count: max(0, widths[column] - text.count))
-      }
-      print(cells.joined(separator: "  "))
+      }.joined(separator: "  ")
     }
+    if !lines.isEmpty { print(document: lines.joined(separator: "\n")) }
   }
 
   /// Prints a message to the user, in one line.

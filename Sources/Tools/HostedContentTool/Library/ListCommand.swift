@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import FoundationEssentials
 import HostedContent
@@ -29,14 +30,21 @@ enum ListCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
-    let entries = try library.contents().map { entry in
+    let found = try library.contents()
+    // Each takes nine system calls, which several threads share.
+    let damaged = try inParallel(
+      Array(found.indices), workers: WorkerThreads.standardCount, portion: 64, context: {}
+    ) { index, _ in
+      // Other users cannot read the records.
+      (try? library.missingFiles(of: found[index].content)).map { (index, !$0.isEmpty) }
+    }
+    let filesMissing = Dictionary(uniqueKeysWithValues: damaged)
+    let entries = try found.enumerated().map { index, entry in
       Report.Entry(
         contentIdentifier: entry.content.contentIdentifier.rawValue,
         version: entry.content.version.rawValue, current: entry.isCurrent,
-        path: try entry.url.filePath(of: "version"),
-        bytes: entry.content.size,
-        // Other users cannot read the records.
-        filesMissing: (try? library.missingFiles(of: entry.content)).map { !$0.isEmpty })
+        path: try entry.url.filePath(of: "version"), bytes: entry.content.size,
+        filesMissing: filesMissing[index])
     }
     if arguments.has("--json") {
       try console.print(json: Report(contents: entries))
