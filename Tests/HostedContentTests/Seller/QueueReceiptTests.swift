@@ -1,0 +1,179 @@
+import ContentModel
+import ContentTrust
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("Receipts in the queue", .timeLimit(.minutes(10)))
+struct QueueReceiptTests {
+  private let product: ProductIdentifier
+  private let key: ReceiptSigningKey
+  private let verifier: ReceiptVerifier
+
+  init() throws {
+    product = ProductIdentifier("a")
+    key = try ReceiptSigningKey.generate()
+    verifier = ReceiptVerifier(keys: [key.verificationKey])
+  }
+
+  private func grant(_ id: String, account: String? = nil, receipt: String?) -> Grant {
+    Grant(
+      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
+      payment: Payment(productIdentifier: product, applicationUsername: account), receipt: receipt)
+  }
+
+  /// Returns a receipt for transaction `id` of `account`, as the seller signs it.
+  private func receipt(_ id: String, account: String? = nil) throws -> String {
+    try key.sign(
+      Receipt(
+        transactionIdentifier: id, productIdentifier: product, accountToken: account,
+        purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
+  }
+
+  @Test("A seller with a key signs receipts, which are journaled and name the first purchase")
+  func builtIn() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.5")
+    let ids = try await buyTwice(fixture)
+    let queue = try fixture.queue { $0.receiptKey = key }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { log in ids.allSatisfy { log.transactions[$0] != nil } }
+    for id in ids {
+      let text = try #require(try await observer.log.transactions[id]?.transactionReceipt())
+      let receipt = try verifier.verify(text, account: "ann")
+      #expect(receipt.transactionIdentifier == id.rawValue)
+      #expect(receipt.originalTransactionIdentifier == ids[0].rawValue)
+      #expect(receipt.productIdentifier == product)
+      #expect(receipt.contentVersion?.rawValue == "1.5")
+      #expect(throws: ContentError.self) { try verifier.verify(text, account: "joe") }
+    }
+    for id in ids { queue.finishTransaction(try #require(observer.log.transactions[id])) }
+    await observer.wait { $0.removed.count == 2 }
+    queue.restoreCompletedTransactions(withApplicationUsername: "ann")
+    await observer.wait { $0.restoreEnds.count == 1 }
+    #expect(observer.log.restoreEnds == [nil])
+    let restored = try #require(
+      observer.log.transactions.values.first { $0.transactionState == .restored })
+    let text = try #require(try await restored.transactionReceipt())
+    #expect(try verifier.verify(text, account: "ann").transactionIdentifier == ids[0].rawValue)
+  }
+
+  /// Buys the product twice for one account and finishes nothing.
+  private func buyTwice(_ fixture: StoreFixture) async throws -> [TransactionID] {
+    let queue = try fixture.queue { $0.receiptKey = key }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let ids = (0..<2).map { _ in
+      queue.add(Payment(productIdentifier: product, applicationUsername: "ann"))
+    }
+    await observer.wait { log in ids.allSatisfy { log.transactionStates[$0]?.last == .purchased } }
+    queue.close()
+    return ids
+  }
+
+  @Test("Without a key, grants do not have receipts")
+  func none() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(try await observer.log.transactions[id]?.transactionReceipt() == nil)
+  }
+
+  @Test(
+    "A purchase with a missing, unknown or foreign receipt fails and is not journaled")
+  func refused() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let stranger = try ReceiptSigningKey.generate()
+    let strange = try stranger.sign(
+      Receipt(
+        transactionIdentifier: "T", productIdentifier: product,
+        purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
+    for bad in [nil, strange, try receipt("U"), try receipt("T", account: "joe"), "x"] {
+      service.answer(product, .purchased(grant("T", receipt: bad), contents: []))
+      let id = queue.add(Payment(productIdentifier: product))
+      await observer.wait { $0.transactionStates[id]?.last == .failed }
+      #expect(observer.log.transactions[id]?.error?.code == .receiptInvalid)
+      #expect(try await observer.log.transactions[id]?.transactionReceipt() == nil)
+    }
+    let good = try receipt("T")
+    service.answer(product, .purchased(grant("T", receipt: good), contents: []))
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(try await observer.log.transactions[id]?.transactionReceipt() == good)
+  }
+
+  @Test("An unrequested grant with an invalid receipt is dropped and reported")
+  func granted() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    service.send(.granted(grant("T", receipt: nil), contents: []))
+    service.send(.granted(grant("V", receipt: try receipt("V")), contents: []))
+    await observer.wait { $0.transactions.count == 1 && !$0.errors.isEmpty }
+    #expect(observer.log.transactions.values.map(\.transactionIdentifier) == ["V"])
+    #expect(observer.log.errors.map(\.code) == [.receiptInvalid])
+  }
+
+  @Test("A restore delivers purchases with valid receipts, then ends with the error of another")
+  func restore() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let service = RestoringService([
+      grant("bad", receipt: "x"), grant("T", receipt: try receipt("T")),
+    ])
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 1 }
+    #expect(observer.log.restoreEnds.map { $0?.code } == [.receiptInvalid])
+    #expect(observer.log.transactions.values.map { $0.original?.transactionIdentifier } == ["T"])
+  }
+}
+
+/// A seller that lists and restores the given purchases.
+struct RestoringService: StoreService {
+  let grants: [Grant]
+
+  init(_ grants: [Grant]) { self.grants = grants }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    .deferred
+  }
+
+  func grants(account: String?) async throws -> [Grant] { grants }
+
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    AsyncThrowingStream { continuation in
+      for grant in grants { continuation.yield(RestoredPurchase(original: grant, contents: [])) }
+      continuation.finish()
+    }
+  }
+}
