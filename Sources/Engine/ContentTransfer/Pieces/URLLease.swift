@@ -128,7 +128,7 @@ final class URLLease: Sendable {
         state.grant = Grant(
           number: state.renewals, urls: urls.urls,
           renewAt: begin + urls.lifetime * AuthorizedURLs.renewalShare,
-          expiresAt: begin + urls.lifetime)
+          expiresAt: begin + urls.lifetime - urls.margin)
       }
       return nil
     } catch {

@@ -46,13 +46,11 @@ extension StoreServerConnection {
   }
 
   /// Returns the time until the URLs expire, by the server's clock.
-  ///
-  /// One second less, because the server's time may be a second old when it is sent.
   private func lifetime(until fields: MessageFields, _ response: HTTPResponse) throws -> Duration? {
     guard let expires = try fields.optionalDate("expires") else { return nil }
     let now =
       response.headers["date"].flatMap { HTTPDate.seconds($0) }
       .map { Date(timeIntervalSince1970: Double($0)) } ?? Date()
-    return .seconds(max(0, expires.timeIntervalSince(now) - 1))
+    return .seconds(max(0, expires.timeIntervalSince(now)))
   }
 }
