@@ -46,7 +46,7 @@ func storeKitExample(_ name: String) -> Target {
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+  .testTarget(name: name, dependencies: dependencies + ["TestTraits"], swiftSettings: settings)
 }
 
 let package = Package(
@@ -202,7 +202,7 @@ let package = Package(
       path: "Tests/TestSupport", swiftSettings: settings),
     // Separate from TestSupport, which programs use, too: they must not link the test library.
     .target(
-      name: "TestTraits", dependencies: ["Concurrency"], path: "Tests/TestTraits",
+      name: "TestTraits", dependencies: ["Concurrency", "TestSupport"], path: "Tests/TestTraits",
       swiftSettings: settings),
     .target(
       name: "Simulation",
@@ -250,33 +250,31 @@ let package = Package(
       "ContentTransferTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport",
-        "TestTraits",
       ]),
     tests(
       "ContentTrustTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentStore", "HostedContent", "TestSupport", "TestTraits",
+        "ContentStore", "HostedContent", "TestSupport",
       ]),
-    tests("FuzzTargetsTests", ["FileIO", "FuzzTargets", "TestSupport", "TestTraits"]),
+    tests("FuzzTargetsTests", ["FileIO", "FuzzTargets", "TestSupport"]),
     tests(
       "ContentPackageTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "CDeflate",
         "TestSupport",
-        "TestTraits",
       ]),
     tests(
       "StoreAPITests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "StoreLedger",
-        "StoreServer", "StoreAPI", "TestSupport", "TestTraits",
+        "StoreServer", "StoreAPI", "TestSupport",
       ]),
     tests(
       "StoreLedgerTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Database", "StoreLedger", "PostgresLedger",
-        "Simulation", "TestSupport", "TestTraits",
+        "Simulation", "TestSupport",
       ]),
     tests(
       "HostedContentTests",
@@ -304,7 +302,6 @@ let package = Package(
       "StoreAPIServerTests",
       [
         "Concurrency", "ContentModel", "StoreAPI", "StoreServer", "StoreAPIServer", "TestSupport",
-        "TestTraits",
       ]),
     tests(
       "StoreKitTests",
@@ -312,7 +309,7 @@ let package = Package(
         "Concurrency", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer",
         "TestSupport",
       ]),
-    tests("HostedContentTestingTests", ["HostedContentTesting", "TestSupport", "TestTraits"]),
+    tests("HostedContentTestingTests", ["HostedContentTesting", "TestSupport"]),
     tests(
       "DocumentationTests",
       [
@@ -327,7 +324,7 @@ let package = Package(
         "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "StoreLedger",
         "StoreServer", "StoreAPIServer", "Bookshelf",
         "AsyncBookshelf", "Keeper",
-        "Chooser", "Course", "fault-matrix", "soak", "TestSupport", "TestTraits",
+        "Chooser", "Course", "fault-matrix", "soak", "TestSupport",
       ]),
   ]
 )

@@ -2,6 +2,7 @@ import ContentModel
 import FileIO
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import AppUpdate

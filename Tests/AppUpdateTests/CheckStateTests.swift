@@ -1,6 +1,7 @@
 import ContentModel
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import AppUpdate

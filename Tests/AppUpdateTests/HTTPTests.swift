@@ -3,6 +3,7 @@ import FileIO
 import FoundationEssentials
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import AppUpdate

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ContentModel
 import TestSupport
+import TestTraits
 import Testing
 
 /// The queue's indexes, compared with a scan of all records.

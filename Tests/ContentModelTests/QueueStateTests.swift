@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ContentModel
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("The queue's state machine, by scenario")

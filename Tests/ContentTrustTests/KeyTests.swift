@@ -2,6 +2,7 @@ import ContentModel
 import ContentTrust
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite struct KeyTests {

@@ -1,5 +1,6 @@
 import CrashPoints
 import TestSupport
+import TestTraits
 import Testing
 
 /// A separate process kills itself at its n-th operation on the file system or the journal.

@@ -2,6 +2,7 @@ import CrashPoints
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// A process that closes its queue at any time and exits at once.

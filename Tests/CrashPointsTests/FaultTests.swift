@@ -4,6 +4,7 @@ import FileIO
 import Glibc
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// The n-th operation on the file system or the journal fails once, for every n.

@@ -1,5 +1,6 @@
 import CrashPoints
 import TestSupport
+import TestTraits
 import Testing
 
 /// A real, full file system of a few megabytes, in a separate process.

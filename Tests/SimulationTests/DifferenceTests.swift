@@ -2,6 +2,7 @@ import ContentModel
 import FileIO
 import Simulation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Performs the same random steps on a simulated disk and in a real folder.

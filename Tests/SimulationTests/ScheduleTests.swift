@@ -1,6 +1,7 @@
 import Foundation
 import Simulation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Schedules of the whole queue, and checks that they detect errors.

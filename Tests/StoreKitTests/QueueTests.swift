@@ -2,6 +2,7 @@ import HostedContentTesting
 import Concurrency
 import StoreKit
 import TestSupport
+import TestTraits
 import Testing
 
 /// A StoreKit queue with its own session.

@@ -4,6 +4,7 @@ import Foundation
 import Simulation
 import StoreLedger
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("The ledger and its model", .timeLimit(.minutes(10)))

@@ -1,6 +1,7 @@
 import Glibc
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Each fault, as seen by a client that keeps every byte.

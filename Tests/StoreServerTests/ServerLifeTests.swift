@@ -4,6 +4,7 @@ import FileIO
 import Concurrency
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Server lifecycle")

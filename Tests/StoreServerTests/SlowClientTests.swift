@@ -3,6 +3,7 @@ import FileIO
 import Glibc
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Slow clients")

@@ -1,5 +1,4 @@
 import Glibc
-package import Testing
 
 /// The switch for tests that take minutes: `Scripts/test --slow`, which CI uses.
 ///
@@ -35,9 +34,4 @@ package enum SlowTests {
   package static func cases<Case>(_ all: [Case], quick: Int) -> [Case] {
     areOn ? all : Array(all.prefix(quick))
   }
-}
-
-extension Trait where Self == ConditionTrait {
-  /// For tests that take more than a quarter of a second of a processor.
-  package static var slow: Self { .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it") }
 }

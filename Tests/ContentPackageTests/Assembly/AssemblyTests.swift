@@ -5,6 +5,7 @@ import FileIO
 import Glibc
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Assembling a content from members")

@@ -2,6 +2,7 @@ import ContentModel
 import ContentPackage
 import FileIO
 import TestSupport
+import TestTraits
 import Testing
 
 /// The bytes of an update by two indexes, compared with an update that reads the installed files.

@@ -4,6 +4,7 @@ import FileIO
 import Glibc
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Converting archives of other tools")

@@ -2,6 +2,7 @@ import ContentModel
 import ContentPackage
 import FileIO
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Package forms")

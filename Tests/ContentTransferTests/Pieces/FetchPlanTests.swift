@@ -1,6 +1,7 @@
 import ContentModel
 import Digests
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ContentTransfer

@@ -5,6 +5,7 @@ import FileIO
 import FoundationEssentials
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Bins that a hostile server or a broken publisher sends; `RecordAttackTests` has the records.

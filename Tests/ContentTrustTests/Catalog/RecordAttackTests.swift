@@ -5,6 +5,7 @@ import FileIO
 import FoundationEssentials
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Records of products that a hostile server or a broken publisher sends.

@@ -4,6 +4,7 @@ import Digests
 import FileIO
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 /// The attacks in section 1.5.2 of the specification.

@@ -5,6 +5,7 @@ import FileIO
 import FoundationEssentials
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite struct TrustClientTests {

@@ -6,6 +6,7 @@ import HostedContent
 import Concurrency
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Packages from other tools: fetched by blocks and read with libarchive.

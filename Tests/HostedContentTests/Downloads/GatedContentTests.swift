@@ -4,6 +4,7 @@ import Foundation
 import HostedContent
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Content that a web server sends only for URLs of the service.

@@ -4,6 +4,7 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// Apps for Apple's hosted content move files out of `contentURL`, or delete it.

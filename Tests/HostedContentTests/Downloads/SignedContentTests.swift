@@ -3,6 +3,7 @@ import Foundation
 import HostedContent
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// A seller names contents; the signed catalog provides their details.

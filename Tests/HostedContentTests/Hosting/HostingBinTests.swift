@@ -3,6 +3,7 @@ import Foundation
 import HostedContent
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Checks of a store whose catalog is in four bins.

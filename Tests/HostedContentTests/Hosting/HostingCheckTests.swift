@@ -4,6 +4,7 @@ import Foundation
 import HostedContent
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Checks of a store on our test server, which makes one fault at a time.

@@ -2,6 +2,7 @@ import ContentStore
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Checks of a store on nginx, with mistakes in its configuration.

@@ -3,6 +3,7 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Which folders can become a library, and what recovery removes.

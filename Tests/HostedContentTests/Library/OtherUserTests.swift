@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// What other users can do with a library.

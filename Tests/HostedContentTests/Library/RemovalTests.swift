@@ -5,6 +5,7 @@ import Glibc
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Removing versions", .timeLimit(.minutes(10)))

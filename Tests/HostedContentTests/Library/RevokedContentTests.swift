@@ -2,6 +2,7 @@ import ContentModel
 import Foundation
 @testable import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Installed content of revoked products", .timeLimit(.minutes(10)))

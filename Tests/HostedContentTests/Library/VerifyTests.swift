@@ -4,6 +4,7 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Verification: its findings and its rate.

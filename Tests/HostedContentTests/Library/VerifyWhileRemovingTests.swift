@@ -5,6 +5,7 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// Reports of a reader while a queue of another process removes versions.

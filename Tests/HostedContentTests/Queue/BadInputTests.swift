@@ -6,6 +6,7 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Bad input fails with a typed error and affects nothing else.

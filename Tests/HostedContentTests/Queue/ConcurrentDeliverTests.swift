@@ -1,6 +1,7 @@
 import ContentModel
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContent

@@ -2,6 +2,7 @@ import ContentModel
 import Foundation
 @testable import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Receipts of many grants", .timeLimit(.minutes(10)))

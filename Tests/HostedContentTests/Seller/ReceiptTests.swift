@@ -3,6 +3,7 @@ import ContentTrust
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("Verifying receipts")

@@ -5,6 +5,7 @@ import FileIO
 import FoundationEssentials
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// The requests that a client sends for the catalog of a store with hash bins.

@@ -4,6 +4,7 @@ import HostedContent
 import Concurrency
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// A store over HTTP, on our test server.

@@ -1,6 +1,7 @@
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContentTool

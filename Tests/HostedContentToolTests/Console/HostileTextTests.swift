@@ -2,6 +2,7 @@ import ContentModel
 import Foundation
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContentTool

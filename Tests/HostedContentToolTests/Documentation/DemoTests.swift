@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Runs Scripts/demo like a user, with the tool that was built with the tests.

@@ -1,6 +1,7 @@
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// The example services as separate processes, with the sample packages.

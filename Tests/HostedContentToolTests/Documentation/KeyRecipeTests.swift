@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Runs the recipes of Documentation/Keys.md unchanged.

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Runs the commands of Documentation/Network.md with servers that require its options.

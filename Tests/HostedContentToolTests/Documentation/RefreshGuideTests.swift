@@ -2,6 +2,7 @@ import ContentModel
 import FileIO
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Runs the jobs of Documentation/Refresh.md.

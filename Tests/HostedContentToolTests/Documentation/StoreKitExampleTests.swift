@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Programs for Apple's StoreKit, as processes with the sample packages.

@@ -1,6 +1,7 @@
 import ContentModel
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Invalid packages, stores and libraries cause a clear error and no other change.

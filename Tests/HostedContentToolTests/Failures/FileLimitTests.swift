@@ -1,6 +1,7 @@
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// The tool with a low limit of open files, or of file sizes.

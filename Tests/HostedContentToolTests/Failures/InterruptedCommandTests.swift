@@ -1,6 +1,7 @@
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Commands that change a store or a library.

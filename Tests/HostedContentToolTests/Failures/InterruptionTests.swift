@@ -2,6 +2,7 @@ import Database
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// A download of a larger package is stopped, and the next run continues it.

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// The tool on a file system where renameat2(2) refuses flags, such as NFS and ZFS before 2.2.

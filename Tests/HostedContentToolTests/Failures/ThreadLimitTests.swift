@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// The tool with a low limit of threads, with which libdispatch would wait forever.

@@ -1,6 +1,7 @@
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Two processes that use the same library, grants or store at the same time.

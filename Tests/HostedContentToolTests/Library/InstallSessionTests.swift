@@ -5,6 +5,7 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContentTool

@@ -1,6 +1,7 @@
 import ContentModel
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// The steps of the demonstration, as a user or a script would run them.

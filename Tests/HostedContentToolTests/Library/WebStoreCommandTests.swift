@@ -2,6 +2,7 @@ import ContentModel
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// The commands that read a store, with a store over HTTP.

@@ -2,6 +2,7 @@ import ContentModel
 import ContentStore
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// `store status`, `store verify` and `store prune`.

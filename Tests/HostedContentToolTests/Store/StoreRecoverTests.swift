@@ -3,6 +3,7 @@ import ContentStore
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// `store recover` after the store and its publication record were restored from a backup.

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// `store repair` after the files of a store's metadata were mixed up or lost.

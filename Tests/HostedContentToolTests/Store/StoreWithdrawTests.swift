@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// `store withdraw`, and clients that have installed the withdrawn version.
