@@ -204,14 +204,16 @@ final class APIDaemon: @unchecked Sendable {
   }
 
   /// Sends a last response without libmicrohttpd.
-  private static func send(_ response: APIResponse, _ reason: String, to descriptor: Int32) {
+  private static func send(_ response: APIResponse, to descriptor: Int32) {
     guard case .bytes(let body) = response.body else { return }
     let fields =
       response.headers + [
         ("Date", HTTPDate.text(HTTPDate.now)), ("Connection", "close"),
         ("Content-Length", "\(body.count)"),
       ]
-    let lines = ["HTTP/1.1 \(response.status) \(reason)"] + fields.map { "\($0.name): \($0.value)" }
+    let lines =
+      ["HTTP/1.1 \(response.status) \(HTTPStatus.reason(response.status))"]
+      + fields.map { "\($0.name): \($0.value)" }
     let bytes = Array(lines.map { "\($0)\r\n" }.joined().utf8) + Array("\r\n".utf8) + body
     _ = bytes.withUnsafeBytes {
       Glibc.send(
@@ -249,9 +251,8 @@ final class APIDaemon: @unchecked Sendable {
           .remove(descriptor)
         APIDaemon.discardUnread(descriptor)
       },
-      refuse: { _, descriptor, status, reason in
-        let response = APIResponse(RequestHead.Refusal(unread: Int(status)))
-        APIDaemon.send(response, reason.map { String(cString: $0) } ?? "", to: descriptor)
+      refuse: { _, descriptor, status in
+        APIDaemon.send(APIResponse(RequestHead.Refusal(unread: Int(status))), to: descriptor)
       })
   }
 }

@@ -93,20 +93,12 @@ struct SuspendableConnection: @unchecked Sendable {
   ///
   /// Returns false if that fails.
   func send(_ response: APIResponse, to request: IncomingRequest) -> Bool {
-    guard let queued = Self.queued(response, to: request) else { return false }
-    if request.isLast { hc_http_response_add_header(queued, "Connection", "close") }
-    return hc_http_send(pointer, UInt32(clamping: response.status), queued) != 0
-  }
-
-  /// Creates a response of libmicrohttpd; nil if that fails.
-  private static func queued(_ response: APIResponse, to request: IncomingRequest)
-    -> OpaquePointer?
-  {
-    guard let queued = queued(response.body, request) else { return nil }
+    guard let queued = Self.queued(response.body, request) else { return false }
     for header in response.headers {
       hc_http_response_add_header(queued, header.name, header.value)
     }
-    return queued
+    if request.isLast { hc_http_response_add_header(queued, "Connection", "close") }
+    return hc_http_send(pointer, UInt32(clamping: response.status), queued) != 0
   }
 
   private static func queued(

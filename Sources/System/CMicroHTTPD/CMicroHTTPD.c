@@ -33,8 +33,7 @@ enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned i
                                    struct MHD_Response *response) {
   if (!queue_response) return MHD_NO;
   if (!refuser) return queue_response(connection, status, response);
-  refuser->refuse(refuser->context, hc_http_descriptor(connection), status,
-                  MHD_get_reason_phrase_for(status));
+  refuser->refuse(refuser->context, hc_http_descriptor(connection), status);
   return MHD_NO;
 }
 

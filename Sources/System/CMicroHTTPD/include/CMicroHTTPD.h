@@ -30,7 +30,7 @@ typedef struct {
   // libmicrohttpd refuses a request itself, such as one with a head that is too long. Sends a
   // response to the descriptor; the connection closes after the call. May be NULL: libmicrohttpd's
   // page in HTML. Only called for a daemon with one thread and without TLS.
-  void (*refuse)(void *context, int descriptor, unsigned int status, const char *reason);
+  void (*refuse)(void *context, int descriptor, unsigned int status);
 } hc_http_callbacks;
 
 // Starts a daemon with a thread per connection and no listening socket. If certificate and key are

@@ -148,7 +148,7 @@ struct LedgerCheck {
       }
       if row.account.hasPrefix(LibraryBuyer.prefix) { continue }
       guard let sale = sales[row.transaction] else {
-        book.fail("Nobody has asked for \(row)")
+        book.fail("No client asked for \(row)")
         continue
       }
       let isSame =
