@@ -149,22 +149,20 @@ extension SQLiteJournal: InstallJournal {
   package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
     -> [InstalledFile]
   {
+    var record: [UInt8]?
     try read { connection in
-      var files: [InstalledFile] = []
       try connection.query(
         "SELECT files FROM content_files JOIN content c ON c.id = content_id "
           + "WHERE content = ?1 AND version = ?2",
         [.text(content.rawValue), .text(version.rawValue)]
-      ) { row in
-        guard let found = InstalledFile.decoded(row.blob(0)) else {
-          throw ContentError(
-            .journalFailed,
-            "Cannot read the journal's record of the files of \(content) \(version)",
-            remedy: "Repair the library, or get the product again", subject: content.rawValue)
-        }
-        files = found
-      }
-      return files
+      ) { record = $0.blob(0) }
     }
+    guard let record else { return [] }
+    guard let files = InstalledFile.decoded(record) else {
+      throw ContentError(
+        .journalFailed, "Cannot read the journal's record of the files of \(content) \(version)",
+        remedy: "Repair the library, or get the product again", subject: content.rawValue)
+    }
+    return files
   }
 }

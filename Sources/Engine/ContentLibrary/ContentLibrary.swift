@@ -134,10 +134,17 @@ package final class ContentLibrary: Sendable {
   }
 
   func hasFolder(_ content: InstalledContent) throws -> Bool {
-    let name = content.contentIdentifier.rawValue
-    guard try folder.products.status(of: name)?.kind == .directory else { return false }
-    return try folder.products.directory(name).status(of: content.version.rawValue)?.kind
+    try home(of: content.contentIdentifier)?.status(of: content.version.rawValue)?.kind
       == .directory
+  }
+
+  /// The folder of a content's versions; nil if it does not exist.
+  func home(of content: ProductIdentifier) throws -> Directory? {
+    do {
+      return try folder.products.directory(content.rawValue)
+    } catch let error as ContentError where error.code == .fileMissing {
+      return nil
+    }
   }
 
   /// The path of a version's folder, even if the folder does not exist.
@@ -151,7 +158,11 @@ package final class ContentLibrary: Sendable {
   /// can be used. Operations on that content report the error.
   package func list() throws -> [(content: InstalledContent, isCurrent: Bool)] {
     let installed = try journal.installed()
-    let currents = try currentVersions(of: installed)
+    let contents = Set(installed.map(\.contentIdentifier))
+    let found = try inParallel(
+      Array(contents), workers: WorkerThreads.standardCount, portion: 64, context: {}
+    ) { [self] content, _ in try readableCurrentVersion(of: content).map { (content, $0) } }
+    let currents = Dictionary(uniqueKeysWithValues: found)
     return installed.map {
       ($0, currents[$0.contentIdentifier]?.rawValue == $0.version.rawValue)
     }
@@ -159,18 +170,19 @@ package final class ContentLibrary: Sendable {
 
   /// The current version of every content that has one and is readable.
   package func currentVersions() throws -> [ProductIdentifier: ContentVersion] {
-    try currentVersions(of: journal.installed())
+    let contents = Set(try journal.installed().map(\.contentIdentifier))
+    return Dictionary(
+      uniqueKeysWithValues: try contents.compactMap { content in
+        try readableCurrentVersion(of: content).map { (content, $0) }
+      })
   }
 
-  private func currentVersions(of installed: [InstalledContent]) throws
-    -> [ProductIdentifier: ContentVersion]
-  {
-    var currents: [ProductIdentifier: ContentVersion] = [:]
+  /// The current version; nil if there is none or the content's folder is unreadable.
+  private func readableCurrentVersion(of content: ProductIdentifier) throws -> ContentVersion? {
+    var version: ContentVersion?
     var folderErrors = FolderErrors()
-    for content in Set(installed.map(\.contentIdentifier)) {
-      try folderErrors.collect { currents[content] = try currentVersion(of: content) }
-    }
-    return currents
+    try folderErrors.collect { version = try currentVersion(of: content) }
+    return version
   }
 
   // MARK: After a crash

@@ -57,8 +57,7 @@ extension ContentLibrary {
 
   /// The version that `current` names, if its folder exists; nil otherwise.
   package func currentVersion(of content: ProductIdentifier) throws -> ContentVersion? {
-    guard try folder.products.status(of: content.rawValue)?.kind == .directory else { return nil }
-    return try Self.current(in: folder.products.directory(content.rawValue))
+    try home(of: content).flatMap { try Self.current(in: $0) }
   }
 
   /// The version that `current` names in a content's folder, if that version exists; nil otherwise.

@@ -154,14 +154,13 @@ package final class Directory: Sendable {
   /// Returns the bytes of the link `name`, which may not be text, or nil if it is not a link.
   package func linkBytes(_ name: String) throws -> [UInt8]? {
     try checkName(name)
-    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let answer = try fileSystem.attempt(.read, path(of: name)) {
-      buffer.withUnsafeMutableBytes { buffer in
-        buffer.withMemoryRebound(to: CChar.self) { calls.readlinkat(descriptor, name, $0) }
-      }
+    let answer = try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) {
+      text in
+      try fileSystem.attempt(.read, path(of: name)) { calls.readlinkat(descriptor, name, text) }
+        .map { Array(UnsafeRawBufferPointer(text)[..<$0]) }
     }
     switch answer {
-    case .success(let count): return Array(buffer[..<count])
+    case .success(let bytes): return bytes
     case .failure(let failure) where [ENOENT, EINVAL].contains(failure.number): return nil
     case .failure(let failure): throw ContentError(errno: failure.number, .read, path(of: name))
     }
