@@ -60,7 +60,7 @@ struct SampleInstallTests {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path("library")), store: try StoreLocation(folder.path("store"))
     )
-    configuration.service = ForgedService(offer: offer)
+    configuration.service = OneOfferSeller(offer: offer)
     let queue = try PaymentQueue(configuration)
     let observer = RecordingObserver.delivering()
     queue.add(observer)
@@ -135,21 +135,4 @@ struct SampleInstallTests {
       index: SignedFile(
         path: "targets/index", length: Int64(encoded.count), digest: try Digest(of: encoded)))
   }
-}
-
-/// A seller of one forged offer.
-struct ForgedService: StoreService {
-  let offer: ContentOffer
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment), contents: [offer])
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

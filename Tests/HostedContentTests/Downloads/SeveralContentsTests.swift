@@ -214,7 +214,7 @@ struct SeveralContentsTests {
 }
 
 /// A seller that grants everything that a store offers.
-private struct LocationService: StoreService {
+private struct LocationService: PartialService {
   let location: StoreLocation
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -227,11 +227,6 @@ private struct LocationService: StoreService {
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let product = try await products([payment.productIdentifier]).products.first
-    let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-      payment: payment)
-    return .purchased(grant, contents: product?.contents ?? [])
+    return .purchased(Grant(transaction.rawValue, payment), contents: product?.contents ?? [])
   }
-
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

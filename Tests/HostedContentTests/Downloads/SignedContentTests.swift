@@ -52,16 +52,13 @@ struct SignedContentTests {
       service.answer(a, .deferred)
       let id = queue.add(payment)
       await observer.wait { $0.transactionStates[id]?.last == .deferred }
-      let grant = Grant(
-        transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment)
-      service.send(.answered(transaction: id, .purchased(grant, contents: contents)))
+      let outcome = PurchaseOutcome.purchased(Grant(id.rawValue, payment), contents: contents)
+      service.send(.answered(transaction: id, outcome))
     case .restore:
       _ = service.grant(a, "earlier")
       queue.restoreCompletedTransactions()
     case .event:
-      let grant = Grant(
-        transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
-      service.send(.granted(grant, contents: contents))
+      service.send(.granted(Grant("elsewhere", payment), contents: contents))
     }
     let ends: [TransactionState] = [.purchased, .restored, .failed]
     await observer.wait { log in
@@ -112,9 +109,7 @@ struct SignedContentTests {
     try fixture.publish("a", "1.1")
     let observer = RecordingObserver()
     queue.add(observer)
-    let grant = Grant(
-      transactionIdentifier: "next", date: Date(timeIntervalSince1970: 1),
-      payment: Payment(productIdentifier: a))
+    let grant = Grant("next", Payment(productIdentifier: a))
     service.send(.granted(grant, contents: [try claim("a", "1.1")]))
     await observer.wait { log in
       log.transactions.values.contains { $0.transactionIdentifier == "next" }

@@ -19,11 +19,7 @@ struct UnwrittenJournalTests {
   private var journalPath: String { "\(fixture.libraryPath)/journal.sqlite" }
 
   private func purchased(_ id: TransactionID) -> PurchaseOutcome {
-    let payment = Payment(productIdentifier: product)
-    return .purchased(
-      Grant(
-        transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment),
-      contents: [])
+    .purchased(Grant(id.rawValue, Payment(productIdentifier: product)), contents: [])
   }
 
   private static let refusal = ContentError(.notEntitled, "Refused", remedy: "Ask again")
@@ -127,11 +123,7 @@ struct UnwrittenJournalTests {
     let observer = RecordingObserver()
     queue.add(observer)
     disk.set(true)
-    let payment = Payment(productIdentifier: product)
-    service.send(
-      .granted(
-        Grant(transactionIdentifier: "g", date: Date(timeIntervalSince1970: 1), payment: payment),
-        contents: []))
+    service.send(.granted(Grant("g", Payment(productIdentifier: product)), contents: []))
     await observer.wait { !$0.errors.isEmpty }
     disk.set(false)
     await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
@@ -237,7 +229,7 @@ struct UnwrittenJournalTests {
 }
 
 /// A seller with responses set by a test, which counts calls.
-final class AnsweringService: StoreService {
+final class AnsweringService: PartialService {
   private let answer: @Sendable (TransactionID) async throws -> PurchaseOutcome
   private let orders = Mutex([TransactionID]())
 
@@ -248,11 +240,6 @@ final class AnsweringService: StoreService {
   /// The requested transactions, in order.
   var asked: [TransactionID] { orders.withLock { $0 } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     orders.withLock { $0.append(transaction) }
     return try await answer(transaction)

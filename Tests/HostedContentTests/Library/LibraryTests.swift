@@ -23,8 +23,8 @@ struct LibraryTests {
     let found = try await queue.products(["a"]).products.first?.contents.first
     let offer = try #require(found)
     queue.close()
-    let service = OfferingService(
-      ContentOffer(
+    let service = OneOfferSeller(
+      offer: ContentOffer(
         productIdentifier: product, contentIdentifier: product,
         version: ContentVersion("1.0.0"), installedSize: offer.installedSize,
         package: offer.package, index: offer.index))
@@ -135,23 +135,4 @@ struct LibraryTests {
     #expect(error?.code == .usage)
     #expect(throws: ContentError.self) { try LibraryReader(url) }
   }
-}
-
-/// A seller that grants one offer.
-private struct OfferingService: StoreService {
-  private let offer: ContentOffer
-
-  init(_ offer: ContentOffer) { self.offer = offer }
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment), contents: [offer])
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

@@ -205,7 +205,7 @@ struct ClosingTests {
   }
 
   /// Responds to a purchase when it is cancelled, or only when the test allows it.
-  private struct SlowService: StoreService {
+  private struct SlowService: PartialService {
     let isAsked = DispatchSemaphore(value: 0)
     let mayEnd = DispatchSemaphore(value: 0)
     private let log: Log
@@ -226,14 +226,6 @@ struct ClosingTests {
       }
       return .deferred
     }
-
-    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      ProductsResponse(products: [])
-    }
-
-    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-    func grants(account: String?) async throws -> [Grant] { [] }
   }
 
   // MARK: Work

@@ -253,16 +253,11 @@ struct PaymentQueueTests {
 }
 
 /// A seller that never responds.
-struct SilentService: StoreService {
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+struct SilentService: PartialService {
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await Task.sleep(for: .seconds(3600))
     return .deferred
   }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 /// Waits for the end of a request.

@@ -44,9 +44,7 @@ struct OrderTests {
     claims["accountToken"] = payment.applicationUsername.map { .string($0) }
     var receipt = try JSONWebSignature.sign(.object(claims), as: type ?? "", with: signing)
     if type == nil { receipt = try untyped(.object(claims)) }
-    return Grant(
-      transactionIdentifier: number, date: Date(timeIntervalSince1970: 1), payment: payment,
-      receipt: receipt)
+    return Grant(number, payment, receipt: receipt)
   }
 
   private func untyped(_ claims: JSONValue) throws -> String {
@@ -279,7 +277,7 @@ struct OrderTests {
 }
 
 /// A seller that responds to all orders of a batch with one number.
-private final class GroupSeller: StoreService {
+private final class GroupSeller: PartialService {
   let maximumBatchSize = 64
   /// Until it is true, calls do not return, and later orders wait for the next batch.
   let mayAnswer = Watched(false)
@@ -291,24 +289,12 @@ private final class GroupSeller: StoreService {
   /// The largest batch.
   var largest: Int { size.withLock { $0 } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(transactionIdentifier: number, date: Date(timeIntervalSince1970: 0), payment: payment),
-      contents: [])
+    .purchased(Grant(number, payment), contents: [])
   }
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     size.withLock { $0 = max($0, orders.count) }
     await mayAnswer.wait { $0 }
-    return orders.map { order in
-      .purchased(
-        Grant(
-          transactionIdentifier: number, date: Date(timeIntervalSince1970: 0),
-          payment: order.payment), contents: [])
-    }
+    return orders.map { .purchased(Grant(number, $0.payment), contents: []) }
   }
 }

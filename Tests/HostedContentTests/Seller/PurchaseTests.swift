@@ -80,7 +80,7 @@ struct PurchaseTests {
 }
 
 /// A seller that grants products without content once its gate is open, and counts.
-final class GatedService: StoreService {
+final class GatedService: PartialService {
   private let state = Watched((isOpen: false, asked: [TransactionID]()))
 
   /// The requested transactions, in order.
@@ -90,19 +90,11 @@ final class GatedService: StoreService {
 
   func open() { state.change { $0.isOpen = true } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     state.change { $0.asked.append(transaction) }
     await state.wait { $0.isOpen }
-    let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-      payment: payment)
-    return .purchased(grant, contents: [])
+    return .purchased(Grant(transaction.rawValue, payment), contents: [])
   }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 extension StoreFixture {

@@ -150,7 +150,7 @@ struct SlowSellerTests {
 }
 
 /// A seller that delays some responses until `open`.
-private final class HangingService: StoreService {
+private final class HangingService: PartialService {
   private let hanging: Set<ProductIdentifier>
   private let hangsRestore: Bool
   private let hangsProducts: Bool
@@ -190,7 +190,6 @@ private final class HangingService: StoreService {
     if hangsProducts { await waitUntilOpen() }
     return ProductsResponse(products: [])
   }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: String?) async throws -> [Grant] {
     if hangsRestore { await waitUntilOpen() }
     return []
@@ -200,15 +199,12 @@ private final class HangingService: StoreService {
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     state.change { $0.asked.append(transaction) }
     if hanging.contains(payment.productIdentifier) { await waitUntilOpen() }
-    return .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 1),
-        payment: payment), contents: [])
+    return .purchased(Grant(transaction.rawValue, payment), contents: [])
   }
 }
 
 /// The same seller with batches.
-private final class HangingGroup: StoreService {
+private final class HangingGroup: PartialService {
   let maximumBatchSize = 64
   let service: HangingService
   private let count = Mutex(0)
@@ -218,11 +214,6 @@ private final class HangingGroup: StoreService {
   /// The number of calls.
   var calls: Int { count.withLock { $0 } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await service.purchase(payment, transaction: transaction)
   }

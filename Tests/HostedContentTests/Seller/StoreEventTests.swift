@@ -22,9 +22,7 @@ struct StoreEventTests {
   private func queue() throws -> PaymentQueue { try fixture.queue { $0.service = service } }
 
   private func grant(_ id: String) -> Grant {
-    Grant(
-      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
-      payment: Payment(productIdentifier: product))
+    Grant(id, Payment(productIdentifier: product))
   }
 
   @Test(
@@ -144,16 +142,14 @@ struct StoreEventTests {
   @Test("A new storefront is reported, and the delegate can stop purchases in it")
   func storefront() async throws {
     let fixture = try StoreFixture()
-    let silent = SilentService()
-    let service = Relay(purchases: silent, others: service)
-    let queue = try fixture.queue { $0.service = service }
+    let queue = try fixture.queue { $0.service = Relay(others: service) }
     let delegate = Refuser()
     queue.delegate = delegate
     let observer = RecordingObserver()
     queue.add(observer)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchasing }
-    service.others.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
     await observer.wait { $0.transactionStates[id]?.last == .failed }
     #expect(observer.log.storefronts == ["SWE"])
     #expect(queue.storefront?.countryCode == "SWE")
@@ -172,20 +168,16 @@ final class Refuser: PaymentQueueDelegate {
 }
 
 /// Purchases from one seller, everything else from another.
-struct Relay: StoreService {
-  let purchases: SilentService
+private struct Relay: PartialService {
+  let purchases = SilentService()
   let others: ScriptedService
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await others.products(identifiers)
-  }
-  func allProducts() async throws -> ProductsResponse { try await others.allProducts() }
+  var base: any StoreService { others }
+
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await purchases.purchase(payment, transaction: transaction)
   }
-  func grants(account: String?) async throws -> [Grant] {
-    try await others.grants(account: account)
-  }
+
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     others.events(after: cursor)
   }

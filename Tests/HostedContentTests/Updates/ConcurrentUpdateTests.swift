@@ -46,7 +46,7 @@ struct ConcurrentUpdateTests {
   }
 
   /// A seller whose catalog is delayed until the test allows it.
-  private final class StalledService: StoreService {
+  private final class StalledService: PartialService {
     private typealias Waiting = [CheckedContinuation<Void, Never>]
     private let state = Mutex((looks: 0, waiting: Waiting(), isOpen: false))
     private let (reached, reach) = AsyncStream.makeStream(of: Void.self)
@@ -75,14 +75,6 @@ struct ConcurrentUpdateTests {
       }
       return ProductsResponse(products: [])
     }
-
-    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-      throw CancellationError()
-    }
-
-    func grants(account: String?) async throws -> [Grant] { [] }
   }
 
   @Test("A check that is cancelled while it waits for another ends at once and does not run")
