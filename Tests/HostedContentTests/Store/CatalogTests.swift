@@ -9,11 +9,11 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite struct CatalogTests {
-  private let folder: TemporaryFolder
-  private let store: StoreFolder
-  private let fetcher: CountingFetcher
-  private let now = Date(timeIntervalSince1970: 1_900_000_000)
+@Suite(.timeLimit(.minutes(10))) struct CatalogTests {
+  let folder: TemporaryFolder
+  let store: StoreFolder
+  let fetcher: CountingFetcher
+  let now = Date(timeIntervalSince1970: 1_900_000_000)
 
   init() throws {
     folder = try TemporaryFolder()
@@ -21,9 +21,11 @@ import Testing
     fetcher = CountingFetcher(try folder.opened().directory("store"))
   }
 
-  private func catalog(_ trust: String = "trust") throws -> Catalog {
-    let trust = try folder.opened().createDirectory(trust)
-    let client = TrustClient(trustFolder: trust, fetcher: fetcher, now: { [now] in now })
+  /// Returns a catalog with the trust folder `trust`, as a new process creates it.
+  func catalog(_ trust: String = "trust", isReadOnly: Bool = false) throws -> Catalog {
+    let client = TrustClient(
+      trustFolder: try folder.opened().createDirectory(trust), isReadOnly: isReadOnly,
+      fetcher: fetcher, now: { [now] in now })
     return Catalog(client: client, trustedRoot: try store.initialRoot())
   }
 
