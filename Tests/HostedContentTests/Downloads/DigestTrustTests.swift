@@ -102,8 +102,7 @@ struct DigestTrustTests {
     let second = try #require(try await product().contents.first)
     #expect(first.version < second.version)
     #expect(first.signers != nil && first.signers == second.signers)
-    let other = try StoreFixture()
-    try other.publish("a", "1.0")
+    let other = try StoreFixture(publishing: "a", "1.0")
     let queue = try other.queue()
     let foreign = try await queue.products(["a"]).products.first?.contents.first
     queue.close()

@@ -10,8 +10,7 @@ import Testing
 struct GatedRepairTests {
   @Test("Content that another account has bought is repaired with that account's URLs")
   func account() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     var settings = StoreServer.Configuration()
     settings.authorize = { request in
       let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")

@@ -62,8 +62,7 @@ struct SampleInstallTests {
     )
     configuration.service = OneOfferSeller(offer: offer)
     let queue = try PaymentQueue(configuration)
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     queue.add(Payment(productIdentifier: offer.productIdentifier))
     await observer.wait { $0.downloads.values.contains { $0.state == .failed } }
     let download = try #require(observer.log.downloads.values.first)
@@ -89,8 +88,7 @@ struct SampleInstallTests {
 
   private static func get(_ products: [String], _ fixture: StoreFixture) async throws {
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     for product in products {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     }

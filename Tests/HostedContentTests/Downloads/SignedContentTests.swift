@@ -39,8 +39,7 @@ struct SignedContentTests {
   private func take(
     _ contents: [ContentOffer], by way: Way = .purchase, _ queue: PaymentQueue
   ) async throws -> PaymentTransaction {
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let payment = Payment(productIdentifier: a)
     let product = Product(
       productIdentifier: a, type: .nonConsumable, texts: [:], price: nil,
@@ -107,8 +106,7 @@ struct SignedContentTests {
     let queue = try queue()
     _ = try await queue.install(take([claim("a", "1.0")], queue))
     try fixture.publish("a", "1.1")
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let grant = Grant("next", Payment(productIdentifier: a))
     service.send(.granted(grant, contents: [try claim("a", "1.1")]))
     await observer.wait { log in
@@ -134,8 +132,7 @@ struct SignedContentTests {
     // Even after a restart, and in a version that the seller did not name.
     try fixture.publish("extra", "2.0", of: "a")
     queue = try self.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.transactions.isEmpty }
     transaction = try #require(observer.log.transactions.values.first)
     let folders = try await queue.install(transaction)

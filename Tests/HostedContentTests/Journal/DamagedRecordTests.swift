@@ -26,9 +26,7 @@ struct DamagedRecordTests {
   /// Publishes two products, and installs `a`.
   private func prepare() async throws {
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: a))
-    queue.close()
+    try await fixture.install(a)
   }
 
   private func journal() throws -> SQLiteJournal {
@@ -61,8 +59,7 @@ struct DamagedRecordTests {
     let unreadable = try fixture.reader().unreadableRecords()
     #expect(unreadable.count == (damage.contains("content_files") ? 0 : 1))
     var queue = try fixture.queue()
-    var observer = RecordingObserver()
-    queue.add(observer)
+    var observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.journalFailed])
     let words = observer.log.errors.first.map { "\($0)" } ?? ""
@@ -79,8 +76,7 @@ struct DamagedRecordTests {
     _ = try await queue.repairJournal()
     queue.close()
     queue = try fixture.queue()
-    observer = RecordingObserver()
-    queue.add(observer)
+    observer = RecordingObserver(of: queue)
     _ = try await queue.deliver(Payment(productIdentifier: a))
     await observer.wait { !$0.removed.isEmpty }
     #expect(observer.log.errors.isEmpty)
@@ -105,12 +101,11 @@ struct DamagedRecordTests {
   {
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     var queue = try fixture.queue()
-    var observer = RecordingObserver()
-    queue.add(observer)
+    var observer = RecordingObserver(of: queue)
     let ids = [
       queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
       queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
-      queue.add(Payment(productIdentifier: ProductIdentifier("b"))),
+      queue.add(Payment(productIdentifier: "b")),
     ]
     await observer.wait { log in
       ids.allSatisfy { ![nil, .purchasing].contains(log.transactionStates[$0]?.last) }
@@ -119,8 +114,7 @@ struct DamagedRecordTests {
     try journal().write { try $0.execute(damage) }
     #expect(try fixture.reader().unreadableRecords().count == 1)
     queue = try fixture.queue()
-    observer = RecordingObserver()
-    queue.add(observer)
+    observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty && $0.transactions.count >= 2 }
     let damaged = damage.contains("= 2") ? ids[1] : ids[2]
     #expect(Set(observer.log.transactions.keys) == Set(ids).subtracting([damaged]))
@@ -137,13 +131,10 @@ struct DamagedRecordTests {
     async throws
   {
     try await prepare()
-    var queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: b))
-    queue.close()
+    try await fixture.install(b)
     try journal().write { try $0.execute("UPDATE content SET product = '' WHERE content = 'b'") }
-    queue = try fixture.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let queue = try fixture.queue()
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.journalFailed])
     #expect(try queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")

@@ -35,14 +35,13 @@ struct QueueCommitTests {
         }
       })
       queue.add(observer)
-      queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+      queue.add(Payment(productIdentifier: "a"))
       await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
       withExtendedLifetime(queue) {}
     }
     #expect(read.withLock { $0 } == ["signed a"])
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.transactions.isEmpty }
     let transaction = try #require(observer.log.transaction(of: "a"))
     #expect(try await transaction.transactionReceipt() == "signed a")
@@ -59,8 +58,7 @@ struct QueueCommitTests {
   @Test("Payments that wait together share a commit, and are reported in order")
   func together() async throws {
     let queue = try queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     gate.close()
     let ids = try (0..<100).map {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\($0)")))
@@ -78,8 +76,7 @@ struct QueueCommitTests {
   @Test("A call that waits for a transaction's end gets the error if it cannot be journaled")
   func finishFailing() async throws {
     let queue = try queue()
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("p")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "p"))
     gate.open(failing: [gate.commits + 1])
     let error = await #expect(throws: ContentError.self) { try await queue.finish(transaction) }
     #expect(error?.code == .diskFull)
@@ -90,10 +87,9 @@ struct QueueCommitTests {
   @Test("If a group commit fails, each payment is journaled or fails alone")
   func togetherFailing() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     gate.close()
-    var ids = [queue.add(Payment(productIdentifier: ProductIdentifier("p0")))]
+    var ids = [queue.add(Payment(productIdentifier: "p0"))]
     await gate.waitForCommit()
     for number in 1..<10 {
       ids.append(

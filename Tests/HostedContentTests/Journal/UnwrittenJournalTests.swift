@@ -37,8 +37,7 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.first?.code == .diskFull)
@@ -69,16 +68,14 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     queue.close()
     #expect(observer.log.transactionStates[id] == [.purchasing])
     let again = AnsweringService { self.purchased($0) }
     queue = try fixture.queue { $0.service = again }
-    let later = RecordingObserver()
-    queue.add(later)
+    let later = RecordingObserver(of: queue)
     await later.wait { $0.transactionStates[id]?.last == .purchased }
     #expect(again.asked == [id])
   }
@@ -100,8 +97,7 @@ struct UnwrittenJournalTests {
       // Timers never fire, so only another event can retry the commit.
       $0.environment.execution = StoppedClock()
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     disk.set(false)
@@ -120,8 +116,7 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     disk.set(true)
     service.send(.granted(Grant("g", Payment(productIdentifier: product)), contents: []))
     await observer.wait { !$0.errors.isEmpty }
@@ -147,8 +142,7 @@ struct UnwrittenJournalTests {
     #expect(FailingSync.isInstalled)
     let service = AnsweringService { self.purchased($0) }
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     FailingSync.set(true, at: journalPath)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty && $0.transactionStates[id] != nil }
@@ -164,8 +158,7 @@ struct UnwrittenJournalTests {
       $0.service = again
     }
     #expect(next.transactions.map(\.id) == [id], "recovery applies the commit")
-    let later = RecordingObserver()
-    next.add(later)
+    let later = RecordingObserver(of: next)
     await later.wait { $0.transactionStates[id]?.last == .purchased }
     next.close()
     // Without the kill, the first queue continues.
@@ -186,8 +179,7 @@ struct UnwrittenJournalTests {
       return isPurchased ? self.purchased(id) : .failed(Self.refusal)
     }
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.transactionStates[id] == [.purchasing])
@@ -197,8 +189,7 @@ struct UnwrittenJournalTests {
       $0.library = copy
       $0.service = again
     }
-    let later = RecordingObserver()
-    next.add(later)
+    let later = RecordingObserver(of: next)
     await later.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     #expect(later.log.transactionStates[id]?.last == (isPurchased ? .purchased : .failed))
     next.close()
@@ -212,8 +203,7 @@ struct UnwrittenJournalTests {
     #expect(FailingSync.isInstalled)
     let service = AnsweringService { self.purchased($0) }
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     FailingSync.set(true, at: journalPath)

@@ -17,9 +17,7 @@ struct LeaseTests {
     a = ProductIdentifier("a")
     version = ContentVersion("1.0")
     try fixture.publish("a", "1.0")
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: a))
-    queue.close()
+    try await fixture.install(a)
   }
 
   private var path: String { "\(fixture.libraryPath)/products/a/1.0" }
@@ -94,9 +92,7 @@ struct LeaseTests {
   func fileInPlace() async throws {
     try FileManager.default.removeItem(atPath: path)
     try Data([1]).write(to: URL(filePath: path))
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: a))
-    queue.close()
+    try await fixture.install(a)
     try fixture.expectInstalled("a", "1.0")
   }
 }

@@ -37,7 +37,7 @@ struct OtherUserTests {
       }
     }
     try fixture.publish("b.audio", "3", of: "b")
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("b")))
+    _ = try await queue.deliver(Payment(productIdentifier: "b"))
     try await queue.use(ContentVersion("1.0"), of: a)
     try await queue.setPin(true, on: a, ContentVersion("1.0"))
     queue.close()

@@ -52,8 +52,7 @@ struct RevokedContentTests {
   @Test("It is removed with the policy, and observers learn about the revocation")
   func removed() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     for name in ["a", "b"] { try await install(name, queue) }
     try await revoke(queue)
     await observer.wait { $0.revoked == [ProductIdentifier("a")] }

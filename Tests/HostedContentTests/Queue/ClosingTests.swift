@@ -28,7 +28,7 @@ struct ClosingTests {
   }
 
   private func payment() throws -> Payment {
-    Payment(productIdentifier: ProductIdentifier("a"))
+    Payment(productIdentifier: "a")
   }
 
   /// Returns after all pending work of the delivery queue.
@@ -90,8 +90,7 @@ struct ClosingTests {
   @Test("After close() returns, observers are not called, and streams end with the last report")
   func noCalls() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let reports = queue.reports()
     queue.add(try payment())
     await observer.wait { $0.downloads.count == 1 }
@@ -148,8 +147,7 @@ struct ClosingTests {
   @Test("A queue may be closed on its delivery queue, as on the main thread")
   func closedOnDeliveryQueue() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let calls = await onOwnThread {
       self.delivery.sync(execute: {
         if let payment = try? self.payment() { queue.add(payment) }
@@ -299,8 +297,7 @@ struct ClosingTests {
     gate.open()
     await closing
     let next = try self.queue()
-    let second = RecordingObserver()
-    next.add(second)
+    let second = RecordingObserver(of: next)
     await second.wait { $0.transactionStates[id]?.last == .purchased }
     next.close()
   }

@@ -41,7 +41,7 @@ struct IdentifierTests {
     async throws
   {
     let fixture = try StoreFixture()
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: "a")
     let service = AnsweringService { .purchased(Grant($0.rawValue, payment), contents: []) }
     let queue = try fixture.queue {
       $0.service = service

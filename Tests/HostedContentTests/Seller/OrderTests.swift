@@ -60,8 +60,7 @@ struct OrderTests {
     if let grant {
       service.answer(payment.productIdentifier, .purchased(grant, contents: contents))
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(payment)
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     return try #require(observer.log.transactions[id])
@@ -121,8 +120,7 @@ struct OrderTests {
   @Test func `a deferred order with a grant of something else fails`() async throws {
     let queue = try queue()
     service.answer(a, .deferred)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: a))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     let other = try grant("1", Payment(productIdentifier: b))
@@ -199,8 +197,7 @@ struct OrderTests {
   {
     let queue = try queue()
     service.answer(b, .deferred)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: b))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     let order = Payment(productIdentifier: a)
@@ -215,8 +212,7 @@ struct OrderTests {
     let group = GroupSeller(number: "1")
     let queue = try fixture.queue { $0.seller = { _ in group } }
     let ids = (0..<20).map { _ in queue.add(Payment(productIdentifier: a)) }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { log in ids.allSatisfy { log.transactionStates[$0] != nil } }
     group.mayAnswer.change { $0 = true }
     await observer.wait { log in
@@ -242,8 +238,7 @@ struct OrderTests {
       let restored = try await queue.restore()
       #expect(restored.map { $0.original?.transactionIdentifier } == ["1"])
       for transaction in restored { try await finish(transaction, queue) }
-      let observer = RecordingObserver()
-      queue.add(observer)
+      let observer = RecordingObserver(of: queue)
       service.send(.granted(number, contents: []))
       await observer.wait { !$0.transactions.isEmpty }
       let granted = try #require(observer.log.transactions.values.first)
@@ -267,8 +262,7 @@ struct OrderTests {
       ($0.status, $0.downloads) = (.purchasing, [])
     }
     queue = try open()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     let transaction = try #require(observer.log.transactions[id])
     #expect(transaction.transactionState == .purchased, "\(transaction.error as Any)")

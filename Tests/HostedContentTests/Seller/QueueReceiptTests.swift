@@ -45,8 +45,7 @@ struct QueueReceiptTests {
     try fixture.publish("a", "1.5")
     let ids = try await buyTwice()
     let queue = try fixture.queue { $0.receiptKey = key }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { log in ids.allSatisfy { log.transactions[$0] != nil } }
     for id in ids {
       let text = try #require(try await observer.log.transactions[id]?.transactionReceipt())
@@ -71,8 +70,7 @@ struct QueueReceiptTests {
   /// Buys the product twice for one account and finishes nothing.
   private func buyTwice() async throws -> [TransactionID] {
     let queue = try fixture.queue { $0.receiptKey = key }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let ids = (0..<2).map { _ in
       queue.add(Payment(productIdentifier: product, applicationUsername: "ann"))
     }
@@ -85,8 +83,7 @@ struct QueueReceiptTests {
   func none() async throws {
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     #expect(try await observer.log.transactions[id]?.transactionReceipt() == nil)
@@ -97,8 +94,7 @@ struct QueueReceiptTests {
   func refused() async throws {
     let service = ScriptedService()
     let queue = try queue(service)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let strange = try receipt("T", signedBy: ReceiptSigningKey.generate())
     for bad in [nil, strange, try receipt("U"), try receipt("T", account: "joe"), "x"] {
       service.answer(product, .purchased(grant("T", receipt: bad), contents: []))
@@ -118,8 +114,7 @@ struct QueueReceiptTests {
   func granted() async throws {
     let service = ScriptedService()
     let queue = try queue(service)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     service.send(.granted(grant("T", receipt: nil), contents: []))
     service.send(.granted(grant("V", receipt: try receipt("V")), contents: []))
     await observer.wait { $0.transactions.count == 1 && !$0.errors.isEmpty }
@@ -132,8 +127,7 @@ struct QueueReceiptTests {
     try fixture.publish("a", "1.0")
     let queue = try queue(
       RestoringService([grant("bad", receipt: "x"), grant("T", receipt: try receipt("T"))]))
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.restoreEnds.count == 1 }
     #expect(observer.log.restoreEnds.map { $0?.code } == [.receiptInvalid])

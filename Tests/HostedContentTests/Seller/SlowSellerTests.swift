@@ -22,8 +22,7 @@ struct SlowSellerTests {
   @Test func `an order that never gets a response does not block others`() async throws {
     let service = HangingService(hangingOn: [slow])
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     for _ in 0..<10 { queue.add(Payment(productIdentifier: slow)) }
     let ids = (0..<10).map { _ in queue.add(Payment(productIdentifier: quick)) }
     await observer.wait { log in
@@ -41,8 +40,7 @@ struct SlowSellerTests {
       $0.service = service
       $0.environment.execution = clock
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: slow))
     await service.waitUntilAsked()
     clock.advance(seconds: 59)
@@ -55,8 +53,7 @@ struct SlowSellerTests {
     #expect(observer.log.errors.first?.subject == id.rawValue)
     #expect(observer.log.transactionStates[id] == [.purchasing])
     // Its call is still in progress, so it is not sent again, even by another observer's launch.
-    let second = RecordingObserver()
-    queue.add(second)
+    let second = RecordingObserver(of: queue)
     await second.wait { $0.transactionStates[id] != nil }
     clock.advance(seconds: 600)
     #expect(service.asked == [id, other])
@@ -76,8 +73,7 @@ struct SlowSellerTests {
       // While the first receipt waited for the catalog, the clock would make its call late.
       $0.environment.usesCatalog = false
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let late = (0..<200).map { _ in queue.add(Payment(productIdentifier: slow)) }
     let id = queue.add(Payment(productIdentifier: quick))
     await waitUntil {
@@ -98,8 +94,7 @@ struct SlowSellerTests {
       $0.seller = { _ in group }
       $0.environment.execution = clock
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.add(Payment(productIdentifier: slow))
     await group.service.waitUntilAsked()
     let id = queue.add(Payment(productIdentifier: quick))
@@ -119,8 +114,7 @@ struct SlowSellerTests {
       $0.service = service
       $0.environment.execution = clock
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let request = queue.restoreCompletedTransactions()
     let id = queue.add(Payment(productIdentifier: quick))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
@@ -138,8 +132,7 @@ struct SlowSellerTests {
   @Test func `a promoted product whose look-up never ends blocks no later events`() async throws {
     let service = HangingService(hangingOn: [], hangsProducts: true)
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     service.send(.promoted(Payment(productIdentifier: slow)))
     service.send(.revoked(Revocation([quick])))
     await observer.wait { !$0.revoked.isEmpty }

@@ -30,8 +30,7 @@ struct StoreEventTests {
   func deferred(isApproved: Bool) async throws {
     service.answer(product, .deferred)
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     // Meanwhile it cannot be finished, and the user can buy again.
@@ -57,17 +56,14 @@ struct StoreEventTests {
     "A simulated ask-to-buy is deferred, even after a relaunch, until it is decided",
     arguments: [true, false])
   func askToBuy(isApproved: Bool) async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let first = try fixture.queue()
-    let observer = RecordingObserver()
-    first.add(observer)
+    let observer = RecordingObserver(of: first)
     let id = first.add(Payment(productIdentifier: product, simulatesAskToBuy: true))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     first.close()
     let queue = try fixture.queue()
-    let later = RecordingObserver.delivering()
-    queue.add(later)
+    let later = RecordingObserver.delivering(of: queue)
     await later.wait { $0.transactionStates[id]?.last == .deferred }
     let transaction = try #require(queue.transactions.first)
     #expect(transaction.payment.simulatesAskToBuy)
@@ -86,8 +82,7 @@ struct StoreEventTests {
       product,
       .failed(ContentError(.notEntitled, "The card has expired", remedy: "Change the card")))
     let queue = try queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     let first = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.removed == [first] }
     service.send(.granted(grant("later"), contents: []))
@@ -99,17 +94,14 @@ struct StoreEventTests {
 
   @Test("A revocation is reported and removes nothing")
   func revoked() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.removed.count == 1 }
     queue.close()
     let again = try fixture.queue { $0.service = service }
-    let second = RecordingObserver()
-    again.add(second)
+    let second = RecordingObserver(of: again)
     service.send(.revoked(Revocation([product])))
     await second.wait { !$0.revoked.isEmpty }
     #expect(second.log.revoked == [product])
@@ -145,8 +137,7 @@ struct StoreEventTests {
     let queue = try fixture.queue { $0.service = Relay(others: service) }
     let delegate = Refuser()
     queue.delegate = delegate
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchasing }
     service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))

@@ -25,8 +25,7 @@ struct ConcurrentUpdateTests {
     // A failed one does not affect the others.
     try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/c/2.0")
 
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let task = Task { try await UpdateMonitor(queue, policy: .automatic).check() }
     await gate.waitUntilReached()
     await observer.wait { log in
