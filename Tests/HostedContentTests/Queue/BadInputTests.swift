@@ -116,11 +116,7 @@ struct BadInputTests {
     arguments: ["damaged", "signature", "expired", "clock"])
   func untrustedCatalog(what: String) async throws {
     let fixture = try fixture()
-    let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering(of: queue)
-    queue.add(Payment(productIdentifier: "good"))
-    await observer.wait { $0.removed.count == 1 }
-    queue.close()
+    try await fixture.install("good")
 
     let timestamp = URL(filePath: "\(fixture.storePath)/metadata/timestamp.json")
     let text = try String(contentsOf: timestamp, encoding: .utf8)
@@ -185,11 +181,7 @@ struct BadInputTests {
   @Test("A damaged journal is refused with a remedy, and installed content stays")
   func damagedJournal() async throws {
     let fixture = try fixture()
-    let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering(of: queue)
-    queue.add(Payment(productIdentifier: "good"))
-    await observer.wait { $0.removed.count == 1 }
-    queue.close()
+    try await fixture.install("good")
     for suffix in ["", "-wal", "-shm"] {
       try? FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite\(suffix)")
     }

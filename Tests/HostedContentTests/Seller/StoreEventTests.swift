@@ -95,11 +95,7 @@ struct StoreEventTests {
   @Test("A revocation is reported and removes nothing")
   func revoked() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")
-    let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering(of: queue)
-    queue.add(Payment(productIdentifier: product))
-    await observer.wait { $0.removed.count == 1 }
-    queue.close()
+    try await fixture.install(product)
     let again = try fixture.queue { $0.service = service }
     let second = RecordingObserver(of: again)
     service.send(.revoked(Revocation([product])))
