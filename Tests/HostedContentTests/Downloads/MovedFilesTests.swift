@@ -11,13 +11,9 @@ import Testing
 @Suite("Installed files that an app moved or deleted", .timeLimit(.minutes(10)))
 struct MovedFilesTests {
   private let fixture: StoreFixture
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-    product = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   private var version: String { "\(fixture.libraryPath)/products/a/1.0" }
 

@@ -11,13 +11,9 @@ import Testing
 struct SignedContentTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-    a = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   /// How a content is added to the queue.
   enum Way: CaseIterable, Sendable { case purchase, decision, restore, event }

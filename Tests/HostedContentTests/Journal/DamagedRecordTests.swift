@@ -14,14 +14,10 @@ import Database
 @Suite("Damaged records of the journal", .timeLimit(.minutes(10)))
 struct DamagedRecordTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
-  private let b: ProductIdentifier
+  private let a = ProductIdentifier("a")
+  private let b = ProductIdentifier("b")
 
-  init() throws {
-    fixture = try StoreFixture()
-    a = ProductIdentifier("a")
-    b = ProductIdentifier("b")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   /// Publishes two products, and installs `a`.
   private func prepare() async throws {

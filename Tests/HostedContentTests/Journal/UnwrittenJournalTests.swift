@@ -9,12 +9,9 @@ import Testing
 @Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(10)))
 struct UnwrittenJournalTests {
   private let fixture: StoreFixture
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    product = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   private var journalPath: String { "\(fixture.libraryPath)/journal.sqlite" }
 

@@ -14,12 +14,11 @@ import Testing
 struct HousekeepingTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
   init() throws {
     fixture = try StoreFixture()
     queue = try fixture.queue()
-    a = ProductIdentifier("a")
   }
 
   /// Installs these versions of product `name`, in order.

@@ -9,14 +9,11 @@ import Testing
 @Suite("Leases and repairs", .timeLimit(.minutes(10)))
 struct LeaseTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
-  private let version: ContentVersion
+  private let a = ProductIdentifier("a")
+  private let version = ContentVersion("1.0")
 
   init() async throws {
-    fixture = try StoreFixture()
-    a = ProductIdentifier("a")
-    version = ContentVersion("1.0")
-    try fixture.publish("a", "1.0")
+    fixture = try StoreFixture(publishing: "a", "1.0")
     try await fixture.install(a)
   }
 

@@ -12,7 +12,7 @@ import Testing
 @Suite("Other users of the same machine", .timeLimit(.minutes(10)))
 struct OtherUserTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
   private static let secrets = [
     "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "ledger.sqlite",
@@ -20,7 +20,6 @@ struct OtherUserTests {
 
   init() throws {
     fixture = try StoreFixture()
-    a = ProductIdentifier("a")
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
   }

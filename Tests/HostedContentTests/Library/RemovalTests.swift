@@ -11,12 +11,9 @@ import Testing
 @Suite("Removing versions", .timeLimit(.minutes(10)))
 struct RemovalTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    a = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   /// Installs versions 1.0, 1.1, … of product `a`.
   private func install(_ count: Int) async throws {

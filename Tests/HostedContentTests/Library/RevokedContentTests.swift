@@ -9,11 +9,10 @@ import Testing
 struct RevokedContentTests {
   private let fixture: StoreFixture
   private let service: ScriptedService
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
   init() async throws {
     fixture = try StoreFixture()
-    a = ProductIdentifier("a")
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     service = ScriptedService(
       try await StoreLocation(fixture.storePath).products(nil, trustedRoot: nil).products)

@@ -13,10 +13,7 @@ struct ClosingTests {
   private let fixture: StoreFixture
   private let delivery = DispatchQueue(label: "closing.delivery")
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   private func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
     -> PaymentQueue

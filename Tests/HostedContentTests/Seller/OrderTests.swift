@@ -14,15 +14,13 @@ struct OrderTests {
   private let service = ScriptedService()
   private let signing: SigningKey
   private let verifier: ReceiptVerifier
-  private let a: ProductIdentifier
-  private let b: ProductIdentifier
+  private let a = ProductIdentifier("a")
+  private let b = ProductIdentifier("b")
 
   init() throws {
     fixture = try StoreFixture()
     signing = try SigningKey.generate()
     verifier = ReceiptVerifier(keys: [try ReceiptVerificationKey(pem: signing.publicKey.pem)])
-    a = ProductIdentifier("a")
-    b = ProductIdentifier("b")
   }
 
   private func queue(verifying: Bool = false) throws -> PaymentQueue {

@@ -10,14 +10,10 @@ import Testing
 @Suite("Orders without response", .timeLimit(.minutes(10)))
 struct SlowSellerTests {
   private let fixture: StoreFixture
-  private let slow: ProductIdentifier
-  private let quick: ProductIdentifier
+  private let slow = ProductIdentifier("slow")
+  private let quick = ProductIdentifier("quick")
 
-  init() throws {
-    fixture = try StoreFixture()
-    slow = ProductIdentifier("slow")
-    quick = ProductIdentifier("quick")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   @Test func `an order that never gets a response does not block others`() async throws {
     let service = HangingService(hangingOn: [slow])

@@ -8,11 +8,10 @@ import Testing
 struct StoreEventTests {
   private let fixture: StoreFixture
   private let service: ScriptedService
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
   init() throws {
     fixture = try StoreFixture()
-    product = ProductIdentifier("a")
     let offered = Product(
       productIdentifier: product, type: .nonConsumable, texts: [:], price: nil,
       contents: [])

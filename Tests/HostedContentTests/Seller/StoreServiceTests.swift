@@ -8,11 +8,10 @@ import Testing
 struct StoreServiceTests {
   private let fixture: StoreFixture
   private let service: BackEnd
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
   init() throws {
     fixture = try StoreFixture()
-    product = ProductIdentifier("a")
     service = BackEnd(product)
   }
 

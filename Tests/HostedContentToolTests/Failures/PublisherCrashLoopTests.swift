@@ -21,8 +21,7 @@ struct PublisherCrashLoopTests {
       ?? SlowTests.count(quick: 12, slow: 80, all: 400)
     let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     var random = SplitMix(state: seed)
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     let root = try Array(tool.text("store/metadata/1.root.json").utf8)
 
     let clients = Clients(store: tool.folder.path("store"), root: root)

@@ -18,8 +18,7 @@ struct AppUpdateCommandTests {
   private func serving(
     _ apps: String = Self.apps, _ body: (Tool, String) async throws -> Void
   ) async throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     try apps.write(
       toFile: tool.folder.path("store/apps.json"), atomically: true, encoding: .utf8)
     try await ServeTests().serving(tool, []) { _, url in try await body(tool, url.absoluteString) }
