@@ -54,7 +54,7 @@ struct PublisherCrashLoopTests {
       }
       finished += 1
       let text = try String(contentsOfFile: errors, encoding: .utf8)
-      // A killed publication may have published nothing, so that there is nothing to retire.
+      // A killed publication may have published nothing that can be retired.
       #expect(
         process.terminationStatus == 0 || text.contains("has no version"), "seed \(seed): \(text)")
     }

@@ -39,7 +39,7 @@ struct TwoProcessTests {
   }
 
   @Test(
-    "A second engine is refused while the first runs, readers are not, and a kill releases the lock",
+    "A second engine is refused while the first runs, a reader is not; a kill releases the lock",
     .slow
   )
   func oneLibrary() throws {

@@ -31,9 +31,8 @@ struct AppUpdateCommandTests {
       let newer = try tool.run(question + ["--installed", "2.9"])
       #expect(newer.status == 0)
       #expect(
-        newer.output
-          == "Courier 2.10 is available; installed is 2.9.\nhttps://apps.example.com/app/id364709193\n"
-      )
+        newer.output == "Courier 2.10 is available; installed is 2.9.\n"
+          + "https://apps.example.com/app/id364709193\n")
       let same = try tool.run(question + ["--installed", "2.10.0", "--require-update"])
       #expect(same.status == 3)
       #expect(same.output == "Courier 2.10.0 is up to date.\n")
