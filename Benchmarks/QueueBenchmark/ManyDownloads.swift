@@ -84,7 +84,8 @@ enum ManyDownloads {
       let counts = observer.now
       let finished = counts.last.values.count { $0 == .finished }
       print(
-        "\(name), observer \(number + 1): \(finished) seen finished, \(counts.downloadCalls) calls, "
+        "\(name), observer \(number + 1): \(finished) seen finished, "
+          + "\(counts.downloadCalls) calls, "
           + "\((Double(counts.downloadCalls) / elapsed).text(0)) a second, "
           + "\((Double(counts.downloads) / Double(count)).text(1)) reports a download")
     }

@@ -94,7 +94,7 @@ import Testing
     #expect(renewal.roles == [.targets, .snapshot, .timestamp])
     #expect(try fixture.client(trust).refresh(initialRoot: nil).version == 4)
     #expect(try store.refresh(now: fixture.now).roles.isEmpty)
-    // The files are not from a backup this time, so there is nothing to do.
+    // The files are not from a backup this time, so a refresh changes nothing.
     #expect(try fixture.open(restored: true).refresh(now: fixture.now).roles.isEmpty)
   }
 

@@ -7,20 +7,10 @@ import TestSupport
 import Testing
 
 /// Two signatures with the same key ID, which section 4.2.1 of the specification forbids.
-@Suite struct SignatureListTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
+@Suite struct SignatureListTests: ClientTests {
+  let fixture: ClientFixture
 
-  init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-  }
-
-  private func client() throws -> TrustClient {
-    TrustClient(
-      trustFolder: try folder.opened(), fetcher: store, now: { [sample] in sample.now })
-  }
+  init() throws { fixture = try ClientFixture() }
 
   /// Publishes with a duplicate signature in the metadata of `role`, and returns the root.
   private func publish(repeating role: RoleName) throws -> [UInt8] {

@@ -226,7 +226,7 @@ extension World: DiskDirector {
     return path.dropFirst(prefix.count).split(separator: "/").first.map(String.init)
   }
 
-  /// Checks that there is no work on a paused, cancelled or finished download.
+  /// Checks that a paused, cancelled or finished download is not worked on.
   func checkWanted() {
     // The name of a repair is a UUID, without the UUID of a transaction.
     guard !hasJournalFailed, !isEngineBusy(), let id = scheduler.currentTag,

@@ -90,8 +90,8 @@ struct Main {
     let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
     let rate = Double(totals.schedules) / max(seconds, 0.001)
     print(
-      "\(totals.schedules) schedules in \(Int(seconds)) s, \(Int(rate)) a second; no rule was broken."
-    )
+      "\(totals.schedules) schedules in \(Int(seconds)) s, \(Int(rate)) a second; "
+        + "no rule was broken.")
     print(
       "\(totals.steps) steps, \(totals.switches) switches, \(totals.restarts) ends of a process, "
         + "\(totals.crashes) of them crashes, \(totals.powerFailures) of these power failures,")

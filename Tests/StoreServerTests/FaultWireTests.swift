@@ -47,9 +47,7 @@ struct FaultWireTests {
   @Test("stall: silence after n bytes until the client leaves")
   func stall() async throws {
     let fixture = try ServerFixture("* stall 10")
-    let client = try fixture.client()
-    client.request("GET", "/targets/file.bin")
-    client.receive(body: 10)
+    let client = try fixture.client(receiving: 10)
     #expect(client.body == Array(Self.all[..<10]))
     #expect(fixture.server.requests.map(\.isFinished) == [false])
     client.leave()
@@ -129,9 +127,7 @@ struct FaultWireTests {
   @Test("endless: the body continues until the client leaves")
   func endless() async throws {
     let fixture = try ServerFixture("* endless")
-    let client = try fixture.client()
-    client.request("GET", "/targets/file.bin")
-    client.receive(body: 300_000)
+    let client = try fixture.client(receiving: 300_000)
     #expect(client.header("Content-Length") == nil)
     #expect(client.body.starts(with: Self.all))
     #expect(client.end == nil)

@@ -55,6 +55,14 @@ struct ServerFixture: Sendable {
 
   func client() throws -> RawClient { try RawClient(port: server.port) }
 
+  /// Returns a client that has received `count` bytes of a file.
+  func client(receiving count: Int) throws -> RawClient {
+    let client = try client()
+    client.request("GET", "/targets/file.bin")
+    client.receive(body: count)
+    return client
+  }
+
   /// Sends a request and receives until the connection ends.
   func get(_ target: String = "/targets/file.bin", _ headers: String..., method: String = "GET")
     throws -> RawClient

@@ -71,12 +71,7 @@ struct SlowClientTests {
   @Test("Connections per address are limited, and other addresses are served")
   func perAddress() throws {
     let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionsPerAddress = 2 }
-    let busy = try (1...2).map { _ in
-      let client = try fixture.client()
-      client.request("GET", "/targets/file.bin")
-      client.receive(body: 10)
-      return client
-    }
+    let busy = try (1...2).map { _ in try fixture.client(receiving: 10) }
     let further = try fixture.get("/metadata/timestamp.json")
     #expect(further.bytes == [])
     #expect(further.end != .silence)
@@ -93,12 +88,7 @@ struct SlowClientTests {
       $0.connectionsPerAddress = 0
       $0.connectionLimit = 200
     }
-    let busy = try (1...150).map { _ in
-      let client = try fixture.client()
-      client.request("GET", "/targets/file.bin")
-      client.receive(body: 10)
-      return client
-    }
+    let busy = try (1...150).map { _ in try fixture.client(receiving: 10) }
     #expect(busy.allSatisfy { $0.body.count == 10 })
   }
 }

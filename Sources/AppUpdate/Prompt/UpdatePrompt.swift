@@ -40,7 +40,7 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
   /// The link to the update; nil if no permitted link is known.
   public var downloadURL: URL? { decision.downloadURL }
 
-  /// Creates the prompt for a decision; nil if there is nothing to ask.
+  /// Creates the prompt for a decision; nil if the decision asks nothing.
   public init?(
     _ decision: UpdateDecision, appName: String, texts: UpdateTexts, languages: [String]
   ) {

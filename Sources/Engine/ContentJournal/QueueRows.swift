@@ -13,8 +13,8 @@ extension SQLiteJournal: QueueJournal {
     try connection.query(
       "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
         + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
-        + "d.error, asks_to_buy FROM queue_transaction t LEFT JOIN queue_download d USING (sequence) "
-        + "ORDER BY t.sequence, position"
+        + "d.error, asks_to_buy FROM queue_transaction t "
+        + "LEFT JOIN queue_download d USING (sequence) ORDER BY t.sequence, position"
     ) { reader.take($0) }
     var queue = reader.queue
     queue.notices = try finishNotices(connection)

@@ -40,8 +40,8 @@ extension ContentLibrary {
 extension LibraryFolder {
   /// Deletes removed folders from staging.
   ///
-  /// Returns false if there were none. `sync` makes the file system durable first. Otherwise, a
-  /// power failure could restore a version's name without its files.
+  /// Returns whether it found any. `sync` makes the file system durable first. Otherwise, a power
+  /// failure could restore a version's name without its files.
   package func deleteRemoved(after sync: () throws -> Void) throws -> Bool {
     let removed = try staging.entries().filter {
       $0.kind == .directory && (try? StagingName($0.name))?.isRemoval == true

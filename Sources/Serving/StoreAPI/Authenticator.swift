@@ -39,7 +39,7 @@ struct Caller: Sendable {
     Self.mayUse(account, restriction: restriction, ownAccount: ownAccount)
   }
 
-  /// Whether a caller may use `account`: only `restriction`, or else all except those of other keys.
+  /// Whether a caller may use `account`: only `restriction`, or else all but those of other keys.
   ///
   /// Compares bytes, as databases do: `==` also accepts different Unicode forms of é.
   static func mayUse(_ account: String?, restriction: String?, ownAccount: String) -> Bool {

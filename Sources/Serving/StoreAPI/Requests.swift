@@ -6,7 +6,7 @@ extension APIRequest {
   /// The maximum length of a body, in bytes.
   package static let maximumBody = 64 << 10
 
-  /// Returns the body, which must be a JSON object of at most `limit` bytes with only these members.
+  /// Returns the body: a JSON object of at most `limit` bytes with only these members.
   func object(_ members: Set<String>, limit: Int = APIRequest.maximumBody) throws -> RequestFields {
     try RequestFields(json(limit: limit), of: "the body", members)
   }

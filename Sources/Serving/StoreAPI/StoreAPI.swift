@@ -81,7 +81,7 @@ package final class StoreAPI: Sendable {
         return respond(try openResponse(route.operation, request))
       }
       let caller = try authenticator.caller(request.head.header("authorization"), at: now())
-      // Without a gate, there is nothing to grant.
+      // Without a gate, the response grants nothing.
       let isOpen = route.operation == .grant && !grants.isGated
       guard isOpen || !scopes.isDisjoint(with: caller.scopes) else {
         let names = scopes.map(\.rawValue).sorted().joined(separator: " or ")

@@ -12,7 +12,7 @@ final class StoreHost: Sendable {
   static let shared = StoreHost()
 
   private let state = Mutex(State())
-  /// Logs a line if there is no configuration, which would have a handler.
+  /// Logs a line if no configuration, and so no handler, is set.
   private let log: @Sendable (ContentError) -> Void
   private let hasLogged = Atomic(false)
 

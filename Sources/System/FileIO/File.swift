@@ -165,7 +165,7 @@ package struct File: ~Copyable, Sendable {
 
   /// Starts writing cached data to disk, so that a later sync takes less time.
   ///
-  /// There is no guarantee, and it only waits if the disk falls behind.
+  /// Guarantees nothing, and only waits if the disk falls behind.
   package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
   /// Makes the bytes durable.

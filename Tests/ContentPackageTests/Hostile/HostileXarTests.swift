@@ -47,6 +47,8 @@ struct HostileXarTests {
     }.joined())]>
     """
 
+  private static let wrongDigest = String(repeating: "0", count: 40)
+
   static let attacks: [ContainerAttack] = [
     data("bytes that start after the archive") { _ in
       XarWriter.data(offset: 1 << 20, length: 5, size: 5)
@@ -74,9 +76,7 @@ struct HostileXarTests {
     data("a wrong checksum") {
       XarWriter.data(
         offset: $0, length: 5, size: 5,
-        more:
-          "<extracted-checksum style=\"sha1\">\(String(repeating: "0", count: 40))</extracted-checksum>"
-      )
+        more: #"<extracted-checksum style="sha1">\#(wrongDigest)</extracted-checksum>"#)
     },
     name("a name with character references", .entryRefused, "&#x2e;&#46;/evil"),
     name("a name in a CDATA section", .entryRefused, "<![CDATA[../evil]]>"),
@@ -87,7 +87,7 @@ struct HostileXarTests {
       prolog: "<?xml version=\"1.0\"?><!DOCTYPE xar [<!ENTITY e \"../evil\">]>"),
     name(
       "a name with an external entity", .archiveDamaged, "&e;",
-      prolog: "<?xml version=\"1.0\"?><!DOCTYPE xar [<!ENTITY e SYSTEM \"file:///etc/hostname\">]>"),
+      prolog: #"<?xml version="1.0"?><!DOCTYPE xar [<!ENTITY e SYSTEM "file:///etc/hostname">]>"#),
     name("a name with exponential entities", .archiveDamaged, "&a9;", prolog: bomb),
     ContainerAttack("a hard link before its file") {
       xar {

@@ -123,7 +123,8 @@ struct RuleTests {
     Case(
       "an ELF program", "executable-code", .executableContent, [.file("Contents/a", "\u{7f}ELF")]),
     Case(
-      "a Windows program", "executable-code", .executableContent, [.file("Contents/a", "MZ\u{90}")]),
+      "a Windows program", "executable-code", .executableContent,
+      [.file("Contents/a", "MZ\u{90}")]),
     Case("too deep a path", "limit-depth", .limitExceeded, [.file(deep)]),
   ]
 

@@ -11,33 +11,18 @@ import Testing
 /// Bins that a hostile server or a broken publisher sends; `RecordAttackTests` has the records.
 ///
 /// A bin that is refused affects only its products, and the error names the bin.
-@Suite struct BinAttackTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
-  private let clock: TestClock
+@Suite struct BinAttackTests: ClientTests {
+  let fixture: ClientFixture
   private let honest: SampleCatalog
   private let products: [ProductIdentifier]
   /// The bin that is attacked.
   private let bin = "bin-1"
 
   init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-    clock = TestClock(sample.now)
-    honest = try SampleCatalog.withThreeProductsInEachBin(sample)
+    fixture = try ClientFixture()
+    honest = try SampleCatalog.withThreeProductsInEachBin(fixture.sample)
     products = honest.records.keys.sorted()
     store.put(try honest.files())
-  }
-
-  /// Returns a catalog with a new trust folder.
-  private func catalog() throws -> Catalog {
-    let directory = try folder.opened()
-    let number = try directory.entries().count
-    let client = TrustClient(
-      trustFolder: try directory.createDirectory("trust-\(number)", exclusive: true),
-      fetcher: store, now: clock.read)
-    return Catalog(client: client, trustedRoot: try sample.root())
   }
 
   /// Replaces the attacked bin of `current`, and expects that clients refuse it.

@@ -11,11 +11,8 @@ import Testing
 /// Records of products that a hostile server or a broken publisher sends.
 ///
 /// A record that is refused affects only its product, and the error names the product or the file.
-@Suite struct RecordAttackTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
-  private let clock: TestClock
+@Suite struct RecordAttackTests: ClientTests {
+  let fixture: ClientFixture
   private let honest: SampleCatalog
   private let products: [ProductIdentifier]
   /// The bin and the product that are attacked.
@@ -23,20 +20,11 @@ import Testing
   private let product: ProductIdentifier
 
   init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-    clock = TestClock(sample.now)
-    honest = try SampleCatalog.withThreeProductsInEachBin(sample)
+    fixture = try ClientFixture()
+    honest = try SampleCatalog.withThreeProductsInEachBin(fixture.sample)
     products = honest.records.keys.sorted()
     product = try #require(try honest.products(in: bin).first)
     store.put(try honest.files())
-  }
-
-  /// Returns a catalog that keeps its files in the folder `trust`.
-  private func catalog(_ trust: String = "trust") throws -> Catalog {
-    let client = TrustClient(
-      trustFolder: try folder.opened().createDirectory(trust), fetcher: store, now: clock.read)
-    return Catalog(client: client, trustedRoot: try sample.root())
   }
 
   /// Expects that only the attacked product cannot be read, and that the error has this code and
@@ -218,7 +206,7 @@ import Testing
     let stranger = try #require(products.first { $0 != owner })
     let content = try #require(
       try BinNames.products(1, prefix: "content", bin: 1, bits: 2).first)
-    broken.records[owner] = try SampleCatalog.record(owner, content: content).json
+    broken.records[owner] = try SampleCatalog.record(owner, contents: [content]).json
     broken.owners = [content: owner]
     broken.version = 2
     store.put(try broken.files())

@@ -3,12 +3,12 @@ import ContentTrust
 import Digests
 import FoundationEssentials
 
-/// A store with hash bins in memory, whose keys all belong to the test.
+/// A store in memory, whose keys all belong to the test.
 ///
 /// A test can replace each file by one that a server or a broken publisher would send.
 struct SampleCatalog {
   let sample: SampleMetadata
-  /// There are 2 to the power of `bits` bins.
+  /// There are 2 to the power of `bits` bins, or only one list if it is 0.
   let bits: Int64
   /// The version of all metadata except the root.
   var version: Int64 = 1
@@ -39,9 +39,9 @@ struct SampleCatalog {
     records[product] = try Self.record(product, title: title).json
   }
 
-  /// Returns the record of a product with these versions of a content, or else of its own content.
+  /// Returns the record of a product with these versions of contents, by default of its own.
   static func record(
-    _ product: ProductIdentifier, title: String = "Title", content: ProductIdentifier? = nil,
+    _ product: ProductIdentifier, title: String = "Title", contents: [ProductIdentifier]? = nil,
     versions: [ContentVersion] = ["1"]
   ) throws -> CatalogRecord {
     let texts = ["en": ProductText(title: title)]
@@ -49,14 +49,17 @@ struct SampleCatalog {
       ProductRecord(
         productIdentifier: product, type: .nonConsumable, texts: texts, price: nil))
     let digest = try Digest(of: [1])
-    for version in versions {
-      func file(_ name: String) -> SignedFile {
-        SignedFile(path: "targets/\(product)/\(version)/\(name)", length: 1, digest: digest)
+    for content in contents ?? [product] {
+      for version in versions {
+        let folder = content == product ? "\(version)" : "\(version)/\(content)"
+        func file(_ name: String) -> SignedFile {
+          SignedFile(path: "targets/\(product)/\(folder)/\(name)", length: 1, digest: digest)
+        }
+        record.add(
+          ContentOffer(
+            productIdentifier: product, contentIdentifier: content, version: version,
+            installedSize: 1, package: file("package"), index: file("index")))
       }
-      record.add(
-        ContentOffer(
-          productIdentifier: product, contentIdentifier: content ?? product, version: version,
-          installedSize: 1, package: file("package"), index: file("index")))
     }
     return record
   }
@@ -77,14 +80,16 @@ struct SampleCatalog {
   // MARK: Bins
 
   /// The delegations to the bins.
-  func delegations() throws -> Delegations { try sample.rootRole().targetBins(bits: bits) }
+  func delegations() throws -> Delegations? {
+    try bits == 0 ? nil : sample.rootRole().targetBins(bits: bits)
+  }
 
   /// The names of the bins, in order.
-  func names() throws -> [String] { try delegations().bins?.names ?? [] }
+  func names() throws -> [String] { try delegations()?.bins?.names ?? [] }
 
-  /// The name of the bin of `product`.
+  /// The name of the bin of `product`, or an empty one if there is only one list.
   func bin(of product: ProductIdentifier) throws -> String {
-    try delegations().bins?.name(for: StorePath.entry(product)) ?? ""
+    try delegations()?.bins?.name(for: StorePath.entry(product)) ?? ""
   }
 
   /// The products in the bin `name`, sorted.
@@ -155,7 +160,8 @@ struct SampleCatalog {
     }
     let targets = try signed(
       TargetsRole(
-        version: version, expires: sample.expires, targets: [:], delegations: delegations()))
+        version: version, expires: sample.expires, targets: targets(in: ""),
+        delegations: delegations()))
     let snapshot = try sample.signer(.snapshot).sign(
       SnapshotRole(
         version: version, expires: sample.expires,

@@ -10,21 +10,10 @@ import Testing
 /// The attacks in section 1.5.2 of the specification.
 ///
 /// The attacker controls the mirror and, if the test says so, some of the keys.
-@Suite struct AttackTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
-  private let clock: TestClock
+@Suite struct AttackTests: ClientTests {
+  let fixture: ClientFixture
 
-  init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-    clock = TestClock(sample.now)
-  }
-
-  private func client() throws -> TrustClient {
-    TrustClient(trustFolder: try folder.opened(), fetcher: store, now: clock.read)
-  }
+  init() throws { fixture = try ClientFixture() }
 
   /// Refreshes a new client and returns the error code.
   private func refusal() -> ContentError.Code? {

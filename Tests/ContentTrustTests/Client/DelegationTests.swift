@@ -6,21 +6,10 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite struct DelegationTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
-  private let clock: TestClock
+@Suite struct DelegationTests: ClientTests {
+  let fixture: ClientFixture
 
-  init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-    clock = TestClock(sample.now)
-  }
-
-  private func client() throws -> TrustClient {
-    TrustClient(trustFolder: try folder.opened(), fetcher: store, now: clock.read)
-  }
+  init() throws { fixture = try ClientFixture() }
 
   /// Returns a client that has refreshed from `repository`.
   private func refreshed(_ repository: SampleRepository) throws -> TrustClient {

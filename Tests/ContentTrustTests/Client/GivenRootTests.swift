@@ -7,25 +7,16 @@ import TestSupport
 import Testing
 
 /// A given root for a library that already trusts a root.
-@Suite struct GivenRootTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
-  private let clock: TestClock
+@Suite struct GivenRootTests: ClientTests {
+  let fixture: ClientFixture
   /// The requests of a refresh without news.
   private func usual(after version: Int = 1) -> [String] {
     ["metadata/\(version + 1).root.json", "metadata/timestamp.json"]
   }
 
   init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-    clock = TestClock(sample.now)
+    fixture = try ClientFixture()
     store.put(try sample.publication().files)
-  }
-
-  private func client() throws -> TrustClient {
-    TrustClient(trustFolder: try folder.opened(), fetcher: store, now: clock.read)
   }
 
   private func refusal(of root: [UInt8], _ client: TrustClient? = nil) throws -> ContentError {

@@ -8,21 +8,12 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite struct TrustClientTests {
-  private let sample: SampleMetadata
-  private let store = StoreInMemory()
-  private let folder: TemporaryFolder
-  private let clock: TestClock
+@Suite struct TrustClientTests: ClientTests {
+  let fixture: ClientFixture
 
   init() throws {
-    sample = try SampleMetadata()
-    folder = try TemporaryFolder()
-    clock = TestClock(sample.now)
+    fixture = try ClientFixture()
     store.put(try sample.publication().files)
-  }
-
-  private func client(_ fileSystem: FileSystem = .real) throws -> TrustClient {
-    TrustClient(trustFolder: try folder.opened(fileSystem), fetcher: store, now: clock.read)
   }
 
   /// The identities of the stored files.

@@ -53,7 +53,7 @@ struct DigestTrustTests {
 
   private func queue(selling product: Product) throws -> PaymentQueue {
     try fixture.queue {
-      $0.service = OneProduct(product: product)
+      $0.service = ScriptedService([product])
       $0.environment.usesCatalog = false
     }
   }
@@ -102,31 +102,12 @@ struct DigestTrustTests {
     let second = try #require(try await product().contents.first)
     #expect(first.version < second.version)
     #expect(first.signers != nil && first.signers == second.signers)
-    let other = try StoreFixture()
-    try other.publish("a", "1.0")
+    let other = try StoreFixture(publishing: "a", "1.0")
     let queue = try other.queue()
     let foreign = try await queue.products(["a"]).products.first?.contents.first
     queue.close()
     #expect(foreign?.signers != first.signers)
   }
-}
-
-/// A seller that grants one product without changes.
-private struct OneProduct: StoreService {
-  let product: Product
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [product])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: [product]) }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment),
-      contents: product.contents)
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 extension Product {

@@ -66,7 +66,7 @@ struct ForeignPackageTests {
   }
 
   private func deliver(_ queue: PaymentQueue) async throws {
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
   }
 
   /// Returns the body bytes of the package that the server has sent.
@@ -150,7 +150,7 @@ struct ForeignPackageTests {
     let queue = try queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: "a"))
     await waitUntil { writtenBytes > 0 }
     #expect(try sentBytes < packageLength / 2)
     queue.close()
@@ -198,9 +198,8 @@ struct ForeignPackageTests {
     _ queue: PaymentQueue, isNew: Bool = true,
     until: @escaping @Sendable (RecordingObserver.Log) -> Bool
   ) async throws {
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    if isNew { queue.add(Payment(productIdentifier: ProductIdentifier("a"))) }
+    let observer = RecordingObserver.delivering(of: queue)
+    if isNew { queue.add(Payment(productIdentifier: "a")) }
     await observer.wait(until)
     queue.close()
   }

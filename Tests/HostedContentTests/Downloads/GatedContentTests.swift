@@ -38,7 +38,7 @@ struct GatedContentTests {
   }
 
   private func seller() -> @Sendable (any StoreService) -> any StoreService {
-    { [gate, url = server.url] in GatedSeller(seller: $0, gate: gate, contentURL: url) }
+    { [gate, url = server.url] in GatedSeller(base: $0, gate: gate, contentURL: url) }
   }
 
   private func root() throws -> [UInt8] {
@@ -208,7 +208,7 @@ struct GatedContentTests {
     let reader = try fixture.reader()
     let denied = try await onOwnThread { try reader.updates(of: products, from: store) }
     #expect(denied.map(\.measuringError?.code) == [.accessDenied])
-    let service = seller()(NoSeller())
+    let service = seller()(EmptySeller())
     let measured = try await onOwnThread {
       try reader.updates(of: products, from: store, service: service)
     }
@@ -299,41 +299,12 @@ private final class BuyersGate: Sendable {
 }
 
 /// Another seller, with grants for its content.
-private struct GatedSeller: ContentGranting {
-  let seller: any StoreService
+private struct GatedSeller: ContentGranting, PartialService {
+  let base: any StoreService
   let gate: BuyersGate
   let contentURL: String
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await seller.products(identifiers)
-  }
-
-  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    try await seller.purchase(payment, transaction: transaction)
-  }
-
-  func grants(account: String?) async throws -> [Grant] {
-    try await seller.grants(account: account)
-  }
 
   func contentGrants(for contents: [ContentOffer], account: String?) async throws -> ContentGrants {
     try await gate.grants(for: contents, account: account, at: contentURL)
   }
-}
-
-/// A seller that is not asked.
-private struct NoSeller: StoreService {
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
-  }
-
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

@@ -10,8 +10,7 @@ import Testing
 struct GatedRepairTests {
   @Test("Content that another account has bought is repaired with that account's URLs")
   func account() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     var settings = StoreServer.Configuration()
     settings.authorize = { request in
       let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
@@ -25,7 +24,7 @@ struct GatedRepairTests {
     configuration.trustedRoot = Array(
       try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
     configuration.seller = { [url = server.url] in
-      OwnersSeller(seller: $0, url: url, calls: calls)
+      OwnersSeller(base: $0, url: url, calls: calls)
     }
     let queue = try PaymentQueue(configuration)
     _ = try await queue.deliver(Payment(productIdentifier: "a", applicationUsername: "ada"))
@@ -41,26 +40,12 @@ struct GatedRepairTests {
 }
 
 /// Another seller, whose content only the account “ada” gets.
-private struct OwnersSeller: ContentGranting {
+private struct OwnersSeller: ContentGranting, PartialService {
   static let grant = "?grant=signature"
 
-  let seller: any StoreService
+  let base: any StoreService
   let url: String
   let calls: Watched<[String?]>
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await seller.products(identifiers)
-  }
-
-  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    try await seller.purchase(payment, transaction: transaction)
-  }
-
-  func grants(account: String?) async throws -> [Grant] {
-    try await seller.grants(account: account)
-  }
 
   func contentGrants(for contents: [ContentOffer], account: String?) async throws -> ContentGrants {
     calls.change { $0.append(account) }

@@ -26,8 +26,7 @@ struct InterruptedInstallTests {
 
   @Test("An install that fails after its folder is in place fetches nothing again")
   func afterTheRename() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let fetched = Mutex<Int64?>(nil)
     let observer = RecordingObserver(
       onTransactions: { queue, transactions in
@@ -46,7 +45,7 @@ struct InterruptedInstallTests {
       })
     let queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.sync, "products/a") }
     queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.removed.count == 1 }
     let before = try #require(fetched.withLock { $0 }, "the first attempt failed")
     #expect(before > 0)
@@ -57,8 +56,7 @@ struct InterruptedInstallTests {
 
   @Test("An interrupted repair keeps the version and its pin")
   func repair() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let product = ProductIdentifier("a")
     var queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
@@ -82,8 +80,7 @@ struct InterruptedInstallTests {
 
   @Test("Files that cannot be removed stop nothing, and the first observer gets the error")
   func leftovers() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let product = ProductIdentifier("a")
     let stubborn = FileSystem { operation, path in
       if operation == .remove, path.hasSuffix("/stranger") {
@@ -135,12 +132,9 @@ struct InterruptedInstallTests {
 
   @Test("A switch of current whose sync failed is made durable by the next attempt")
   func unsyncedSwitch() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let product = ProductIdentifier("a")
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: product))
-    queue.close()
+    try await fixture.install(product)
     let syncs = Mutex(0)
     let disk = FileSystem { operation, path in
       if operation == .sync, path.hasSuffix("products/a") { syncs.withLock { $0 += 1 } }
@@ -164,12 +158,9 @@ struct InterruptedInstallTests {
 
   @Test("Work that found a version before its removal does not make it current")
   func removed() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let (product, version) = (ProductIdentifier("a"), ContentVersion("1.0"))
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: product))
-    queue.close()
+    try await fixture.install(product)
     let folder = try LibraryFolder(creating: fixture.libraryPath)
     let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
     try library.remove(product, version)

@@ -11,13 +11,9 @@ import Testing
 @Suite("Installed files that an app moved or deleted", .timeLimit(.minutes(10)))
 struct MovedFilesTests {
   private let fixture: StoreFixture
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-    product = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   private var version: String { "\(fixture.libraryPath)/products/a/1.0" }
 
@@ -43,8 +39,7 @@ struct MovedFilesTests {
     try await deliver()
     try moveContents()
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.removed.count == 1 }
     let fetched = queue.statistics.bytesFetched
@@ -64,7 +59,7 @@ struct MovedFilesTests {
       "Contents/large.bin": random.bytes(3_000_000), "Contents/small.bin": random.bytes(50_000),
     ]
     try fixture.publish("b", "1.0", files: files)
-    let payment = Payment(productIdentifier: ProductIdentifier("b"))
+    let payment = Payment(productIdentifier: "b")
     let queue = try fixture.queue()
     _ = try await queue.deliver(payment)
     let lease = try await queue.lease(payment.productIdentifier)
@@ -109,8 +104,7 @@ struct MovedFilesTests {
       queue = try fixture.queue()
       // Even before an observer is called.
       #expect(queue.transactions.flatMap(\.downloads).map(\.state) == [.waiting], "\(launch)")
-      let observer = RecordingObserver()
-      queue.add(observer)
+      let observer = RecordingObserver(of: queue)
       await observer.wait { !$0.downloads.isEmpty }
       #expect(observer.log.downloadStates.values.first == [.waiting], "\(launch)")
       #expect(observer.log.download(of: "a")?.contentURL == nil)
@@ -118,8 +112,7 @@ struct MovedFilesTests {
       #expect(try fixture.reader().transactions().flatMap(\.downloads).map(\.state) == [.waiting])
     }
     queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     await observer.wait { $0.removed.count == 1 }
     #expect(observer.log.downloadStates.values.first == [.waiting, .active, .finished])
     queue.close()
@@ -133,8 +126,7 @@ struct MovedFilesTests {
     _ = try await queue.install(queue.purchase(Payment(productIdentifier: product)))
     queue.close()
     let next = try fixture.queue()
-    let observer = RecordingObserver()
-    next.add(observer)
+    let observer = RecordingObserver(of: next)
     await observer.wait { !$0.downloads.isEmpty }
     #expect(observer.log.downloadStates.values.first == [.finished])
     next.close()
@@ -156,8 +148,7 @@ struct MovedFilesTests {
         if isCommit { throw FaultPlan.diskFull.about(path) }
       }
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.downloads.isEmpty }
     #expect(observer.log.downloadStates.values.first == [.waiting])
     queue.close()

@@ -18,8 +18,7 @@ struct ProgressTests {
 
   @Test("Within an attempt, progress never decreases, even after a failed attempt")
   func secondAttempt() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0", files: Self.noise(4 << 20))
+    let fixture = try StoreFixture(publishing: "a", "1.0", files: Self.noise(4 << 20))
     let writes = Mutex(0)
     let disk = FileSystem { operation, path in
       guard operation == .write, path.hasSuffix("/noise.bin") else { return }
@@ -40,7 +39,7 @@ struct ProgressTests {
         }
       })
     queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.download(of: "a")?.state == .finished }
     let all = reports.withLock { $0 }
     let failure = try #require(all.firstIndex { $0.0 == .failed })
@@ -53,8 +52,7 @@ struct ProgressTests {
 
   @Test("A slow observer gets the newest progress, not every missed value", .slow)
   func slowObserver() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0", files: Self.noise(8 << 20))
+    let fixture = try StoreFixture(publishing: "a", "1.0", files: Self.noise(8 << 20))
     let isObserved = Gate()
     let isInstalled = Gate()
     let execution = TickerExecution(.continuous)
@@ -81,7 +79,7 @@ struct ProgressTests {
         }
       })
     queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.download(of: "a")?.state == .finished }
     // One before the observer blocks, one after it, and those of the few steps that are left; not
     // one for each of more than a hundred writes.
@@ -91,8 +89,7 @@ struct ProgressTests {
 
   @Test("The end of a download does not report the progress of others", .slow)
   func endsOfOthers() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("big", "1.0", files: Self.noise(6 << 20))
+    let fixture = try StoreFixture(publishing: "big", "1.0", files: Self.noise(6 << 20))
     let small = (1...12).map { "small\($0)" }
     for name in small { try fixture.publish(name, "1.0", files: ["Contents/x": [1]]) }
     let gate = Gate()
@@ -119,7 +116,7 @@ struct ProgressTests {
         if hasMoved { moves.withLock { $0 += 1 } }
       })
     queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("big")))
+    queue.add(Payment(productIdentifier: "big"))
     await gate.waitUntilReached()
     for name in small {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))

@@ -24,10 +24,7 @@ struct RepairTests {
 
   private func install(_ fixture: StoreFixture) async throws -> InstalledContent {
     try fixture.publish("a", "1.0", files: Self.files())
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
-    queue.close()
-    return try #require(try fixture.reader().contents().first?.content)
+    return try await fixture.install("a")
   }
 
   /// Changes one byte in the middle of an installed file, as a failing disk would.

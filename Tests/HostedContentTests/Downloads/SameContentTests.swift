@@ -13,17 +13,15 @@ struct SameContentTests {
     "A product that is bought twice at the same time is installed, and no download fails",
     arguments: ["/a/1.0", "/a/current"])
   func boughtTwice(suffix: String) async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let gate = Gate()
     let queue = try fixture.queue {
       $0.fileSystem = gate.fileSystem { operation, path in
         operation == .rename && path.hasSuffix(suffix)
       }
     }
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
+    let observer = RecordingObserver.delivering(of: queue)
+    let payment = Payment(productIdentifier: "a")
     let ids = [queue.add(payment), queue.add(payment)]
     await gate.waitUntilReached()
     // The observer has started both downloads then.
@@ -45,8 +43,7 @@ struct SameContentTests {
 
   @Test("An older version that is installed during an update never becomes current")
   func olderBesideUpdate() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     let observer = RecordingObserver(onDownloads: { queue, downloads in
       for download in downloads where download.state == .finished {
@@ -54,7 +51,7 @@ struct SameContentTests {
       }
     })
     queue.add(observer)
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: "a")
     queue.add(payment)
     await observer.wait { $0.downloads.count == 1 }
     try fixture.publish("a", "1.1")

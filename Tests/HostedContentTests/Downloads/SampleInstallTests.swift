@@ -60,10 +60,9 @@ struct SampleInstallTests {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path("library")), store: try StoreLocation(folder.path("store"))
     )
-    configuration.service = ForgedService(offer: offer)
+    configuration.service = OneOfferSeller(offer: offer)
     let queue = try PaymentQueue(configuration)
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     queue.add(Payment(productIdentifier: offer.productIdentifier))
     await observer.wait { $0.downloads.values.contains { $0.state == .failed } }
     let download = try #require(observer.log.downloads.values.first)
@@ -89,8 +88,7 @@ struct SampleInstallTests {
 
   private static func get(_ products: [String], _ fixture: StoreFixture) async throws {
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     for product in products {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     }
@@ -135,21 +133,4 @@ struct SampleInstallTests {
       index: SignedFile(
         path: "targets/index", length: Int64(encoded.count), digest: try Digest(of: encoded)))
   }
-}
-
-/// A seller of one forged offer.
-struct ForgedService: StoreService {
-  let offer: ContentOffer
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment), contents: [offer])
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

@@ -12,8 +12,7 @@ struct SeveralContentsTests {
   private static let audio = "com.example.course.audio"
 
   private func published() throws -> StoreFixture {
-    let fixture = try StoreFixture()
-    try fixture.publish(Self.audio, "2.0", of: Self.course)
+    let fixture = try StoreFixture(publishing: Self.audio, "2.0", of: Self.course)
     try fixture.publish(Self.course, "1.0")
     return fixture
   }
@@ -146,8 +145,7 @@ struct SeveralContentsTests {
 
   @Test("A content that was never installed is not an update")
   func newContent() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish(Self.course, "1.0")
+    let fixture = try StoreFixture(publishing: Self.course, "1.0")
     let queue = try fixture.queue()
     try await buy(queue, .delivering())
     try fixture.publish(Self.audio, "1.0", of: Self.course)
@@ -167,8 +165,7 @@ struct SeveralContentsTests {
       queue.close()
     }
     let queue = try fixture.queue { $0.grantsFile = grants }
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.removed.count == 1 }
     let transaction = try #require(observer.log.transaction(of: Self.course))
@@ -188,8 +185,7 @@ struct SeveralContentsTests {
     queue.close()
 
     // A second store sells the audio's identifier as content of another product.
-    let other = try StoreFixture()
-    try other.publish("com.example.intruder", "1.0")
+    let other = try StoreFixture(publishing: "com.example.intruder", "1.0")
     try other.publish(Self.audio, "9.0", of: "com.example.intruder")
     let location = try StoreLocation(other.storePath)
     let intruded = try fixture.queue {
@@ -199,7 +195,7 @@ struct SeveralContentsTests {
     }
     let observer = starting()
     intruded.add(observer)
-    intruded.add(Payment(productIdentifier: ProductIdentifier("com.example.intruder")))
+    intruded.add(Payment(productIdentifier: "com.example.intruder"))
     await observer.wait {
       $0.download(of: Self.audio)?.state == .failed
         && $0.download(of: "com.example.intruder")?.state == .finished
@@ -214,7 +210,7 @@ struct SeveralContentsTests {
 }
 
 /// A seller that grants everything that a store offers.
-private struct LocationService: StoreService {
+private struct LocationService: PartialService {
   let location: StoreLocation
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -227,11 +223,6 @@ private struct LocationService: StoreService {
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let product = try await products([payment.productIdentifier]).products.first
-    let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-      payment: payment)
-    return .purchased(grant, contents: product?.contents ?? [])
+    return .purchased(Grant(transaction.rawValue, payment), contents: product?.contents ?? [])
   }
-
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

@@ -11,13 +11,9 @@ import Testing
 struct SignedContentTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-    a = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   /// How a content is added to the queue.
   enum Way: CaseIterable, Sendable { case purchase, decision, restore, event }
@@ -39,8 +35,7 @@ struct SignedContentTests {
   private func take(
     _ contents: [ContentOffer], by way: Way = .purchase, _ queue: PaymentQueue
   ) async throws -> PaymentTransaction {
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let payment = Payment(productIdentifier: a)
     let product = Product(
       productIdentifier: a, type: .nonConsumable, texts: [:], price: nil,
@@ -52,16 +47,13 @@ struct SignedContentTests {
       service.answer(a, .deferred)
       let id = queue.add(payment)
       await observer.wait { $0.transactionStates[id]?.last == .deferred }
-      let grant = Grant(
-        transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment)
-      service.send(.answered(transaction: id, .purchased(grant, contents: contents)))
+      let outcome = PurchaseOutcome.purchased(Grant(id.rawValue, payment), contents: contents)
+      service.send(.answered(transaction: id, outcome))
     case .restore:
       _ = service.grant(a, "earlier")
       queue.restoreCompletedTransactions()
     case .event:
-      let grant = Grant(
-        transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
-      service.send(.granted(grant, contents: contents))
+      service.send(.granted(Grant("elsewhere", payment), contents: contents))
     }
     let ends: [TransactionState] = [.purchased, .restored, .failed]
     await observer.wait { log in
@@ -110,11 +102,8 @@ struct SignedContentTests {
     let queue = try queue()
     _ = try await queue.install(take([claim("a", "1.0")], queue))
     try fixture.publish("a", "1.1")
-    let observer = RecordingObserver()
-    queue.add(observer)
-    let grant = Grant(
-      transactionIdentifier: "next", date: Date(timeIntervalSince1970: 1),
-      payment: Payment(productIdentifier: a))
+    let observer = RecordingObserver(of: queue)
+    let grant = Grant("next", Payment(productIdentifier: a))
     service.send(.granted(grant, contents: [try claim("a", "1.1")]))
     await observer.wait { log in
       log.transactions.values.contains { $0.transactionIdentifier == "next" }
@@ -139,8 +128,7 @@ struct SignedContentTests {
     // Even after a restart, and in a version that the seller did not name.
     try fixture.publish("extra", "2.0", of: "a")
     queue = try self.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.transactions.isEmpty }
     transaction = try #require(observer.log.transactions.values.first)
     let folders = try await queue.install(transaction)

@@ -14,21 +14,15 @@ import Database
 @Suite("Damaged records of the journal", .timeLimit(.minutes(10)))
 struct DamagedRecordTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
-  private let b: ProductIdentifier
+  private let a = ProductIdentifier("a")
+  private let b = ProductIdentifier("b")
 
-  init() throws {
-    fixture = try StoreFixture()
-    a = ProductIdentifier("a")
-    b = ProductIdentifier("b")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   /// Publishes two products, and installs `a`.
   private func prepare() async throws {
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: a))
-    queue.close()
+    try await fixture.install(a)
   }
 
   private func journal() throws -> SQLiteJournal {
@@ -46,7 +40,8 @@ struct DamagedRecordTests {
   }
 
   static let damages = [
-    "UPDATE content_files SET files = x'01ff' WHERE content_id IN (SELECT id FROM content WHERE content = 'b')",
+    "UPDATE content_files SET files = x'01ff' "
+      + "WHERE content_id IN (SELECT id FROM content WHERE content = 'b')",
     "UPDATE content SET version = 'x/y' WHERE content = 'b'",
     "UPDATE content SET product = '' WHERE content = 'b'",
     "UPDATE content SET content = '../b' WHERE content = 'b'",
@@ -61,8 +56,7 @@ struct DamagedRecordTests {
     let unreadable = try fixture.reader().unreadableRecords()
     #expect(unreadable.count == (damage.contains("content_files") ? 0 : 1))
     var queue = try fixture.queue()
-    var observer = RecordingObserver()
-    queue.add(observer)
+    var observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.journalFailed])
     let words = observer.log.errors.first.map { "\($0)" } ?? ""
@@ -79,8 +73,7 @@ struct DamagedRecordTests {
     _ = try await queue.repairJournal()
     queue.close()
     queue = try fixture.queue()
-    observer = RecordingObserver()
-    queue.add(observer)
+    observer = RecordingObserver(of: queue)
     _ = try await queue.deliver(Payment(productIdentifier: a))
     await observer.wait { !$0.removed.isEmpty }
     #expect(observer.log.errors.isEmpty)
@@ -105,12 +98,11 @@ struct DamagedRecordTests {
   {
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     var queue = try fixture.queue()
-    var observer = RecordingObserver()
-    queue.add(observer)
+    var observer = RecordingObserver(of: queue)
     let ids = [
       queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
       queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
-      queue.add(Payment(productIdentifier: ProductIdentifier("b"))),
+      queue.add(Payment(productIdentifier: "b")),
     ]
     await observer.wait { log in
       ids.allSatisfy { ![nil, .purchasing].contains(log.transactionStates[$0]?.last) }
@@ -119,8 +111,7 @@ struct DamagedRecordTests {
     try journal().write { try $0.execute(damage) }
     #expect(try fixture.reader().unreadableRecords().count == 1)
     queue = try fixture.queue()
-    observer = RecordingObserver()
-    queue.add(observer)
+    observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty && $0.transactions.count >= 2 }
     let damaged = damage.contains("= 2") ? ids[1] : ids[2]
     #expect(Set(observer.log.transactions.keys) == Set(ids).subtracting([damaged]))
@@ -137,13 +128,10 @@ struct DamagedRecordTests {
     async throws
   {
     try await prepare()
-    var queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: b))
-    queue.close()
+    try await fixture.install(b)
     try journal().write { try $0.execute("UPDATE content SET product = '' WHERE content = 'b'") }
-    queue = try fixture.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let queue = try fixture.queue()
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.journalFailed])
     #expect(try queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")

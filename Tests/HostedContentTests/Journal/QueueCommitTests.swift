@@ -10,9 +10,20 @@ import Testing
 
 @Suite("Commits of several events", .timeLimit(.minutes(10)))
 struct QueueCommitTests {
+  private let fixture: StoreFixture
+  private let gate = JournalGate()
+
+  init() throws { fixture = try StoreFixture() }
+
+  private func queue() throws -> PaymentQueue {
+    try fixture.queue {
+      $0.fileSystem = gate.fileSystem
+      $0.service = ReceiptService()
+    }
+  }
+
   @Test("A receipt is readable in callbacks, after a restart, and once the transaction is finished")
   func receipts() async throws {
-    let fixture = try StoreFixture()
     let service = ReceiptService()
     let read = Mutex([String?]())
     do {
@@ -24,14 +35,13 @@ struct QueueCommitTests {
         }
       })
       queue.add(observer)
-      queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+      queue.add(Payment(productIdentifier: "a"))
       await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
       withExtendedLifetime(queue) {}
     }
     #expect(read.withLock { $0 } == ["signed a"])
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.transactions.isEmpty }
     let transaction = try #require(observer.log.transaction(of: "a"))
     #expect(try await transaction.transactionReceipt() == "signed a")
@@ -47,14 +57,8 @@ struct QueueCommitTests {
 
   @Test("Payments that wait together share a commit, and are reported in order")
   func together() async throws {
-    let fixture = try StoreFixture()
-    let gate = JournalGate()
-    let queue = try fixture.queue {
-      $0.fileSystem = gate.fileSystem
-      $0.service = ReceiptService()
-    }
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let queue = try queue()
+    let observer = RecordingObserver.delivering(of: queue)
     gate.close()
     let ids = try (0..<100).map {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\($0)")))
@@ -71,14 +75,8 @@ struct QueueCommitTests {
 
   @Test("A call that waits for a transaction's end gets the error if it cannot be journaled")
   func finishFailing() async throws {
-    let fixture = try StoreFixture()
-    let gate = JournalGate()
-    let queue = try fixture.queue {
-      $0.fileSystem = gate.fileSystem
-      $0.service = ReceiptService()
-    }
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("p")))
+    let queue = try queue()
+    let transaction = try await queue.purchase(Payment(productIdentifier: "p"))
     gate.open(failing: [gate.commits + 1])
     let error = await #expect(throws: ContentError.self) { try await queue.finish(transaction) }
     #expect(error?.code == .diskFull)
@@ -88,16 +86,10 @@ struct QueueCommitTests {
 
   @Test("If a group commit fails, each payment is journaled or fails alone")
   func togetherFailing() async throws {
-    let fixture = try StoreFixture()
-    let gate = JournalGate()
-    let queue = try fixture.queue {
-      $0.fileSystem = gate.fileSystem
-      $0.service = ReceiptService()
-    }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let queue = try queue()
+    let observer = RecordingObserver(of: queue)
     gate.close()
-    var ids = [queue.add(Payment(productIdentifier: ProductIdentifier("p0")))]
+    var ids = [queue.add(Payment(productIdentifier: "p0"))]
     await gate.waitForCommit()
     for number in 1..<10 {
       ids.append(
@@ -122,7 +114,7 @@ struct QueueCommitTests {
 }
 
 /// A seller that grants everything at once, without content, and signs receipts.
-private final class ReceiptService: StoreService {
+private final class ReceiptService: PartialService {
   private let sold = Mutex([Grant]())
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -133,12 +125,9 @@ private final class ReceiptService: StoreService {
           contents: [])
       })
   }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-      payment: payment,
-      receipt: "signed \(payment.productIdentifier)")
+      transaction.rawValue, payment, receipt: "signed \(payment.productIdentifier)")
     sold.withLock { $0.append(grant) }
     return .purchased(grant, contents: [])
   }

@@ -24,7 +24,7 @@ struct QueueJournalTests {
 
   /// Records that together use every field.
   private static func records() throws -> [TransactionRecord] {
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: "a")
     let other = Payment(
       productIdentifier: ProductIdentifier("b"), quantity: 3, applicationUsername: "me\0you")
     var failed = DownloadRecord(

@@ -7,12 +7,9 @@ import Testing
 @Suite("Notices and revoked products in the journal", .timeLimit(.minutes(10)))
 struct RevokedProductTests {
   private let folder: TemporaryFolder
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
-  init() throws {
-    folder = try TemporaryFolder()
-    a = ProductIdentifier("a")
-  }
+  init() throws { folder = try TemporaryFolder() }
 
   private func journal() throws -> SQLiteJournal { try SQLiteJournal(in: folder.opened()) }
 

@@ -24,8 +24,7 @@ struct UncertainCommitTests {
 
   private func record(_ id: String, _ sequence: Int) throws -> TransactionRecord {
     TransactionRecord(
-      id: id, sequence: sequence, payment: Payment(productIdentifier: ProductIdentifier("a")),
-      status: .purchasing)
+      id: id, sequence: sequence, payment: Payment(productIdentifier: "a"), status: .purchasing)
   }
 
   /// Returns the transactions that another process finds if this one is killed now.

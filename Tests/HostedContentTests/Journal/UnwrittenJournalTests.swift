@@ -9,21 +9,14 @@ import Testing
 @Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(10)))
 struct UnwrittenJournalTests {
   private let fixture: StoreFixture
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    product = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   private var journalPath: String { "\(fixture.libraryPath)/journal.sqlite" }
 
   private func purchased(_ id: TransactionID) -> PurchaseOutcome {
-    let payment = Payment(productIdentifier: product)
-    return .purchased(
-      Grant(
-        transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment),
-      contents: [])
+    .purchased(Grant(id.rawValue, Payment(productIdentifier: product)), contents: [])
   }
 
   private static let refusal = ContentError(.notEntitled, "Refused", remedy: "Ask again")
@@ -41,8 +34,7 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.first?.code == .diskFull)
@@ -73,16 +65,14 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     queue.close()
     #expect(observer.log.transactionStates[id] == [.purchasing])
     let again = AnsweringService { self.purchased($0) }
     queue = try fixture.queue { $0.service = again }
-    let later = RecordingObserver()
-    queue.add(later)
+    let later = RecordingObserver(of: queue)
     await later.wait { $0.transactionStates[id]?.last == .purchased }
     #expect(again.asked == [id])
   }
@@ -104,8 +94,7 @@ struct UnwrittenJournalTests {
       // Timers never fire, so only another event can retry the commit.
       $0.environment.execution = StoppedClock()
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     disk.set(false)
@@ -124,14 +113,9 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     disk.set(true)
-    let payment = Payment(productIdentifier: product)
-    service.send(
-      .granted(
-        Grant(transactionIdentifier: "g", date: Date(timeIntervalSince1970: 1), payment: payment),
-        contents: []))
+    service.send(.granted(Grant("g", Payment(productIdentifier: product)), contents: []))
     await observer.wait { !$0.errors.isEmpty }
     disk.set(false)
     await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
@@ -155,8 +139,7 @@ struct UnwrittenJournalTests {
     #expect(FailingSync.isInstalled)
     let service = AnsweringService { self.purchased($0) }
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     FailingSync.set(true, at: journalPath)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty && $0.transactionStates[id] != nil }
@@ -172,8 +155,7 @@ struct UnwrittenJournalTests {
       $0.service = again
     }
     #expect(next.transactions.map(\.id) == [id], "recovery applies the commit")
-    let later = RecordingObserver()
-    next.add(later)
+    let later = RecordingObserver(of: next)
     await later.wait { $0.transactionStates[id]?.last == .purchased }
     next.close()
     // Without the kill, the first queue continues.
@@ -194,8 +176,7 @@ struct UnwrittenJournalTests {
       return isPurchased ? self.purchased(id) : .failed(Self.refusal)
     }
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.transactionStates[id] == [.purchasing])
@@ -205,8 +186,7 @@ struct UnwrittenJournalTests {
       $0.library = copy
       $0.service = again
     }
-    let later = RecordingObserver()
-    next.add(later)
+    let later = RecordingObserver(of: next)
     await later.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     #expect(later.log.transactionStates[id]?.last == (isPurchased ? .purchased : .failed))
     next.close()
@@ -220,8 +200,7 @@ struct UnwrittenJournalTests {
     #expect(FailingSync.isInstalled)
     let service = AnsweringService { self.purchased($0) }
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     FailingSync.set(true, at: journalPath)
@@ -237,7 +216,7 @@ struct UnwrittenJournalTests {
 }
 
 /// A seller with responses set by a test, which counts calls.
-final class AnsweringService: StoreService {
+final class AnsweringService: PartialService {
   private let answer: @Sendable (TransactionID) async throws -> PurchaseOutcome
   private let orders = Mutex([TransactionID]())
 
@@ -248,11 +227,6 @@ final class AnsweringService: StoreService {
   /// The requested transactions, in order.
   var asked: [TransactionID] { orders.withLock { $0 } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     orders.withLock { $0.append(transaction) }
     return try await answer(transaction)

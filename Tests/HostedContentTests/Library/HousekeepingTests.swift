@@ -14,12 +14,11 @@ import Testing
 struct HousekeepingTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
   init() throws {
     fixture = try StoreFixture()
     queue = try fixture.queue()
-    a = ProductIdentifier("a")
   }
 
   /// Installs these versions of product `name`, in order.
@@ -90,7 +89,7 @@ struct HousekeepingTests {
     let report = try await queue.collect()
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])
     #expect(report.failures.map(\.code) == [.fileFailed])
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("c")))
+    _ = try await queue.deliver(Payment(productIdentifier: "c"))
     queue.close()
     #expect(try installed() == ["a 1.0", "a 2.0 current", "b 2.0 current", "c 1.0 current"])
     // A shortage that affects everything, such as of descriptors, fails the start.

@@ -9,17 +9,12 @@ import Testing
 @Suite("Leases and repairs", .timeLimit(.minutes(10)))
 struct LeaseTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
-  private let version: ContentVersion
+  private let a = ProductIdentifier("a")
+  private let version = ContentVersion("1.0")
 
   init() async throws {
-    fixture = try StoreFixture()
-    a = ProductIdentifier("a")
-    version = ContentVersion("1.0")
-    try fixture.publish("a", "1.0")
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: a))
-    queue.close()
+    fixture = try StoreFixture(publishing: "a", "1.0")
+    try await fixture.install(a)
   }
 
   private var path: String { "\(fixture.libraryPath)/products/a/1.0" }
@@ -94,9 +89,7 @@ struct LeaseTests {
   func fileInPlace() async throws {
     try FileManager.default.removeItem(atPath: path)
     try Data([1]).write(to: URL(filePath: path))
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: a))
-    queue.close()
+    try await fixture.install(a)
     try fixture.expectInstalled("a", "1.0")
   }
 }

@@ -128,25 +128,19 @@ struct LibraryOwnershipTests {
   func recognized() async throws {
     try fixture.publish("a", "1.0")
     let product = ProductIdentifier("a")
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: product))
-    queue.close()
+    try await fixture.install(product)
     for suffix in ["", "-wal", "-shm"] {
       try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite\(suffix)")
     }
     try write("a file", to: "staging/mydata/thesis.txt")
-    let second = try fixture.queue()
-    _ = try await second.deliver(Payment(productIdentifier: product))
-    second.close()
+    try await fixture.install(product)
     try fixture.expectInstalled("a", "1.0")
     #expect(try text("staging/mydata/thesis.txt") == "a file")
     // As restored from a backup without caches.
     for name in ["products", "staging", "lock"] {
       try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/\(name)")
     }
-    let third = try fixture.queue()
-    _ = try await third.deliver(Payment(productIdentifier: product))
-    third.close()
+    try await fixture.install(product)
     try fixture.expectInstalled("a", "1.0")
   }
 

@@ -12,25 +12,22 @@ import Testing
 struct LibraryTests {
   @Test("A version with another spelling is installed under its own name")
   func sameVersionWrittenOtherwise() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     var queue = try fixture.queue()
-    var observer = RecordingObserver.delivering()
-    queue.add(observer)
+    var observer = RecordingObserver.delivering(of: queue)
     let product = ProductIdentifier("a")
     queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.removed.count == 1 }
     let found = try await queue.products(["a"]).products.first?.contents.first
     let offer = try #require(found)
     queue.close()
-    let service = OfferingService(
-      ContentOffer(
+    let service = OneOfferSeller(
+      offer: ContentOffer(
         productIdentifier: product, contentIdentifier: product,
         version: ContentVersion("1.0.0"), installedSize: offer.installedSize,
         package: offer.package, index: offer.index))
     queue = try fixture.queue { $0.service = service }
-    observer = RecordingObserver.delivering()
-    queue.add(observer)
+    observer = RecordingObserver.delivering(of: queue)
     queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.removed.count == 1 }
     let url = try #require(observer.log.download(of: "a")?.contentURL)
@@ -60,8 +57,7 @@ struct LibraryTests {
 
   @Test("Data of a cancelled download is removed at once or by the next launch")
   func cancelledLeftover() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     try await fixture.leaveActiveDownload(of: "a")
     let id = try #require(try fixture.reader().transactions().first?.downloads.first?.id)
     try fixture.editJournal { $0.downloads[0].status = .cancelled }
@@ -86,15 +82,13 @@ struct LibraryTests {
 
   @Test("A library that is read-only for the user can be read, with and without a running queue")
   func readOnly() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
     do {
       let queue = try fixture.queue()
-      let observer = RecordingObserver.delivering()
-      queue.add(observer)
-      queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+      let observer = RecordingObserver.delivering(of: queue)
+      queue.add(Payment(productIdentifier: "a"))
       await observer.wait { $0.removed.count == 1 }
       #expect(try asStranger { try fixture.reader().contents().count } == 1)
     }
@@ -135,23 +129,4 @@ struct LibraryTests {
     #expect(error?.code == .usage)
     #expect(throws: ContentError.self) { try LibraryReader(url) }
   }
-}
-
-/// A seller that grants one offer.
-private struct OfferingService: StoreService {
-  private let offer: ContentOffer
-
-  init(_ offer: ContentOffer) { self.offer = offer }
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment), contents: [offer])
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

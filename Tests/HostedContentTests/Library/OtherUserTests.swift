@@ -12,7 +12,7 @@ import Testing
 @Suite("Other users of the same machine", .timeLimit(.minutes(10)))
 struct OtherUserTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
   private static let secrets = [
     "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "ledger.sqlite",
@@ -20,7 +20,6 @@ struct OtherUserTests {
 
   init() throws {
     fixture = try StoreFixture()
-    a = ProductIdentifier("a")
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
   }
@@ -37,7 +36,7 @@ struct OtherUserTests {
       }
     }
     try fixture.publish("b.audio", "3", of: "b")
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("b")))
+    _ = try await queue.deliver(Payment(productIdentifier: "b"))
     try await queue.use(ContentVersion("1.0"), of: a)
     try await queue.setPin(true, on: a, ContentVersion("1.0"))
     queue.close()

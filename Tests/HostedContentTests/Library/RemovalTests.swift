@@ -11,12 +11,9 @@ import Testing
 @Suite("Removing versions", .timeLimit(.minutes(10)))
 struct RemovalTests {
   private let fixture: StoreFixture
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
-  init() throws {
-    fixture = try StoreFixture()
-    a = ProductIdentifier("a")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   /// Installs versions 1.0, 1.1, … of product `a`.
   private func install(_ count: Int) async throws {
@@ -139,7 +136,7 @@ struct RemovalTests {
     await gate.waitUntilReached()
     try await onOwnThread { [a] in try queue.setPin(true, on: a, ContentVersion("1.1")) }
     try fixture.publish("b", "1.0")
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("b")))
+    _ = try await queue.deliver(Payment(productIdentifier: "b"))
     #expect(!gate.hasGivenUp)
     gate.open()
     try await removal.value
@@ -178,8 +175,7 @@ struct RemovalTests {
         try deletion.willPerform?(operation, path)
       }
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.add(Payment(productIdentifier: a))
     await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
     let transaction = try #require(observer.log.transaction(of: "a"))

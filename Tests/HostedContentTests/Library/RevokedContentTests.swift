@@ -9,11 +9,10 @@ import Testing
 struct RevokedContentTests {
   private let fixture: StoreFixture
   private let service: ScriptedService
-  private let a: ProductIdentifier
+  private let a = ProductIdentifier("a")
 
   init() async throws {
     fixture = try StoreFixture()
-    a = ProductIdentifier("a")
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     service = ScriptedService(
       try await StoreLocation(fixture.storePath).products(nil, trustedRoot: nil).products)
@@ -52,8 +51,7 @@ struct RevokedContentTests {
   @Test("It is removed with the policy, and observers learn about the revocation")
   func removed() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     for name in ["a", "b"] { try await install(name, queue) }
     try await revoke(queue)
     await observer.wait { $0.revoked == [ProductIdentifier("a")] }

@@ -10,13 +10,12 @@ import Testing
 struct SpaceTests {
   private let folder: TemporaryFolder
   private let library: ContentLibrary
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
   init() throws {
     folder = try TemporaryFolder()
     let files = try LibraryFolder(creating: folder.path("library"))
     library = ContentLibrary(files, journal: try SQLiteJournal(in: files.root))
-    product = ProductIdentifier("a")
   }
 
   @Test("Reserved space is unavailable to other downloads until it is written or released")

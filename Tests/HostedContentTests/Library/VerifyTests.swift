@@ -35,10 +35,7 @@ struct VerifyTests {
     _ fixture: StoreFixture, files: [String: [UInt8]]? = nil
   ) async throws -> InstalledContent {
     try fixture.publish("a", "1.0", files: files)
-    let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
-    queue.close()
-    return try #require(try fixture.reader().contents().first?.content)
+    return try await fixture.install("a")
   }
 
   @Test("A limited rate is kept exactly over all bytes")

@@ -10,10 +10,9 @@ import Testing
 struct AsyncTests {
   @Test("Deliver buys, installs and finishes, and returns the folders")
   func deliver() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let folders = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
+    let folders = try await queue.deliver(Payment(productIdentifier: "a"))
     let file = try #require(folders.first).appending(path: "Contents/text.txt")
     #expect(try String(contentsOf: file, encoding: .utf8) == "The text of a 1.0\n")
     #expect(queue.transactions.isEmpty)
@@ -28,21 +27,19 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     let queue = try fixture.queue()
     let error = await #expect(throws: ContentError.self) {
-      try await queue.deliver(Payment(productIdentifier: ProductIdentifier("nothing")))
+      try await queue.deliver(Payment(productIdentifier: "nothing"))
     }
     #expect(error?.code == .productUnknown)
   }
 
   @Test("A failed download throws its error, stays open, and can be installed again")
   func failedDownload() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let away = fixture.folder.path("away")
     let archives = "\(fixture.storePath)/targets/a/1.0"
     try FileManager.default.moveItem(atPath: archives, toPath: away)
     let queue = try fixture.queue()
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     for _ in 0..<2 {
       let error = await #expect(throws: ContentError.self) {
         try await queue.install(transaction)
@@ -58,11 +55,9 @@ struct AsyncTests {
 
   @Test("A download's updates start with its current state and end when it is finished")
   func downloadUpdates() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     let download = try #require(transaction.downloads.first)
     let updates = download.updates()
     queue.start([download])
@@ -76,12 +71,10 @@ struct AsyncTests {
 
   @Test("A cancelled task cancels the download that it started")
   func cancellation() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let gate = Gate()
     let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     let reports = queue.reports()
     let task = Task { try await queue.install(transaction) }
     await gate.waitUntilReached()
@@ -100,8 +93,7 @@ struct AsyncTests {
 
   @Test("An update that cannot be journaled fails, even if the error is reported at once")
   func unjournaledUpdate() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let fails = Atomic(false)
     let queue = try fixture.queue {
       $0.fileSystem = FileSystem { operation, path in
@@ -110,7 +102,7 @@ struct AsyncTests {
         }
       }
     }
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.updates().first)
     fails.store(true, ordering: .relaxed)
@@ -125,10 +117,9 @@ struct AsyncTests {
 
   @Test("An update that arrives during a restore does not belong to the restore")
   func restoreBesideUpdate() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.updates().first)
     async let restored = queue.restore()
@@ -143,10 +134,9 @@ struct AsyncTests {
 
   @Test("Restore returns the transactions, and closing the queue ends every stream")
   func restore() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
     let restored = try await queue.restore()
     #expect(restored.map(\.payment.productIdentifier.rawValue) == ["a"])
     #expect(try await queue.install(try #require(restored.first)).count == 1)
@@ -159,11 +149,9 @@ struct AsyncTests {
 
   @Test("Calls for a removed transaction do not wait")
   func goneTransaction() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     try await queue.finish(transaction)
     try await queue.finish(transaction)
     let error = await #expect(throws: ContentError.self) {
@@ -179,15 +167,13 @@ struct AsyncTests {
 
   @Test("A late report of an earlier failure does not end a new attempt")
   func lateFailure() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let away = fixture.folder.path("away")
     let archives = "\(fixture.storePath)/targets/a/1.0"
     try FileManager.default.moveItem(atPath: archives, toPath: away)
     let delivery = DispatchQueue(label: "delivery")
     let queue = try fixture.queue { $0.deliveryQueue = delivery }
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     var events = queue.diagnosticEvents().makeAsyncIterator()
     delivery.suspend()
     queue.start(transaction.downloads)
@@ -201,10 +187,9 @@ struct AsyncTests {
 
   @Test("An update installs the version that was offered when it was found, or fails")
   func outdatedUpdate() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.updates().first)
     try fixture.publish("a", "1.2")

@@ -18,8 +18,7 @@ struct BadInputTests {
     _ change: (inout PaymentQueue.Configuration) -> Void = { _ in }
   ) async throws -> ContentError {
     let queue = try fixture.queue(change)
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     let badID = queue.add(Payment(productIdentifier: try ProductIdentifier(validating: bad)))
     queue.add(Payment(productIdentifier: try ProductIdentifier(validating: good)))
     await observer.wait { log in
@@ -46,8 +45,7 @@ struct BadInputTests {
   }
 
   private func fixture() throws -> StoreFixture {
-    let fixture = try StoreFixture()
-    try fixture.publish("good", "1.0")
+    let fixture = try StoreFixture(publishing: "good", "1.0")
     try fixture.publish("bad", "1.0")
     return fixture
   }
@@ -67,8 +65,7 @@ struct BadInputTests {
     // After the archive is repaired, a later process continues the same transaction.
     try whole.write(to: URL(filePath: path))
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     await observer.wait { $0.removed.count == 1 }
     try fixture.expectInstalled("bad", "1.0")
   }
@@ -103,9 +100,8 @@ struct BadInputTests {
     let fixture = try fixture()
     try FileManager.default.moveItem(atPath: fixture.storePath, toPath: fixture.folder.path("away"))
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let payment = Payment(productIdentifier: ProductIdentifier("good"))
+    let observer = RecordingObserver.delivering(of: queue)
+    let payment = Payment(productIdentifier: "good")
     let first = queue.add(payment)
     await observer.wait { $0.removed == [first] }
     #expect(observer.log.transactions[first]?.error?.code == .storeMissing)
@@ -120,12 +116,7 @@ struct BadInputTests {
     arguments: ["damaged", "signature", "expired", "clock"])
   func untrustedCatalog(what: String) async throws {
     let fixture = try fixture()
-    let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("good")))
-    await observer.wait { $0.removed.count == 1 }
-    queue.close()
+    try await fixture.install("good")
 
     let timestamp = URL(filePath: "\(fixture.storePath)/metadata/timestamp.json")
     let text = try String(contentsOf: timestamp, encoding: .utf8)
@@ -152,9 +143,8 @@ struct BadInputTests {
       configuration.clock = EngineClock(
         now: { [shift] in Date(timeIntervalSinceNow: shift) }, uptime: EngineClock.system.uptime)
     }
-    let second = RecordingObserver.delivering()
-    later.add(second)
-    let id = later.add(Payment(productIdentifier: ProductIdentifier("bad")))
+    let second = RecordingObserver.delivering(of: later)
+    let id = later.add(Payment(productIdentifier: "bad"))
     await second.wait { $0.removed == [id] }
     let error = try #require(second.log.transactions[id]?.error)
     #expect(error.code == code, "\(error)")
@@ -191,12 +181,7 @@ struct BadInputTests {
   @Test("A damaged journal is refused with a remedy, and installed content stays")
   func damagedJournal() async throws {
     let fixture = try fixture()
-    let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("good")))
-    await observer.wait { $0.removed.count == 1 }
-    queue.close()
+    try await fixture.install("good")
     for suffix in ["", "-wal", "-shm"] {
       try? FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite\(suffix)")
     }
@@ -208,9 +193,8 @@ struct BadInputTests {
     // files.
     try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite")
     let again = try fixture.queue()
-    let second = RecordingObserver.delivering()
-    again.add(second)
-    again.add(Payment(productIdentifier: ProductIdentifier("good")))
+    let second = RecordingObserver.delivering(of: again)
+    again.add(Payment(productIdentifier: "good"))
     await second.wait { $0.removed.count == 1 }
     try fixture.expectInstalled("good", "1.0")
   }
@@ -251,12 +235,11 @@ struct BadInputTests {
     let fixture = try fixture()
     let isFull = FullDisk()
     let queue = try fixture.queue { $0.fileSystem = isFull.fileSystem }
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("good")))
+    let observer = RecordingObserver.delivering(of: queue)
+    queue.add(Payment(productIdentifier: "good"))
     await observer.wait { $0.removed.count == 1 }
     isFull.set(true)
-    queue.add(Payment(productIdentifier: ProductIdentifier("bad")))
+    queue.add(Payment(productIdentifier: "bad"))
     await observer.wait { log in
       log.transactionStates.values.contains { $0.last == .failed }
         || log.download(of: "bad")?.state == .failed
@@ -267,7 +250,7 @@ struct BadInputTests {
       #expect(download.error?.code == .diskFull)
       queue.start([download])
     } else {
-      queue.add(Payment(productIdentifier: ProductIdentifier("bad")))
+      queue.add(Payment(productIdentifier: "bad"))
     }
     await observer.wait { $0.download(of: "bad")?.state == .finished }
     try fixture.expectInstalled("bad", "1.0")

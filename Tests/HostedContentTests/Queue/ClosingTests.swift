@@ -13,10 +13,7 @@ struct ClosingTests {
   private let fixture: StoreFixture
   private let delivery = DispatchQueue(label: "closing.delivery")
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   private func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
     -> PaymentQueue
@@ -28,7 +25,7 @@ struct ClosingTests {
   }
 
   private func payment() throws -> Payment {
-    Payment(productIdentifier: ProductIdentifier("a"))
+    Payment(productIdentifier: "a")
   }
 
   /// Returns after all pending work of the delivery queue.
@@ -90,8 +87,7 @@ struct ClosingTests {
   @Test("After close() returns, observers are not called, and streams end with the last report")
   func noCalls() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let reports = queue.reports()
     queue.add(try payment())
     await observer.wait { $0.downloads.count == 1 }
@@ -148,8 +144,7 @@ struct ClosingTests {
   @Test("A queue may be closed on its delivery queue, as on the main thread")
   func closedOnDeliveryQueue() async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let calls = await onOwnThread {
       self.delivery.sync(execute: {
         if let payment = try? self.payment() { queue.add(payment) }
@@ -205,7 +200,7 @@ struct ClosingTests {
   }
 
   /// Responds to a purchase when it is cancelled, or only when the test allows it.
-  private struct SlowService: StoreService {
+  private struct SlowService: PartialService {
     let isAsked = DispatchSemaphore(value: 0)
     let mayEnd = DispatchSemaphore(value: 0)
     private let log: Log
@@ -226,14 +221,6 @@ struct ClosingTests {
       }
       return .deferred
     }
-
-    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      ProductsResponse(products: [])
-    }
-
-    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-    func grants(account: String?) async throws -> [Grant] { [] }
   }
 
   // MARK: Work
@@ -307,8 +294,7 @@ struct ClosingTests {
     gate.open()
     await closing
     let next = try self.queue()
-    let second = RecordingObserver()
-    next.add(second)
+    let second = RecordingObserver(of: next)
     await second.wait { $0.transactionStates[id]?.last == .purchased }
     next.close()
   }

@@ -11,10 +11,9 @@ import Testing
 struct ConcurrentDeliverTests {
   @Test("Many concurrent calls for an installed product each return the folder", .slow)
   func installedAlready() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: "a")
     let folders = try await queue.deliver(payment)
     let count = SlowTests.count(quick: 1_000, slow: 3_000, all: 10_000)
     try await withThrowingTaskGroup(of: [URL].self) { group in

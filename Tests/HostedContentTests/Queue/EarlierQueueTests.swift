@@ -8,10 +8,7 @@ import Testing
 struct EarlierQueueTests {
   private let fixture: StoreFixture
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   /// Returns a purchased transaction of a closed queue, and the next queue.
   private func purchase(_ product: String = "a") async throws -> (PaymentTransaction, PaymentQueue)

@@ -41,21 +41,14 @@ struct IdentifierTests {
     async throws
   {
     let fixture = try StoreFixture()
-    let service = AnsweringService { id in
-      let payment = Payment(productIdentifier: ProductIdentifier("a"))
-      return .purchased(
-        Grant(
-          transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment
-        ),
-        contents: [])
-    }
+    let payment = Payment(productIdentifier: "a")
+    let service = AnsweringService { .purchased(Grant($0.rawValue, payment), contents: []) }
     let queue = try fixture.queue {
       $0.service = service
       $0.environment.newIdentifier = { "same" }
     }
     let observer = first == "open" ? RecordingObserver() : .delivering()
     queue.add(observer)
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     queue.add(payment)
     await observer.wait { log in
       first == "open" ? log.transactionStates["same"]?.last == .purchased : !log.removed.isEmpty

@@ -31,8 +31,7 @@ struct ObserverReleaseTests {
     let queue = try StoreFixture().queue { $0.deliveryQueue = delivery }
     let released = Atomic(0)
     let batches = SlowTests.areOn ? 20 : 5
-    let stays = RecordingObserver()
-    queue.add(stays)
+    let stays = RecordingObserver(of: queue)
     await onOwnThread {
       for _ in 0..<batches {
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
@@ -58,8 +57,7 @@ struct ObserverReleaseTests {
   func reusedAddress() throws {
     let queue = try StoreFixture().queue()
     for _ in 0..<100 {
-      let observer = RecordingObserver()
-      queue.add(observer)
+      let observer = RecordingObserver(of: queue)
       #expect(queue.transactionObservers.contains { $0 === observer })
     }
     queue.close()
@@ -67,13 +65,11 @@ struct ObserverReleaseTests {
 
   @Test("An observer that removes itself in its first call is not called again")
   func removedInFirstCall() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("book", "1.0")
+    let fixture = try StoreFixture(publishing: "book", "1.0")
     let delivery = DispatchQueue(label: "release.delivery")
     let queue = try fixture.queue { $0.deliveryQueue = delivery }
-    let first = RecordingObserver()
-    queue.add(first)
-    queue.add(Payment(productIdentifier: ProductIdentifier("book")))
+    let first = RecordingObserver(of: queue)
+    queue.add(Payment(productIdentifier: "book"))
     await first.wait { $0.downloads.count == 1 }
     let once = LeavesAtOnce()
     queue.add(once)

@@ -10,12 +10,10 @@ import Testing
 struct PaymentQueueObserverTests {
   @Test("A later observer gets the unfinished transactions, and a removed one gets no more reports")
   func lateObserver() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let first = RecordingObserver()
-    queue.add(first)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let first = RecordingObserver(of: queue)
+    let id = queue.add(Payment(productIdentifier: "a"))
     await first.wait { $0.transactionStates[id]?.last == .purchased }
     let late = RecordingObserver.delivering()
     // First, because the later observer finishes the transaction at any time after this.
@@ -28,8 +26,7 @@ struct PaymentQueueObserverTests {
 
   @Test("Observers are held weakly")
   func weakObservers() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     weak var gone: RecordingObserver?
     do {
@@ -38,9 +35,8 @@ struct PaymentQueueObserverTests {
       queue.add(observer)
     }
     #expect(gone == nil)
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let observer = RecordingObserver.delivering(of: queue)
+    let id = queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.removed == [id] }
   }
 
@@ -89,10 +85,9 @@ struct PaymentQueueObserverTests {
     }
     observers.withLock { $0 = pair }
     pair.forEach(queue.add)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: "a"))
     await waitUntil { !queue.transactions.isEmpty }
-    let last = RecordingObserver()
-    queue.add(last)
+    let last = RecordingObserver(of: queue)
     await last.wait { $0.transactions[id] != nil }
     #expect(pair.map { $0.log.calls.count }.reduce(0, +) == 1)
     observers.withLock { $0 = [] }
@@ -101,12 +96,11 @@ struct PaymentQueueObserverTests {
 
   @Test("An observer may be removed and added again inside a callback, and gets a full report")
   func readded() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     let observer = ReturningObserver()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: "a"))
     await observer.second.wait { $0.transactionStates.values.contains { $0.contains(.purchased) } }
     #expect(queue.transactionObservers.count == 2)
     queue.close()
@@ -114,8 +108,7 @@ struct PaymentQueueObserverTests {
 
   @Test("Observers are called on the configured delivery queue")
   func deliveryQueue() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let key = DispatchSpecificKey<String>()
     let chosen = DispatchQueue(label: "chosen")
     chosen.setSpecific(key: key, value: "chosen")
@@ -131,7 +124,7 @@ struct PaymentQueueObserverTests {
       })
     queue.add(watcher)
     queue.add(delivering)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: "a"))
     await delivering.wait { $0.removed.count == 1 }
     #expect(places.withLock { $0 } == ["chosen"])
     queue.close()

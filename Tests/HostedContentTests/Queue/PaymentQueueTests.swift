@@ -10,12 +10,10 @@ import Testing
 struct PaymentQueueTests {
   @Test("A payment leads to an installed version, a finished download and a removed transaction")
   func wholeWay() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("com.example.book", "1.0")
+    let fixture = try StoreFixture(publishing: "com.example.book", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("com.example.book")))
+    let observer = RecordingObserver.delivering(of: queue)
+    let id = queue.add(Payment(productIdentifier: "com.example.book"))
     await observer.wait { $0.removed == [id] }
 
     let log = observer.log
@@ -42,12 +40,10 @@ struct PaymentQueueTests {
 
   @Test("Before it is finished, a download has a length and a version but no content URL")
   func beforeStart() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
-    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let observer = RecordingObserver(of: queue)
+    queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.download(of: "a") != nil }
     let download = try #require(observer.log.download(of: "a"))
     #expect(download.state == .waiting)
@@ -61,13 +57,11 @@ struct PaymentQueueTests {
 
   @Test("A product that is not offered fails only its transaction")
   func unknownProduct() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let bad = queue.add(Payment(productIdentifier: ProductIdentifier("nothing")))
-    let good = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let observer = RecordingObserver.delivering(of: queue)
+    let bad = queue.add(Payment(productIdentifier: "nothing"))
+    let good = queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.removed.count == 2 }
     #expect(observer.log.transactionStates[bad] == [.purchasing, .failed])
     #expect(observer.log.transactions[bad]?.error?.code == .productUnknown)
@@ -80,9 +74,8 @@ struct PaymentQueueTests {
     let fixture = try StoreFixture()
     try fixture.store.add(ProductIdentifier("club"))
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("club")))
+    let observer = RecordingObserver.delivering(of: queue)
+    let id = queue.add(Payment(productIdentifier: "club"))
     await observer.wait { $0.removed == [id] }
     #expect(observer.log.transactions[id]?.downloads.isEmpty == true)
     #expect(observer.log.transactions[id]?.transactionState == .purchased)
@@ -90,8 +83,7 @@ struct PaymentQueueTests {
 
   @Test("Unfinished transactions are reported again at the next launch, in the same state")
   func relaunch() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     try fixture.publish("b", "1.0")
     let ids: [TransactionID]
     do {
@@ -112,8 +104,7 @@ struct PaymentQueueTests {
     for _ in 0..<2 {
       let queue = try fixture.queue()
       #expect(queue.transactions.map(\.id) == ids)
-      let observer = RecordingObserver()
-      queue.add(observer)
+      let observer = RecordingObserver(of: queue)
       await observer.wait { $0.downloads.count == 2 }
       #expect(observer.log.transactionStates == [ids[0]: [.purchased], ids[1]: [.purchased]])
       #expect(observer.log.download(of: "a")?.state == .finished)
@@ -122,8 +113,7 @@ struct PaymentQueueTests {
       queue.close()
     }
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     await observer.wait { Set($0.removed) == Set(ids) }
     queue.close()
     let last = try fixture.queue()
@@ -132,8 +122,7 @@ struct PaymentQueueTests {
 
   @Test("Finishing early cancels the download and leaves nothing behind")
   func finishEarly() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     let observer = RecordingObserver(onTransactions: { queue, transactions in
       for transaction in transactions where transaction.transactionState == .purchased {
@@ -141,7 +130,7 @@ struct PaymentQueueTests {
       }
     })
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.removed == [id] }
     let download = try #require(observer.log.download(of: "a"))
     #expect(download.state == .cancelled)
@@ -160,7 +149,7 @@ struct PaymentQueueTests {
       transactions.forEach(queue.finishTransaction)
     })
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: "a"))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.cannotFinish])
     #expect(queue.transactions.map(\.id) == [id])
@@ -170,12 +159,10 @@ struct PaymentQueueTests {
 
   @Test("A newer version is found, installed beside the old one, and becomes current")
   func update() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.9")
+    let fixture = try StoreFixture(publishing: "a", "1.9")
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let bought = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
+    let observer = RecordingObserver.delivering(of: queue)
+    let bought = queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.removed == [bought] }
     #expect(try await queue.updates().isEmpty)
     try fixture.publish("a", "1.10")
@@ -194,12 +181,10 @@ struct PaymentQueueTests {
 
   @Test("Installed content is not fetched again, and an older version never becomes current")
   func secondPurchase() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    let payment = Payment(productIdentifier: ProductIdentifier("a"))
+    let observer = RecordingObserver.delivering(of: queue)
+    let payment = Payment(productIdentifier: "a")
     let first = queue.add(payment)
     await observer.wait { $0.removed == [first] }
     // Another fetch would fail, because the archives are removed.
@@ -219,8 +204,7 @@ struct PaymentQueueTests {
       $0.maximumActiveDownloads = 1
       $0.fileSystem = gate.fileSystem(closedAt: "/data.bin")
     }
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     for name in ["a", "b"] {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
     }
@@ -237,8 +221,7 @@ struct PaymentQueueTests {
 
   @Test("A products request calls its delegate and lists invalid identifiers")
   func productsRequest() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     let delegate = RequestDelegate()
     let request = queue.productsRequest(["a", "unknown", "../x", ""])
@@ -253,16 +236,11 @@ struct PaymentQueueTests {
 }
 
 /// A seller that never responds.
-struct SilentService: StoreService {
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+struct SilentService: PartialService {
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await Task.sleep(for: .seconds(3600))
     return .deferred
   }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 /// Waits for the end of a request.

@@ -10,10 +10,7 @@ import Testing
 struct StoreBrowsingTests {
   private let fixture: StoreFixture
 
-  init() throws {
-    fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-  }
+  init() throws { fixture = try StoreFixture(publishing: "a", "1.0") }
 
   /// The versions of `a` that the store offers.
   private func versions(

@@ -30,8 +30,7 @@ struct StressTests {
     let queue = try fixture.queue { $0.deliveryQueue = delivery }
     let witnesses = (0..<3).map { _ in Witness() }
     witnesses.forEach(queue.add)
-    let finisher = RecordingObserver.delivering()
-    queue.add(finisher)
+    let finisher = RecordingObserver.delivering(of: queue)
 
     let crowd = Crowd(
       queue, products: try Self.products.map { try ProductIdentifier(validating: $0) },

@@ -72,8 +72,7 @@ final class DeliveryTests {
 
   private func reportState(of id: String) throws {
     let record = TransactionRecord(
-      id: id, sequence: 1, payment: Payment(productIdentifier: ProductIdentifier("a")),
-      status: .purchasing)
+      id: id, sequence: 1, payment: Payment(productIdentifier: "a"), status: .purchasing)
     delivery.report(downloads: ["\(id)-1"], of: [record])
   }
 

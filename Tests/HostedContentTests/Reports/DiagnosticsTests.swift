@@ -8,15 +8,13 @@ import Testing
 struct DiagnosticsTests {
   @Test("Events have constant names, and do not contain accounts or receipts")
   func events() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     let events = queue.diagnosticEvents()
     let account = "hash-of-ann"
-    _ = try await queue.deliver(
-      Payment(productIdentifier: ProductIdentifier("a"), applicationUsername: account))
+    _ = try await queue.deliver(Payment(productIdentifier: "a", applicationUsername: account))
     await #expect(throws: ContentError.self) {
-      try await queue.deliver(Payment(productIdentifier: ProductIdentifier("nothing")))
+      try await queue.deliver(Payment(productIdentifier: "nothing"))
     }
     queue.close()
     var names: [String] = []
@@ -34,13 +32,11 @@ struct DiagnosticsTests {
 
   @Test("Statistics count installs, failures, bytes and commits, and reused bytes separately")
   func statistics() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let gate = Gate()
     // Unpacking fails once, after everything was fetched.
     let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     let length = try #require(transaction.downloads.first).expectedContentLength
     queue.start(transaction.downloads)
     await gate.waitUntilReached()

@@ -12,8 +12,7 @@ struct OutboxTests {
 
   private func record(_ id: String) throws -> TransactionRecord {
     TransactionRecord(
-      id: id, sequence: 1, payment: Payment(productIdentifier: ProductIdentifier("a")),
-      status: .purchasing)
+      id: id, sequence: 1, payment: Payment(productIdentifier: "a"), status: .purchasing)
   }
 
   private func putChanges(_ id: String, _ due: DispatchTime, _ outbox: inout Outbox) throws {

@@ -26,7 +26,7 @@ struct ReportRouterTests {
   private func transaction(_ id: String, sequence: Int = 1) throws -> PaymentTransaction {
     let record = TransactionRecord(
       id: id, sequence: sequence,
-      payment: Payment(productIdentifier: ProductIdentifier("a")), status: .purchasing)
+      payment: Payment(productIdentifier: "a"), status: .purchasing)
     return PaymentTransaction(report: TransactionReport(record, in: library))
   }
 

@@ -43,8 +43,7 @@ struct CatalogReceiptTests {
     async throws -> ContentError?
   {
     try sell(product, number, signedBy: key)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { Self.ends.contains($0.transactionStates[id]?.last) }
     queue.remove(observer)
@@ -106,8 +105,7 @@ struct CatalogReceiptTests {
     first.close()
     try list(key)
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let ids = try (1...20).map { number in
       let product = try ProductIdentifier(validating: "a\(number)")
       try sell(product, "\(number)", signedBy: key)

@@ -75,7 +75,7 @@ struct FinishNoticeTests {
 }
 
 /// A service that records what it is told.
-private struct FinishLog: StoreService {
+private struct FinishLog: PartialService {
   let finished = Watched<[String]>([])
   let calls = Watched(0)
   let isHeld: Watched<Bool>
@@ -86,18 +86,6 @@ private struct FinishLog: StoreService {
     self.failing = failing
     self.isHeld = Watched(isHeld)
   }
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
-  }
-
-  func grants(account: String?) async throws -> [Grant] { [] }
 
   var needsFinishes: Bool { true }
 

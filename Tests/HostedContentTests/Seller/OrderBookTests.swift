@@ -22,7 +22,7 @@ struct OrderBookTests {
     func add(_ transaction: String) throws -> Bool {
       book.add(
         PurchaseOrder(
-          payment: Payment(productIdentifier: ProductIdentifier("a")),
+          payment: Payment(productIdentifier: "a"),
           transaction: TransactionID(rawValue: transaction)))
     }
 

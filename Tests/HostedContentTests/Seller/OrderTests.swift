@@ -14,15 +14,13 @@ struct OrderTests {
   private let service = ScriptedService()
   private let signing: SigningKey
   private let verifier: ReceiptVerifier
-  private let a: ProductIdentifier
-  private let b: ProductIdentifier
+  private let a = ProductIdentifier("a")
+  private let b = ProductIdentifier("b")
 
   init() throws {
     fixture = try StoreFixture()
     signing = try SigningKey.generate()
     verifier = ReceiptVerifier(keys: [try ReceiptVerificationKey(pem: signing.publicKey.pem)])
-    a = ProductIdentifier("a")
-    b = ProductIdentifier("b")
   }
 
   private func queue(verifying: Bool = false) throws -> PaymentQueue {
@@ -44,9 +42,7 @@ struct OrderTests {
     claims["accountToken"] = payment.applicationUsername.map { .string($0) }
     var receipt = try JSONWebSignature.sign(.object(claims), as: type ?? "", with: signing)
     if type == nil { receipt = try untyped(.object(claims)) }
-    return Grant(
-      transactionIdentifier: number, date: Date(timeIntervalSince1970: 1), payment: payment,
-      receipt: receipt)
+    return Grant(number, payment, receipt: receipt)
   }
 
   private func untyped(_ claims: JSONValue) throws -> String {
@@ -62,8 +58,7 @@ struct OrderTests {
     if let grant {
       service.answer(payment.productIdentifier, .purchased(grant, contents: contents))
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(payment)
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     return try #require(observer.log.transactions[id])
@@ -123,8 +118,7 @@ struct OrderTests {
   @Test func `a deferred order with a grant of something else fails`() async throws {
     let queue = try queue()
     service.answer(a, .deferred)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: a))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     let other = try grant("1", Payment(productIdentifier: b))
@@ -201,8 +195,7 @@ struct OrderTests {
   {
     let queue = try queue()
     service.answer(b, .deferred)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: b))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     let order = Payment(productIdentifier: a)
@@ -217,8 +210,7 @@ struct OrderTests {
     let group = GroupSeller(number: "1")
     let queue = try fixture.queue { $0.seller = { _ in group } }
     let ids = (0..<20).map { _ in queue.add(Payment(productIdentifier: a)) }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { log in ids.allSatisfy { log.transactionStates[$0] != nil } }
     group.mayAnswer.change { $0 = true }
     await observer.wait { log in
@@ -244,8 +236,7 @@ struct OrderTests {
       let restored = try await queue.restore()
       #expect(restored.map { $0.original?.transactionIdentifier } == ["1"])
       for transaction in restored { try await finish(transaction, queue) }
-      let observer = RecordingObserver()
-      queue.add(observer)
+      let observer = RecordingObserver(of: queue)
       service.send(.granted(number, contents: []))
       await observer.wait { !$0.transactions.isEmpty }
       let granted = try #require(observer.log.transactions.values.first)
@@ -269,8 +260,7 @@ struct OrderTests {
       ($0.status, $0.downloads) = (.purchasing, [])
     }
     queue = try open()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     let transaction = try #require(observer.log.transactions[id])
     #expect(transaction.transactionState == .purchased, "\(transaction.error as Any)")
@@ -279,7 +269,7 @@ struct OrderTests {
 }
 
 /// A seller that responds to all orders of a batch with one number.
-private final class GroupSeller: StoreService {
+private final class GroupSeller: PartialService {
   let maximumBatchSize = 64
   /// Until it is true, calls do not return, and later orders wait for the next batch.
   let mayAnswer = Watched(false)
@@ -291,24 +281,12 @@ private final class GroupSeller: StoreService {
   /// The largest batch.
   var largest: Int { size.withLock { $0 } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(transactionIdentifier: number, date: Date(timeIntervalSince1970: 0), payment: payment),
-      contents: [])
+    .purchased(Grant(number, payment), contents: [])
   }
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     size.withLock { $0 = max($0, orders.count) }
     await mayAnswer.wait { $0 }
-    return orders.map { order in
-      .purchased(
-        Grant(
-          transactionIdentifier: number, date: Date(timeIntervalSince1970: 0),
-          payment: order.payment), contents: [])
-    }
+    return orders.map { .purchased(Grant(number, $0.payment), contents: []) }
   }
 }

@@ -15,10 +15,9 @@ struct PurchaseTests {
     let fixture = try StoreFixture()
     let service = GatedService()
     let queue = try fixture.queue { $0.service = service }
-    let early = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
-    let observer = RecordingObserver()
-    queue.add(observer)
-    let late = queue.add(Payment(productIdentifier: ProductIdentifier("b")))
+    let early = queue.add(Payment(productIdentifier: "a"))
+    let observer = RecordingObserver(of: queue)
+    let late = queue.add(Payment(productIdentifier: "b"))
     service.open()
     await observer.wait { log in
       [early, late].allSatisfy { log.transactionStates[$0]?.last == .purchased }
@@ -29,8 +28,7 @@ struct PurchaseTests {
 
   @Test("A launch that cannot be journaled still sends open purchases")
   func launchOnFullDisk() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     try await fixture.leaveActiveDownload(of: "a")
     let id = try fixture.leavePurchasing("b")
     let disk = FullDisk()
@@ -41,8 +39,7 @@ struct PurchaseTests {
       $0.service = service
     }
     disk.set(true)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty }
     disk.set(false)
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
@@ -54,8 +51,7 @@ struct PurchaseTests {
     let fixture = try StoreFixture()
     let service = GatedService()
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let ids = try ["a", "b", "c"].map {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: $0)))
     }
@@ -66,12 +62,11 @@ struct PurchaseTests {
     service.open()
     // Each at most once, and nothing after that.
     #expect(Set(asked).count == asked.count)
-    queue.add(Payment(productIdentifier: ProductIdentifier("d")))
+    queue.add(Payment(productIdentifier: "d"))
     let next = GatedService()
     next.open()
     let later = try fixture.queue { $0.service = next }
-    let second = RecordingObserver()
-    later.add(second)
+    let second = RecordingObserver(of: later)
     await second.wait { log in ids.allSatisfy { log.transactionStates[$0]?.last == .purchased } }
     #expect(next.asked.sorted() == ids.sorted())
     #expect(Set(service.asked).isSubset(of: ids))
@@ -80,7 +75,7 @@ struct PurchaseTests {
 }
 
 /// A seller that grants products without content once its gate is open, and counts.
-final class GatedService: StoreService {
+final class GatedService: PartialService {
   private let state = Watched((isOpen: false, asked: [TransactionID]()))
 
   /// The requested transactions, in order.
@@ -90,27 +85,18 @@ final class GatedService: StoreService {
 
   func open() { state.change { $0.isOpen = true } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     state.change { $0.asked.append(transaction) }
     await state.wait { $0.isOpen }
-    let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-      payment: payment)
-    return .purchased(grant, contents: [])
+    return .purchased(Grant(transaction.rawValue, payment), contents: [])
   }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 extension StoreFixture {
   /// Creates a library in which a download of `product` was active when its process ended.
   func leaveActiveDownload(of product: String) async throws {
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     queue.close()

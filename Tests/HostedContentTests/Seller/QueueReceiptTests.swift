@@ -7,25 +7,34 @@ import Testing
 
 @Suite("Receipts in the queue", .timeLimit(.minutes(10)))
 struct QueueReceiptTests {
-  private let product: ProductIdentifier
+  private let fixture: StoreFixture
+  private let product = ProductIdentifier("a")
   private let key: ReceiptSigningKey
   private let verifier: ReceiptVerifier
 
   init() throws {
-    product = ProductIdentifier("a")
+    fixture = try StoreFixture()
     key = try ReceiptSigningKey.generate()
     verifier = ReceiptVerifier(keys: [key.verificationKey])
   }
 
-  private func grant(_ id: String, account: String? = nil, receipt: String?) -> Grant {
-    Grant(
-      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
-      payment: Payment(productIdentifier: product, applicationUsername: account), receipt: receipt)
+  private func grant(_ id: String, receipt: String?) -> Grant {
+    Grant(id, Payment(productIdentifier: product), receipt: receipt)
   }
 
-  /// Returns a receipt for transaction `id` of `account`, as the seller signs it.
-  private func receipt(_ id: String, account: String? = nil) throws -> String {
-    try key.sign(
+  /// Returns a queue that verifies the receipts of `service`.
+  private func queue(_ service: any StoreService) throws -> PaymentQueue {
+    try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+  }
+
+  /// Returns a receipt for transaction `id` of `account`, by default as the seller signs it.
+  private func receipt(
+    _ id: String, account: String? = nil, signedBy signer: ReceiptSigningKey? = nil
+  ) throws -> String {
+    try (signer ?? key).sign(
       Receipt(
         transactionIdentifier: id, productIdentifier: product, accountToken: account,
         purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
@@ -33,12 +42,10 @@ struct QueueReceiptTests {
 
   @Test("A seller with a key signs receipts, which are journaled and name the first purchase")
   func builtIn() async throws {
-    let fixture = try StoreFixture()
     try fixture.publish("a", "1.5")
-    let ids = try await buyTwice(fixture)
+    let ids = try await buyTwice()
     let queue = try fixture.queue { $0.receiptKey = key }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     await observer.wait { log in ids.allSatisfy { log.transactions[$0] != nil } }
     for id in ids {
       let text = try #require(try await observer.log.transactions[id]?.transactionReceipt())
@@ -61,10 +68,9 @@ struct QueueReceiptTests {
   }
 
   /// Buys the product twice for one account and finishes nothing.
-  private func buyTwice(_ fixture: StoreFixture) async throws -> [TransactionID] {
+  private func buyTwice() async throws -> [TransactionID] {
     let queue = try fixture.queue { $0.receiptKey = key }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let ids = (0..<2).map { _ in
       queue.add(Payment(productIdentifier: product, applicationUsername: "ann"))
     }
@@ -75,11 +81,9 @@ struct QueueReceiptTests {
 
   @Test("Without a key, grants do not have receipts")
   func none() async throws {
-    let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     #expect(try await observer.log.transactions[id]?.transactionReceipt() == nil)
@@ -88,19 +92,10 @@ struct QueueReceiptTests {
   @Test(
     "A purchase with a missing, unknown or foreign receipt fails and is not journaled")
   func refused() async throws {
-    let fixture = try StoreFixture()
     let service = ScriptedService()
-    let queue = try fixture.queue {
-      $0.service = service
-      $0.receiptVerifier = verifier
-    }
-    let observer = RecordingObserver()
-    queue.add(observer)
-    let stranger = try ReceiptSigningKey.generate()
-    let strange = try stranger.sign(
-      Receipt(
-        transactionIdentifier: "T", productIdentifier: product,
-        purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
+    let queue = try queue(service)
+    let observer = RecordingObserver(of: queue)
+    let strange = try receipt("T", signedBy: ReceiptSigningKey.generate())
     for bad in [nil, strange, try receipt("U"), try receipt("T", account: "joe"), "x"] {
       service.answer(product, .purchased(grant("T", receipt: bad), contents: []))
       let id = queue.add(Payment(productIdentifier: product))
@@ -117,14 +112,9 @@ struct QueueReceiptTests {
 
   @Test("An unrequested grant with an invalid receipt is dropped and reported")
   func granted() async throws {
-    let fixture = try StoreFixture()
     let service = ScriptedService()
-    let queue = try fixture.queue {
-      $0.service = service
-      $0.receiptVerifier = verifier
-    }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let queue = try queue(service)
+    let observer = RecordingObserver(of: queue)
     service.send(.granted(grant("T", receipt: nil), contents: []))
     service.send(.granted(grant("V", receipt: try receipt("V")), contents: []))
     await observer.wait { $0.transactions.count == 1 && !$0.errors.isEmpty }
@@ -134,17 +124,10 @@ struct QueueReceiptTests {
 
   @Test("A restore delivers purchases with valid receipts, then ends with the error of another")
   func restore() async throws {
-    let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let service = RestoringService([
-      grant("bad", receipt: "x"), grant("T", receipt: try receipt("T")),
-    ])
-    let queue = try fixture.queue {
-      $0.service = service
-      $0.receiptVerifier = verifier
-    }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let queue = try queue(
+      RestoringService([grant("bad", receipt: "x"), grant("T", receipt: try receipt("T"))]))
+    let observer = RecordingObserver(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.restoreEnds.count == 1 }
     #expect(observer.log.restoreEnds.map { $0?.code } == [.receiptInvalid])
@@ -153,20 +136,10 @@ struct QueueReceiptTests {
 }
 
 /// A seller that lists and restores the given purchases.
-struct RestoringService: StoreService {
+struct RestoringService: PartialService {
   let grants: [Grant]
 
   init(_ grants: [Grant]) { self.grants = grants }
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
-  }
 
   func grants(account: String?) async throws -> [Grant] { grants }
 

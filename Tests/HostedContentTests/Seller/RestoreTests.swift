@@ -18,8 +18,7 @@ struct RestoreTests {
     let queue = try fixture.queue {
       $0.grantsFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
     }
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     for product in products {
       queue.add(
         Payment(productIdentifier: try identifier(product), applicationUsername: account))
@@ -41,8 +40,7 @@ struct RestoreTests {
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     try await buy(["a", "b", "a"], fixture)
     let queue = try second(fixture)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.restoreEnds.count == 1 }
     let log = observer.log
@@ -66,12 +64,10 @@ struct RestoreTests {
 
   @Test("Each account has its own history, and restoring nothing succeeds")
   func accounts() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     try await buy(["a"], fixture, account: "ann")
     let queue = try second(fixture)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.restoreEnds.count == 1 }
     #expect(observer.log.transactions.isEmpty)
@@ -85,13 +81,11 @@ struct RestoreTests {
     "Restoring again finds unfinished restores, and no consumables or unfinished purchases"
   )
   func again() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     try fixture.store.add(identifier("coins"), details: ProductDetails(type: .consumable))
     try await buy(["a", "coins"], fixture)
     let queue = try second(fixture)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let open = queue.add(Payment(productIdentifier: try identifier("a")))
     await observer.wait { $0.transactionStates[open]?.last == .purchased }
     for _ in 0..<2 {
@@ -118,8 +112,7 @@ struct RestoreTests {
     for number in 1...3 { _ = service.grant(try identifier("p\(number)"), "g\(number)") }
     service.failRestore(after: 2, ContentError(.storeMissing, "Gone", remedy: "Wait"))
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.restoreEnds.count == 1 }
     #expect(observer.log.transactions.count == 2)
@@ -154,8 +147,7 @@ struct RestoreTests {
     let service = ScriptedService()
     _ = service.grant(try identifier("p"), "g")
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     // Submitted together, so the second arrives before the first can end.
     for _ in 0..<20 { queue.restoreCompletedTransactions() }
     await observer.wait { $0.restoreEnds.count + $0.errors.count == 20 }

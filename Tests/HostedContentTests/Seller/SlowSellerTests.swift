@@ -10,20 +10,15 @@ import Testing
 @Suite("Orders without response", .timeLimit(.minutes(10)))
 struct SlowSellerTests {
   private let fixture: StoreFixture
-  private let slow: ProductIdentifier
-  private let quick: ProductIdentifier
+  private let slow = ProductIdentifier("slow")
+  private let quick = ProductIdentifier("quick")
 
-  init() throws {
-    fixture = try StoreFixture()
-    slow = ProductIdentifier("slow")
-    quick = ProductIdentifier("quick")
-  }
+  init() throws { fixture = try StoreFixture() }
 
   @Test func `an order that never gets a response does not block others`() async throws {
     let service = HangingService(hangingOn: [slow])
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     for _ in 0..<10 { queue.add(Payment(productIdentifier: slow)) }
     let ids = (0..<10).map { _ in queue.add(Payment(productIdentifier: quick)) }
     await observer.wait { log in
@@ -41,8 +36,7 @@ struct SlowSellerTests {
       $0.service = service
       $0.environment.execution = clock
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: slow))
     await service.waitUntilAsked()
     clock.advance(seconds: 59)
@@ -55,8 +49,7 @@ struct SlowSellerTests {
     #expect(observer.log.errors.first?.subject == id.rawValue)
     #expect(observer.log.transactionStates[id] == [.purchasing])
     // Its call is still in progress, so it is not sent again, even by another observer's launch.
-    let second = RecordingObserver()
-    queue.add(second)
+    let second = RecordingObserver(of: queue)
     await second.wait { $0.transactionStates[id] != nil }
     clock.advance(seconds: 600)
     #expect(service.asked == [id, other])
@@ -76,8 +69,7 @@ struct SlowSellerTests {
       // While the first receipt waited for the catalog, the clock would make its call late.
       $0.environment.usesCatalog = false
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let late = (0..<200).map { _ in queue.add(Payment(productIdentifier: slow)) }
     let id = queue.add(Payment(productIdentifier: quick))
     await waitUntil {
@@ -98,8 +90,7 @@ struct SlowSellerTests {
       $0.seller = { _ in group }
       $0.environment.execution = clock
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     queue.add(Payment(productIdentifier: slow))
     await group.service.waitUntilAsked()
     let id = queue.add(Payment(productIdentifier: quick))
@@ -119,8 +110,7 @@ struct SlowSellerTests {
       $0.service = service
       $0.environment.execution = clock
     }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let request = queue.restoreCompletedTransactions()
     let id = queue.add(Payment(productIdentifier: quick))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
@@ -138,8 +128,7 @@ struct SlowSellerTests {
   @Test func `a promoted product whose look-up never ends blocks no later events`() async throws {
     let service = HangingService(hangingOn: [], hangsProducts: true)
     let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     service.send(.promoted(Payment(productIdentifier: slow)))
     service.send(.revoked(Revocation([quick])))
     await observer.wait { !$0.revoked.isEmpty }
@@ -150,7 +139,7 @@ struct SlowSellerTests {
 }
 
 /// A seller that delays some responses until `open`.
-private final class HangingService: StoreService {
+private final class HangingService: PartialService {
   private let hanging: Set<ProductIdentifier>
   private let hangsRestore: Bool
   private let hangsProducts: Bool
@@ -190,7 +179,6 @@ private final class HangingService: StoreService {
     if hangsProducts { await waitUntilOpen() }
     return ProductsResponse(products: [])
   }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: String?) async throws -> [Grant] {
     if hangsRestore { await waitUntilOpen() }
     return []
@@ -200,15 +188,12 @@ private final class HangingService: StoreService {
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     state.change { $0.asked.append(transaction) }
     if hanging.contains(payment.productIdentifier) { await waitUntilOpen() }
-    return .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 1),
-        payment: payment), contents: [])
+    return .purchased(Grant(transaction.rawValue, payment), contents: [])
   }
 }
 
 /// The same seller with batches.
-private final class HangingGroup: StoreService {
+private final class HangingGroup: PartialService {
   let maximumBatchSize = 64
   let service: HangingService
   private let count = Mutex(0)
@@ -218,11 +203,6 @@ private final class HangingGroup: StoreService {
   /// The number of calls.
   var calls: Int { count.withLock { $0 } }
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await service.purchase(payment, transaction: transaction)
   }

@@ -8,11 +8,10 @@ import Testing
 struct StoreEventTests {
   private let fixture: StoreFixture
   private let service: ScriptedService
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
   init() throws {
     fixture = try StoreFixture()
-    product = ProductIdentifier("a")
     let offered = Product(
       productIdentifier: product, type: .nonConsumable, texts: [:], price: nil,
       contents: [])
@@ -22,9 +21,7 @@ struct StoreEventTests {
   private func queue() throws -> PaymentQueue { try fixture.queue { $0.service = service } }
 
   private func grant(_ id: String) -> Grant {
-    Grant(
-      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
-      payment: Payment(productIdentifier: product))
+    Grant(id, Payment(productIdentifier: product))
   }
 
   @Test(
@@ -32,8 +29,7 @@ struct StoreEventTests {
   func deferred(isApproved: Bool) async throws {
     service.answer(product, .deferred)
     let queue = try queue()
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     // Meanwhile it cannot be finished, and the user can buy again.
@@ -59,17 +55,14 @@ struct StoreEventTests {
     "A simulated ask-to-buy is deferred, even after a relaunch, until it is decided",
     arguments: [true, false])
   func askToBuy(isApproved: Bool) async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
+    let fixture = try StoreFixture(publishing: "a", "1.0")
     let first = try fixture.queue()
-    let observer = RecordingObserver()
-    first.add(observer)
+    let observer = RecordingObserver(of: first)
     let id = first.add(Payment(productIdentifier: product, simulatesAskToBuy: true))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     first.close()
     let queue = try fixture.queue()
-    let later = RecordingObserver.delivering()
-    queue.add(later)
+    let later = RecordingObserver.delivering(of: queue)
     await later.wait { $0.transactionStates[id]?.last == .deferred }
     let transaction = try #require(queue.transactions.first)
     #expect(transaction.payment.simulatesAskToBuy)
@@ -88,8 +81,7 @@ struct StoreEventTests {
       product,
       .failed(ContentError(.notEntitled, "The card has expired", remedy: "Change the card")))
     let queue = try queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
+    let observer = RecordingObserver.delivering(of: queue)
     let first = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.removed == [first] }
     service.send(.granted(grant("later"), contents: []))
@@ -101,17 +93,10 @@ struct StoreEventTests {
 
   @Test("A revocation is reported and removes nothing")
   func revoked() async throws {
-    let fixture = try StoreFixture()
-    try fixture.publish("a", "1.0")
-    let queue = try fixture.queue()
-    let observer = RecordingObserver.delivering()
-    queue.add(observer)
-    queue.add(Payment(productIdentifier: product))
-    await observer.wait { $0.removed.count == 1 }
-    queue.close()
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    try await fixture.install(product)
     let again = try fixture.queue { $0.service = service }
-    let second = RecordingObserver()
-    again.add(second)
+    let second = RecordingObserver(of: again)
     service.send(.revoked(Revocation([product])))
     await second.wait { !$0.revoked.isEmpty }
     #expect(second.log.revoked == [product])
@@ -144,16 +129,13 @@ struct StoreEventTests {
   @Test("A new storefront is reported, and the delegate can stop purchases in it")
   func storefront() async throws {
     let fixture = try StoreFixture()
-    let silent = SilentService()
-    let service = Relay(purchases: silent, others: service)
-    let queue = try fixture.queue { $0.service = service }
+    let queue = try fixture.queue { $0.service = Relay(others: service) }
     let delegate = Refuser()
     queue.delegate = delegate
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .purchasing }
-    service.others.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
     await observer.wait { $0.transactionStates[id]?.last == .failed }
     #expect(observer.log.storefronts == ["SWE"])
     #expect(queue.storefront?.countryCode == "SWE")
@@ -172,20 +154,16 @@ final class Refuser: PaymentQueueDelegate {
 }
 
 /// Purchases from one seller, everything else from another.
-struct Relay: StoreService {
-  let purchases: SilentService
+private struct Relay: PartialService {
+  let purchases = SilentService()
   let others: ScriptedService
 
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await others.products(identifiers)
-  }
-  func allProducts() async throws -> ProductsResponse { try await others.allProducts() }
+  var base: any StoreService { others }
+
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await purchases.purchase(payment, transaction: transaction)
   }
-  func grants(account: String?) async throws -> [Grant] {
-    try await others.grants(account: account)
-  }
+
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     others.events(after: cursor)
   }

@@ -8,11 +8,10 @@ import Testing
 struct StoreServiceTests {
   private let fixture: StoreFixture
   private let service: BackEnd
-  private let product: ProductIdentifier
+  private let product = ProductIdentifier("a")
 
   init() throws {
     fixture = try StoreFixture()
-    product = ProductIdentifier("a")
     service = BackEnd(product)
   }
 
@@ -131,8 +130,7 @@ struct StoreServiceTests {
     let observer = RecordingObserver()
     let first = try queue(observer)
     #expect(service.cursors == [nil])
-    let grant = Grant(
-      transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
+    let grant = Grant("elsewhere", payment)
     service.send(StoreEventRecord(.granted(grant, contents: []), cursor: "17"))
     await observer.wait { !$0.transactions.isEmpty }
     await handleEvents(first, observer)
@@ -173,8 +171,7 @@ struct StoreServiceTests {
     await handleEvents(first, observer)
     let count = observer.log.revocations.count
     disk.set(true)
-    let grant = Grant(
-      transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
+    let grant = Grant("elsewhere", payment)
     service.send(StoreEventRecord(.granted(grant, contents: []), cursor: "2"))
     await observer.wait { !$0.errors.isEmpty }
     service.send(StoreEventRecord(.revoked(Revocation([product])), cursor: "3"))
@@ -264,10 +261,7 @@ private final class BackEnd: StoreService {
     }
     let outcomes = orders.map { order -> PurchaseOutcome in
       if refuses { return .failed(ContentError(.notEntitled, "Refused", remedy: "Ask")) }
-      let grant = Grant(
-        transactionIdentifier: order.transaction.rawValue, date: Date(timeIntervalSince1970: 1),
-        payment: order.payment)
-      return .purchased(grant, contents: [])
+      return .purchased(Grant(order.transaction.rawValue, order.payment), contents: [])
     }
     state.change { state in
       for case .purchased(let grant, _) in outcomes { state.grants.append(grant) }

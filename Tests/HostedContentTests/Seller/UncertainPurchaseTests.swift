@@ -46,8 +46,7 @@ struct UncertainPurchaseTests {
     first.close()
     answers.withLock { $0.isRestarted = true }
     let second = try fixture.queue { $0.service = try? Script.service(server) }
-    let observer = RecordingObserver()
-    second.add(observer)
+    let observer = RecordingObserver(of: second)
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     #expect(observer.log.transactionStates[id]?.last == .purchased)
     #expect(answers.withLock { $0.count } == 2)

@@ -9,11 +9,11 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite struct CatalogTests {
-  private let folder: TemporaryFolder
-  private let store: StoreFolder
-  private let fetcher: CountingFetcher
-  private let now = Date(timeIntervalSince1970: 1_900_000_000)
+@Suite(.timeLimit(.minutes(10))) struct CatalogTests {
+  let folder: TemporaryFolder
+  let store: StoreFolder
+  let fetcher: CountingFetcher
+  let now = Date(timeIntervalSince1970: 1_900_000_000)
 
   init() throws {
     folder = try TemporaryFolder()
@@ -21,9 +21,11 @@ import Testing
     fetcher = CountingFetcher(try folder.opened().directory("store"))
   }
 
-  private func catalog(_ trust: String = "trust") throws -> Catalog {
-    let trust = try folder.opened().createDirectory(trust)
-    let client = TrustClient(trustFolder: trust, fetcher: fetcher, now: { [now] in now })
+  /// Returns a catalog with the trust folder `trust`, as a new process creates it.
+  func catalog(_ trust: String = "trust", isReadOnly: Bool = false) throws -> Catalog {
+    let client = TrustClient(
+      trustFolder: try folder.opened().createDirectory(trust), isReadOnly: isReadOnly,
+      fetcher: fetcher, now: { [now] in now })
     return Catalog(client: client, trustedRoot: try store.initialRoot())
   }
 
@@ -152,86 +154,5 @@ import Testing
     // The record of the other product was not fetched.
     let error = #expect(throws: ContentError.self) { try catalog.cached()?.product("film") }
     #expect(error?.code == .storeMissing)
-  }
-}
-
-/// Catalogs that our publisher does not write, as a broken or hostile one would sign them.
-@Suite struct ClaimedContentTests {
-  private let folder: TemporaryFolder
-
-  init() throws { folder = try TemporaryFolder() }
-
-  /// The products that a list of all products refuses, and that are not available alone either.
-  private func refused(_ store: SignedStore) throws -> [String] {
-    let snapshot = try store.catalog(in: folder)
-    let response = snapshot.products(nil)
-    let refused = response.failures.compactMap(\.subject)
-    #expect(response.products.count + refused.count == store.records.count)
-    for product in store.records.keys {
-      let isRefused = (try? snapshot.product(product)) == nil
-      #expect(isRefused == refused.contains(product.rawValue))
-    }
-    return refused
-  }
-
-  /// The error for the product `a`.
-  private func error(_ store: SignedStore) throws -> ContentError? {
-    let snapshot = try store.catalog(in: folder)
-    return #expect(throws: ContentError.self) { try snapshot.product("a") }
-  }
-
-  @Test func `a product's own content comes first, then the others by identifier`() throws {
-    let store = try SignedStore(["m": ["z", "m", "a"]], owners: ["a": "m", "z": "m"])
-    let product = try store.catalog(in: folder).product("m")
-    #expect(product.contents.map(\.contentIdentifier.rawValue) == ["m", "a", "z"])
-  }
-
-  @Test func `a product that claims the content of another is refused, and others are not`()
-    throws
-  {
-    #expect(try refused(SignedStore(["a": ["a"], "b": ["a", "b"], "c": ["c"]])) == ["b"])
-  }
-
-  @Test func `a product that claims a product without content is refused`() throws {
-    let store = try SignedStore(["a": ["b"], "b": [], "c": []])
-    #expect(try refused(store) == ["a"])
-    let error = try error(store)
-    #expect(error?.code == .contentClaimed)
-    #expect(error?.subject == "a")
-  }
-
-  @Test func `a content that two products claim belongs to the owner in its entry`() throws {
-    let contents = ["a": ["a", "x"], "b": ["x"], "c": ["c", "y"]]
-    #expect(try refused(SignedStore(contents, owners: ["x": "b", "y": "c"])) == ["a"])
-    #expect(try refused(SignedStore(contents, owners: ["x": "c", "y": "c"])) == ["a", "b"])
-  }
-
-  @Test func `a content without an entry is refused`() throws {
-    let store = try SignedStore(["a": ["a", "x"], "b": ["b"]])
-    #expect(try refused(store) == ["a"])
-    let error = try error(store)
-    #expect(error?.code == .storeDamaged)
-    #expect(error?.message.contains("no entry of x") == true)
-  }
-
-  /// Changes in the text of the record of `a`, which has the contents `a` and `x`.
-  static let contradictions = [
-    ("a version twice", #""contentIdentifier":"x","#, ""),
-    ("a path outside its product", "targets/a/1/x/package", "targets/b/1/x/package"),
-    ("a path above its product", "targets/a/1/x/package", "targets/a/../b/package"),
-    ("a reserved name", #""contentIdentifier":"x""#, #""contentIdentifier":"content.pkg""#),
-  ]
-
-  @Test(arguments: contradictions)
-  func `a record that contradicts itself is refused`(what: String, old: String, new: String)
-    throws
-  {
-    var store = try SignedStore(["a": ["a", "x"], "b": ["b"]], owners: ["x": "a"])
-    #expect(try refused(store).isEmpty)
-    let text = String(decoding: try #require(store.records["a"]), as: UTF8.self)
-    #expect(text.contains(old), "\(what): \(text)")
-    store.records["a"] = Array(text.replacing(old, with: new).utf8)
-    #expect(try refused(store) == ["a"])
-    #expect(try error(store)?.code == .storeDamaged)
   }
 }

@@ -219,8 +219,7 @@ struct WebStoreTests {
     try fixture.publish("a", "1.0")
     try server.setFaults(FaultScript("/targets/*.pkg status 503 retry-after 60 once"))
     let queue = try queue()
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     let reports = queue.reports()
     queue.start(transaction.downloads)
     let download = try #require(transaction.downloads.first)
@@ -253,8 +252,7 @@ struct WebStoreTests {
     try fixture.publish("a", "1.0", files: Self.noise)
     try server.setFaults(FaultScript("/targets/*.pkg status 500 once"))
     let queue = try queue()
-    let transaction = try await queue.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
     let download = try #require(transaction.downloads.first)
     _ = try await queue.install(transaction)
     let statistics = download.statistics
@@ -270,8 +268,7 @@ struct WebStoreTests {
     try fixture.publish("a", "1.0", files: Self.noise)
     try server.setFaults(FaultScript("/targets/*.pkg stall 300kB"))
     let first = try queue()
-    let transaction = try await first.purchase(
-      Payment(productIdentifier: ProductIdentifier("a")))
+    let transaction = try await first.purchase(Payment(productIdentifier: "a"))
     let reports = first.reports()
     first.start(transaction.downloads)
     for await report in reports {

@@ -37,19 +37,22 @@ final class RecordingObserver: PaymentTransactionObserver {
 
   private let wantsPromoted: Bool
 
+  /// Creates an observer, and adds it to `queue` unless nil.
   init(
-    wantsPromoted: Bool = false,
+    of queue: PaymentQueue? = nil, wantsPromoted: Bool = false,
     onTransactions: @escaping @Sendable (PaymentQueue, [PaymentTransaction]) -> Void = { _, _ in },
     onDownloads: @escaping @Sendable (PaymentQueue, [Download]) -> Void = { _, _ in }
   ) {
     self.wantsPromoted = wantsPromoted
     self.onTransactions = onTransactions
     self.onDownloads = onDownloads
+    queue?.add(self)
   }
 
   /// Creates an observer as in the documentation: it starts purchased and finishes installed ones.
-  static func delivering() -> RecordingObserver {
+  static func delivering(of queue: PaymentQueue? = nil) -> RecordingObserver {
     RecordingObserver(
+      of: queue,
       onTransactions: { queue, transactions in
         for transaction in transactions {
           switch transaction.transactionState {

@@ -40,8 +40,7 @@ final class ScriptedService: StoreService {
 
   func grant(_ product: ProductIdentifier, _ id: String, account: String? = nil) -> Grant {
     let grant = Grant(
-      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
-      payment: Payment(productIdentifier: product, applicationUsername: account))
+      id, Payment(productIdentifier: product, applicationUsername: account))
     state.withLock { $0.grants.append(grant) }
     return grant
   }
@@ -78,9 +77,7 @@ final class ScriptedService: StoreService {
       return (state.outcomes[payment.productIdentifier], state.products[payment.productIdentifier])
     }
     if let outcome { return outcome }
-    let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 1),
-      payment: payment)
+    let grant = Grant(transaction.rawValue, payment)
     state.withLock { $0.grants.append(grant) }
     return .purchased(grant, contents: product?.contents ?? [])
   }

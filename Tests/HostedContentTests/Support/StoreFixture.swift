@@ -20,6 +20,15 @@ final class StoreFixture: Sendable {
     store = try StoreFolder.create(at: folder.path("store"))
   }
 
+  /// Creates a store with one version of a product, or of another content of `product`.
+  convenience init(
+    publishing name: String, _ version: String, of product: String? = nil,
+    files: [String: [UInt8]]? = nil
+  ) throws {
+    try self.init()
+    try publish(name, version, of: product, files: files)
+  }
+
   /// Creates a copy of the store and library of `other`, which is faster than publishing again.
   init(copying other: StoreFixture) throws {
     folder = try TemporaryFolder()
@@ -88,6 +97,16 @@ final class StoreFixture: Sendable {
   func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws -> PaymentQueue
   {
     try PaymentQueue(configuration(change))
+  }
+
+  /// Installs `product` with a queue of its own, and returns what is installed.
+  @discardableResult
+  func install(_ product: ProductIdentifier) async throws -> InstalledContent {
+    let queue = try queue()
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    queue.close()
+    let entry = try reader().contents().first { $0.content.contentIdentifier == product }
+    return try #require(entry?.content)
   }
 
   func reader() throws -> LibraryReader { try LibraryReader(URL(filePath: libraryPath)) }

@@ -25,8 +25,7 @@ struct ConcurrentUpdateTests {
     // A failed one does not affect the others.
     try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/c/2.0")
 
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     let task = Task { try await UpdateMonitor(queue, policy: .automatic).check() }
     await gate.waitUntilReached()
     await observer.wait { log in
@@ -46,7 +45,7 @@ struct ConcurrentUpdateTests {
   }
 
   /// A seller whose catalog is delayed until the test allows it.
-  private final class StalledService: StoreService {
+  private final class StalledService: PartialService {
     private typealias Waiting = [CheckedContinuation<Void, Never>]
     private let state = Mutex((looks: 0, waiting: Waiting(), isOpen: false))
     private let (reached, reach) = AsyncStream.makeStream(of: Void.self)
@@ -75,14 +74,6 @@ struct ConcurrentUpdateTests {
       }
       return ProductsResponse(products: [])
     }
-
-    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-      throw CancellationError()
-    }
-
-    func grants(account: String?) async throws -> [Grant] { [] }
   }
 
   @Test("A check that is cancelled while it waits for another ends at once and does not run")

@@ -133,9 +133,8 @@ struct UpdateMonitorTests {
   @Test(
     "A failed check is a result and the next one follows, until the task is cancelled")
   func failures() async throws {
-    let service = ScriptedService()
     queue.close()
-    let other = try fixture.queue { $0.service = Failing(service) }
+    let other = try fixture.queue { $0.service = Failing() }
     let (ticks, tick) = AsyncStream.makeStream(of: Void.self)
     let (results, found) = AsyncStream.makeStream(of: ContentError.Code.self)
     let task = Task {
@@ -166,7 +165,7 @@ struct UpdateMonitorTests {
 }
 
 /// A service that records which products it was asked for.
-private final class AskedService: StoreService {
+private final class AskedService: PartialService {
   private let state = Mutex((asked: [Set<ProductIdentifier>](), looksAtAll: 0))
 
   var asked: [Set<ProductIdentifier>] { state.withLock { $0.asked } }
@@ -181,26 +180,13 @@ private final class AskedService: StoreService {
     state.withLock { $0.looksAtAll += 1 }
     return ProductsResponse(products: [])
   }
-
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
-  }
-
-  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 /// A service whose catalog cannot be read.
-private struct Failing: StoreService {
-  let service: ScriptedService
-
-  init(_ service: ScriptedService) { self.service = service }
-
+private struct Failing: PartialService {
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     throw ContentError(.serverFailed, "Down", remedy: "Wait")
   }
+
   func allProducts() async throws -> ProductsResponse { try await products([]) }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
 }

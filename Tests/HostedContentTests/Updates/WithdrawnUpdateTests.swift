@@ -98,8 +98,7 @@ struct WithdrawnUpdateTests {
     try withdraw()
     try fixture.publish("a", "1.9.1")
     let update = try #require(try await queue.updates().first)
-    let observer = RecordingObserver()
-    queue.add(observer)
+    let observer = RecordingObserver(of: queue)
     try await queue.add(update)
     // What is reported is journaled.
     await observer.wait { $0.downloads.count == 1 }

@@ -23,8 +23,7 @@ struct CrashLoopTests {
     var random = SplitMix(state: seed)
     print("crash loop: \(kills) kills, seed \(seed)")
 
-    let tool = try Tool()
-    #expect(try tool.run("store", "init", "store").status == 0)
+    let tool = try Tool.withStore()
     var version = "1.0"
     try publish(version, tool)
 

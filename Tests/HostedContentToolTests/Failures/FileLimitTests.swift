@@ -19,8 +19,7 @@ struct FileLimitTests {
   @Test(
     "With too few open files, a command fails with its error, and the next one continues", .slow)
   func everyLimit() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     let package = try tool.makePackage("com.example.a", "1.0", ["text": Data("A text\n".utf8)])
     try tool.succeed("store", "publish", "store", package)
     let server = try StoreServer(folder: tool.folder.path("store"))
@@ -50,8 +49,7 @@ struct FileLimitTests {
 
   @Test("A file beyond the file size limit is an error, and is installed without the limit", .slow)
   func fileSize() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     let film = Data((0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
     let package = try tool.makePackage("com.example.a", "1.0", ["film": film])
     try tool.succeed("store", "publish", "store", package)

@@ -131,8 +131,7 @@ struct InterruptedCommandTests {
       for number in [SIGINT, SIGTERM] {
         let ended = try interrupt(
           tool, words, with: number, reading: words[0] == "store" ? "store" : "lib")
-        // The signal may come after the command has done its work, or when there is nothing left to
-        // do.
+        // The signal may come after the command has done its work, or when nothing is left to do.
         #expect([0, 1, 130].contains(ended.status), "\(words): \(ended.errors)")
         if ended.status == 130 {
           interrupted += 1
@@ -142,7 +141,7 @@ struct InterruptedCommandTests {
         try tool.succeed("verify", "--library", "lib")
       }
       let again = try tool.run(words)
-      // Status 1 means that there is nothing left to retire or remove.
+      // Status 1 means that nothing is left to retire or remove.
       let isDone: [Int32] = words.contains(Tool.chapter2) ? [0, 1] : [0]
       #expect(isDone.contains(again.status), "\(words): \(again.errors)")
     }

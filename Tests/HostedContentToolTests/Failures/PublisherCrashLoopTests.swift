@@ -21,8 +21,7 @@ struct PublisherCrashLoopTests {
       ?? SlowTests.count(quick: 12, slow: 80, all: 400)
     let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     var random = SplitMix(state: seed)
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     let root = try Array(tool.text("store/metadata/1.root.json").utf8)
 
     let clients = Clients(store: tool.folder.path("store"), root: root)
@@ -55,7 +54,7 @@ struct PublisherCrashLoopTests {
       }
       finished += 1
       let text = try String(contentsOfFile: errors, encoding: .utf8)
-      // A killed publication may have published nothing, so that there is nothing to retire.
+      // A killed publication may have published nothing that can be retired.
       #expect(
         process.terminationStatus == 0 || text.contains("has no version"), "seed \(seed): \(text)")
     }

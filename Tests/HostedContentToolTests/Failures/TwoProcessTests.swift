@@ -11,8 +11,7 @@ struct TwoProcessTests {
 
   /// A tool with a package of each product, and an empty store.
   private func workplace() throws -> (tool: Tool, packages: [String]) {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     let packages = try Self.products.map {
       try tool.makePackage($0, "1.0", ["text": Data("The text of \($0)\n".utf8)])
     }
@@ -40,7 +39,7 @@ struct TwoProcessTests {
   }
 
   @Test(
-    "A second engine is refused while the first runs, readers are not, and a kill releases the lock",
+    "A second engine is refused while the first runs, a reader is not; a kill releases the lock",
     .slow
   )
   func oneLibrary() throws {

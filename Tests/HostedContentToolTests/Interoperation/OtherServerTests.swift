@@ -11,8 +11,7 @@ struct OtherServerTests {
   private let tool: Tool
 
   init() throws {
-    tool = try Tool()
-    #expect(try tool.run("store", "init", "store").status == 0)
+    tool = try Tool.withStore()
     try publish("1.0")
   }
 

@@ -18,8 +18,7 @@ struct AppUpdateCommandTests {
   private func serving(
     _ apps: String = Self.apps, _ body: (Tool, String) async throws -> Void
   ) async throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     try apps.write(
       toFile: tool.folder.path("store/apps.json"), atomically: true, encoding: .utf8)
     try await ServeTests().serving(tool, []) { _, url in try await body(tool, url.absoluteString) }
@@ -32,9 +31,8 @@ struct AppUpdateCommandTests {
       let newer = try tool.run(question + ["--installed", "2.9"])
       #expect(newer.status == 0)
       #expect(
-        newer.output
-          == "Courier 2.10 is available; installed is 2.9.\nhttps://apps.example.com/app/id364709193\n"
-      )
+        newer.output == "Courier 2.10 is available; installed is 2.9.\n"
+          + "https://apps.example.com/app/id364709193\n")
       let same = try tool.run(question + ["--installed", "2.10.0", "--require-update"])
       #expect(same.status == 3)
       #expect(same.output == "Courier 2.10.0 is up to date.\n")

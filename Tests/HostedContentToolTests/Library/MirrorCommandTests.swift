@@ -13,8 +13,7 @@ struct MirrorCommandTests {
   private let certificate: String
 
   init() throws {
-    tool = try Tool()
-    #expect(try tool.run("store", "init", "store").status == 0)
+    tool = try Tool.withStore()
     try Self.publish(tool, "1.0")
     mirror = try Nginx(serving: tool.folder.path("store"))
     certificate = tool.folder.path("certificate.pem")

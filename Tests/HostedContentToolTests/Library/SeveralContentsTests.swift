@@ -11,8 +11,7 @@ struct CourseTests {
 
   @Test("get installs every content of a product, and update the outdated ones", .slow)
   func getAndUpdate() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     try tool.succeed("store", "publish", "store", Tool.sample("course-1.0.pkg"))
     try tool.succeed("get", Self.course, "--store", "store", "--library", "lib")
     #expect(try tool.current() == [Self.course: "1.0"])
@@ -45,8 +44,7 @@ struct CourseTests {
 
   @Test("get fails if one content cannot be fetched, and the next get continues with it")
   func oneFails() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     try tool.succeed(
       "store", "publish", "store", Tool.sample("course-1.0.pkg"),
       Tool.sample("course-audio-1.1.pkg"))
@@ -68,8 +66,7 @@ struct CourseTests {
 
   @Test("An update does not fetch a content that was never installed")
   func updateLeavesOthersAlone() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     let first = try tool.makePackage(Self.course, "0.9", ["a.txt": Data("a".utf8)])
     try tool.succeed("store", "publish", "store", first)
     try tool.succeed("get", Self.course, "--store", "store", "--library", "lib")

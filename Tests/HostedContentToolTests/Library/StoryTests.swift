@@ -114,8 +114,7 @@ struct StoryTests {
 
   @Test("A product without content is bought once, even if requested repeatedly")
   func noContent() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     try tool.succeed("store", "add", "store", "com.example.club")
     for _ in 1...2 {
       try tool.succeed("get", "com.example.club", "--store", "store", "--library", "lib")

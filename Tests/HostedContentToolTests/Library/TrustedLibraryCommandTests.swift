@@ -11,8 +11,7 @@ struct TrustedLibraryCommandTests {
   private let server: StoreServer
 
   init() throws {
-    tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    tool = try Tool.withStore()
     try Self.publish("1.0", tool)
     server = try StoreServer(folder: tool.folder.path("store"))
     try server.start()

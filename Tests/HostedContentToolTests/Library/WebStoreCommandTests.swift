@@ -12,8 +12,7 @@ struct WebStoreCommandTests {
   private let server: StoreServer
 
   init() throws {
-    tool = try Tool()
-    #expect(try tool.run("store", "init", "store").status == 0)
+    tool = try Tool.withStore()
     let package = try tool.makePackage("com.example.a", "1.0", ["text": Data("A text\n".utf8)])
     #expect(try tool.run("store", "publish", "store", package).status == 0)
     server = try StoreServer(folder: tool.folder.path("store"))

@@ -11,8 +11,7 @@ struct PublicationFindingsTests {
 
   /// Creates a store, and an archive with a program and a link that leaves the content.
   init() throws {
-    tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    tool = try Tool.withStore()
     let info = """
       <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
       <key>ContentVersion</key><string>1.0</string>

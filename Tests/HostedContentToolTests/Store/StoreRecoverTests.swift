@@ -16,8 +16,7 @@ struct StoreRecoverTests {
 
   /// Creates a store, a host and a client that have seen version 1.10, and a backup with 1.0.
   init() throws {
-    tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    tool = try Tool.withStore()
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.0.pkg"))
     for name in ["store", "store.keys"] { try Self.copy(name, to: "backup-\(name)", in: tool) }
     for version in ["1.1", "1.10"] {

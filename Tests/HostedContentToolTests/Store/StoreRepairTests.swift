@@ -9,8 +9,7 @@ struct StoreRepairTests {
   private let tool: Tool
 
   init() throws {
-    tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    tool = try Tool.withStore()
     for product in ["a", "b", "c"] { try tool.succeed("store", "add", "store", product) }
     try client("init", tool.folder.path("store/metadata/1.root.json"))
     try client("refresh")

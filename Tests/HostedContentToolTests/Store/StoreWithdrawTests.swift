@@ -10,8 +10,7 @@ struct StoreWithdrawTests {
 
   /// Publishes 1.0 and, by mistake, 1.10.
   init() throws {
-    tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    tool = try Tool.withStore()
     for version in ["1.0", "1.10"] { try publish(version) }
   }
 

@@ -20,10 +20,16 @@ extension Tool {
     "executable-inside", "link-chain", "missing-plist", "not-an-archive", "truncated",
   ].map { sample("bad/\($0).pkg") }
 
-  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
-  static func withBook() throws -> Tool {
+  /// Returns a tool in a folder with an empty store.
+  static func withStore() throws -> Tool {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
+    return tool
+  }
+
+  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
+  static func withBook() throws -> Tool {
+    let tool = try Tool.withStore()
     try tool.succeed(
       "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("chapter2-1.0.pkg"))
     return tool
@@ -36,8 +42,7 @@ extension Tool {
 
   /// Returns a tool in a folder with a store of a chapter, a course and a club.
   static func withCourse() throws -> Tool {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
+    let tool = try Tool.withStore()
     try tool.succeed(
       "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("course-1.0.pkg"),
       sample("course-audio-1.0.pkg"))

@@ -41,7 +41,8 @@ package final class APIClient {
     setsockopt(
       socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
     guard Loopback.at(port, { connect(socket, $0, $1) }) == 0 else { throw End.refused }
-    var timeout = timeval(tv_sec: 30, tv_usec: 0)
+    // A long poll waits up to 30 s.
+    var timeout = timeval(tv_sec: 90, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
   }
 
@@ -110,6 +111,12 @@ package final class APIClient {
     let bytes = try receive(length)
     _ = try receive(through: "\r\n")
     return length == 0 ? nil : bytes
+  }
+
+  /// Whether bytes or the end of the connection have arrived.
+  package var hasInput: Bool {
+    var waited = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    return !received.isEmpty || poll(&waited, 1, 0) > 0
   }
 
   /// Receives until the connection ends, and returns how.

@@ -1,6 +1,6 @@
 /// The header of an archive's entry; the values are not checked.
 struct ArchiveEntry {
-  /// The raw bytes of the path, or nil if there is no path.
+  /// The raw bytes of the path; nil if missing.
   let path: [UInt8]?
   let kind: Kind
   /// Permission bits with setuid, setgid and sticky, 0 to 0o7777.

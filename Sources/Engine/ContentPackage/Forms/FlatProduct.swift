@@ -12,7 +12,7 @@ struct FlatProduct {
 
   private let checksum: FileChecksum.Expected?
 
-  /// Returns nil for another kind of xar; throws a refusal if there is not exactly one payload.
+  /// Returns nil for another kind of xar; throws a refusal unless it has exactly one payload.
   init?(_ table: XarTable) throws {
     let payloads = table.files.filter { Self.isComponent($0, named: "Payload") }
     let hasDistribution = table.files.contains { $0.path == "Distribution" }

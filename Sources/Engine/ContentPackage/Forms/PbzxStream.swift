@@ -5,7 +5,7 @@ import ContentModel
 /// Each chunk is an xz stream or is stored. The stream has the magic `pbzx` and the decompressed
 /// length of a chunk. Then each chunk has its decompressed length, its compressed length and its
 /// bytes. Numbers are 64-bit big-endian. Only the last chunk may be shorter. Apple's packaging
-/// tools write it with `--compression latest`; there is no specification.
+/// tools write it with `--compression latest`; it is not specified.
 final class PbzxStream: ByteStream {
   static let magic = Array("pbzx".utf8)
   // Apple uses chunks of 16 MiB.

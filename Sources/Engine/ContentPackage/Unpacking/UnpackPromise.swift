@@ -10,7 +10,7 @@ package struct UnpackPromise: Sendable {
   package let contentIdentifier: ProductIdentifier
   /// The version that ContentInfo.plist must name.
   package let version: ContentVersion
-  /// The exact entries of the package, or nil if there is no index.
+  /// The exact entries of the package, or nil without an index.
   package let entries: [IndexedFile]?
 
   /// Creates a promise; a nil `contentIdentifier` means the product's own content.

@@ -177,7 +177,7 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Returns whether there is no command; from now on, a new command wakes the thread.
+  /// Returns whether no command waits; from now on, a new command wakes the thread.
   private func mayFallAsleep(_ multi: MultiHandle) -> Bool {
     inbox.withLock { inbox in
       guard inbox.commands.isEmpty else { return false }

@@ -1,6 +1,6 @@
 /// The settings of HTTP: timeouts, trust, credentials and limits.
 ///
-/// Times are in seconds. Certificates are always checked; there is no setting to turn this off.
+/// Times are in seconds. Certificates are always checked; no setting turns this off.
 package struct HTTPConfiguration: Sendable {
   /// The value of the `User-Agent` header.
   package var userAgent = "hostedcontent"

@@ -104,7 +104,7 @@ struct HostPause: Sendable {
     return nil
   }
 
-  /// Whether the host answers again, so that there are no restrictions.
+  /// Whether the host answers again, so that the restrictions end.
   func isOver(at now: Double) -> Bool {
     guard case .paced = state else { return false }
     return now - lastRefusal >= Self.memory

@@ -86,7 +86,7 @@ struct MirrorBook {
 
   private func isExcluded(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
 
-  /// Whether there is no mirror left.
+  /// Whether all mirrors are excluded.
   var allRefuse: Bool { marks.indices.allSatisfy(isExcluded) }
 
   /// Records that a mirror does not have the file.

@@ -21,7 +21,8 @@ package struct AuthorizedURLs: Sendable {
   /// The share of the lifetime after which URLs are renewed.
   package static let renewalShare = 0.8
 
-  /// The time at the end in which no response may be running: services state times in whole seconds.
+  /// The time at the end in which no response may be running: services state times in whole
+  /// seconds.
   ///
   /// At most a second, and never before the renewal.
   var margin: Double { min(1, lifetime * (1 - Self.renewalShare)) }

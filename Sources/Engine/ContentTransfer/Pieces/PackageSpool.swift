@@ -130,7 +130,7 @@ package final class PackageSpool: @unchecked Sendable {
     if isAwaited { arrival.signal() }
   }
 
-  /// Ends the fetch with `error` and cancels its ticket, because there is no reader any more.
+  /// Ends the fetch with `error` and cancels its ticket, because the reader has ended.
   package func stopFetching(_ error: any Error) {
     let ticket = state.withLock { state in
       state.readError = error

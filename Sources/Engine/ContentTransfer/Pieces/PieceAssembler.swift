@@ -123,7 +123,7 @@ struct PieceAssembler {
     return slab
   }
 
-  /// Returns the slab with the complete pieces; nil if there are none.
+  /// Returns the slab with the complete pieces; nil if none is complete.
   ///
   /// The bytes of the next piece are kept outside of slabs, since there may be no other slab.
   mutating func handOverPieces() -> Slab? {

@@ -51,8 +51,8 @@ extension ContentError {
   static func damaged(_ piece: Piece, of file: SignedFile, attempts: Int) -> ContentError {
     ContentError(
       .pieceDamaged,
-      "Bytes \(piece.offset) to \(piece.end - 1) of \(file.path) do not match the signed index after "
-        + "\(attempts) attempts",
+      "Bytes \(piece.offset) to \(piece.end - 1) of \(file.path) do not match the signed index "
+        + "after \(attempts) attempts",
       remedy:
         "Ask the store's owner to publish the package again, and then start the download again",
       subject: file.path)

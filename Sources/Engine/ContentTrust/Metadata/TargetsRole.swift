@@ -61,7 +61,7 @@ package struct TargetsRole: Role {
   package let version: Int64
   package let expires: Date
   package let targets: [String: TargetFile]
-  /// Nil if there are no delegations.
+  /// Nil if the role does not delegate.
   package let delegations: Delegations?
   private var unknown: [String: JSONValue] = [:]
 

@@ -32,8 +32,8 @@ struct PackageFetch {
 
   /// Fetches the package into `staging`, by members or by blocks as the index allows.
   ///
-  /// Calls `trees` for installed versions with reusable files. Throws `diskFull` if there is not
-  /// enough space.
+  /// Calls `trees` for installed versions with reusable files. Throws `diskFull` if space is
+  /// missing.
   func run(
     into staging: Directory, of library: ContentLibrary, reusing trees: () throws -> [ReusableTree]
   ) throws -> [InstalledFile] {

@@ -330,7 +330,7 @@ package struct HostingCheck {
 }
 
 extension TransferFault {
-  /// Whether the address is wrong or nothing listens there, so that there is nothing to check.
+  /// Whether the address is wrong or nothing listens there, so that nothing can be checked.
   fileprivate var isOfAddress: Bool {
     switch kind {
     case .unusableURL, .unresolved, .refused, .connectTimeout, .proxy, .proxyRefused, .network,

@@ -3,7 +3,7 @@ import Dispatch
 
 /// Pending notifications and their due times; combines notifications into calls.
 ///
-/// Notifications of one transaction keep their order. There is no order between transactions, so
+/// Notifications of one transaction keep their order. Those of different transactions do not, so
 /// changes of a thousand downloads can share calls, whatever else is reported meanwhile.
 struct Outbox {
   /// A pending notification.

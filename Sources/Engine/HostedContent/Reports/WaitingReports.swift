@@ -3,7 +3,7 @@ import ContentModel
 /// Pending reports about downloads, combined into few calls.
 ///
 /// Every state of a transaction's downloads is reported, in order. Of its progress, only the newest
-/// value is reported, together with a state. There is no order between transactions.
+/// value is reported, together with a state. Different transactions are not ordered.
 struct WaitingReports {
   /// The content of one call.
   struct Call {

@@ -29,7 +29,7 @@ final class Seller: Sendable {
     var notices: ArraySlice<FinishNotice> = []
     /// Whether a task sends them, now or after a delay.
     var isSendingNotices = false
-    /// Signaled when there are no notices anymore.
+    /// Signaled when no notice is left.
     var waiting: [any ThreadSignal] = []
     var hasTimer = false
     var isClosed = false

@@ -169,7 +169,7 @@ package final class SQLiteLedger: LedgerDatabase {
 
   // MARK: The connections
 
-  /// Calls `body` with the connection; nil if there is no database and none is created.
+  /// Calls `body` with the connection; nil if the database is missing and not created.
   private func withConnection<Value: Sendable>(
     _ slot: borrowing Mutex<Opened?>, creating: Bool,
     _ body: (Opened) throws -> Value

@@ -53,7 +53,7 @@ package struct EventViewer: Hashable, Sendable {
 /// Events in commit order.
 struct EventBatch: Sendable {
   var events: ArraySlice<EncodedEvent>
-  /// There are no other events up to this number.
+  /// The batch has all events up to this number.
   let end: Int64
 
   /// The maximum number of events that are read together.

@@ -25,8 +25,8 @@ extension ContentGrants {
     case refused
   }
 
-  /// One less than the documented 30 s: nginx counts whole seconds, and uses an answer until the end
-  /// of the last one.
+  /// One less than the documented 30 s: nginx counts whole seconds, and uses an answer until the
+  /// end of the last one.
   private static let cacheSeconds = 29
   private static let maximumURI = 8_192
 

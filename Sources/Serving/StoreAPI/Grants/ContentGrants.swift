@@ -43,8 +43,8 @@ package struct ContentGrants: Sendable {
   ///
   /// A caller with a `restriction` may only use that account. Others may use each account that does
   /// not belong to another key; `defaultAccount` is their own. Throws a problem with status 400,
-  /// 403 or 404, and the errors of ledger and catalog. Without a gate, there are no files: all are
-  /// public, at the addresses of the store.
+  /// 403 or 404, and the errors of ledger and catalog. Without a gate, the response has no files:
+  /// all are public, at the addresses of the store.
   package func grant(
     _ body: JSONValue, account restriction: String?, defaultAccount: String
   ) throws -> APIResponse {

@@ -54,8 +54,8 @@ enum GrantSignature {
 
   /// Returns the query for nginx's module secure_link.
   ///
-  /// nginx's rule is `secure_link_md5 "$secure_link_expires$uri SECRET"`. nginx counts whole seconds,
-  /// and accepts the URL until the end of the second `expires`.
+  /// nginx's rule is `secure_link_md5 "$secure_link_expires$uri SECRET"`. nginx counts whole
+  /// seconds, and accepts the URL until the end of the second `expires`.
   static func secureLink(_ uri: String, until end: Int64, secret: [UInt8]) throws -> String {
     let expires = end - 1
     let message = Array("\(expires)\(uri) ".utf8) + secret

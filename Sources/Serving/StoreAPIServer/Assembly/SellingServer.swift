@@ -120,7 +120,8 @@ package final class SellingServer: Sendable {
     try startTicker()
   }
 
-  /// Reports a store that lists receipt keys, but not the server's: queues then refuse its receipts.
+  /// Reports a store that lists receipt keys, but not the server's: queues then refuse its
+  /// receipts.
   private func checkReceiptKey() {
     guard let keys = try? catalog.receiptKeys(), !keys.contains(receiptKey) else { return }
     report(

@@ -12,7 +12,7 @@ package struct Answer: Sendable {
   var body: Body
   /// The part of the file in the body, for a 206.
   var part: Part?
-  /// The size of the requested file; nil if there is no file.
+  /// The size of the requested file; nil without a file.
   var wholeSize: Int64?
 
   /// A header field.

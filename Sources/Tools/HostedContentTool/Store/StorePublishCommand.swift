@@ -48,9 +48,8 @@ enum StorePublishCommand {
 
   private static func show(_ publication: Publication, _ console: Console) {
     for version in publication.versions {
-      console.print(
-        "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
-      )
+      let size = Console.bytes(version.length)
+      console.print("\(version.contentIdentifier) \(version.version): published, \(size)")
     }
     if publication.versions.isEmpty { console.print("The store already has these packages.") }
     for change in publication.changes where !change.isNew {

@@ -138,7 +138,7 @@ struct LedgerCheck {
     try checkDocuments()
   }
 
-  /// Each purchase that was begun has one row, which is what was answered, and there are no others.
+  /// The ledger has one row for each purchase that was begun, with its answer, and no others.
   private func checkRows(_ rows: [SellingPlace.Row]) {
     let sales = book.sales
     var found: Set<String> = []

@@ -22,7 +22,7 @@ final class PersistentClient {
   func answer(
     _ method: String, _ target: String, key: String? = nil, body: String = "",
     retried: Set<Int> = [503], onInterruption: () -> Void = {}
-  ) -> StoreConnection.Answer? {
+  ) -> APIClient.Response? {
     let deadline = ContinuousClock.now + Self.limit
     var last = ""
     while book.phase != .aborted {
@@ -31,12 +31,12 @@ final class PersistentClient {
         connection = open
         let answer = try open.call(method, target, key: key, body: body)
         guard retried.contains(answer.status) else { return answer }
-        last = "\(answer.status) \(answer.text)"
+        last = "\(answer.status) \(answer.body)"
         onInterruption()
       } catch {
         connection = nil
         last = "\(error)"
-        if error as? StoreConnection.End != .refused { onInterruption() }
+        if error as? APIClient.End != .refused { onInterruption() }
       }
       guard ContinuousClock.now < deadline else {
         book.fail("\(method) \(target) \(key ?? "") has no answer: \(last)")
@@ -57,7 +57,7 @@ final class PersistentClient {
     ) { book.interrupt([sale.key]) }
     guard let answer else { return false }
     guard [200, 201].contains(answer.status) else {
-      book.fail("\(sale.key) was answered \(answer.status) \(answer.text)")
+      book.fail("\(sale.key) was answered \(answer.status) \(answer.body)")
       return false
     }
     book.record(sale.key, status: answer.status, answer.object)
@@ -92,7 +92,7 @@ final class PersistentClient {
     guard let answer else { return nil }
     let results = answer.object["results"] as? [[String: Any]] ?? []
     guard answer.status == 200, results.count == sales.count else {
-      book.fail("a batch of \(keys): \(answer.status) \(answer.text.prefix(1_000))")
+      book.fail("a batch of \(keys): \(answer.status) \(answer.body.prefix(1_000))")
       return nil
     }
     var undecided: [SalesBook.Sale] = []
@@ -121,7 +121,7 @@ final class PersistentClient {
     guard answer.status == 200, let list = answer.object["events"] as? [[String: Any]],
       let next = answer.object["cursor"] as? String
     else {
-      book.fail("GET \(target) was answered \(answer.status) \(answer.text.prefix(1_000))")
+      book.fail("GET \(target) was answered \(answer.status) \(answer.body.prefix(1_000))")
       return nil
     }
     let events = list.map { event in
@@ -165,7 +165,7 @@ struct SingleBuyer: Sendable {
         let finish = client.answer("POST", "/v1/purchases/\(sale.key)/finish")
         guard let finish else { return }
         guard finish.status == 204 else {
-          return book.fail("finish of \(sale.key): \(finish.status) \(finish.text)")
+          return book.fail("finish of \(sale.key): \(finish.status) \(finish.body)")
         }
         book.finish(sale.key)
       }

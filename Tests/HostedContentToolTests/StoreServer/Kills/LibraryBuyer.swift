@@ -117,7 +117,7 @@ struct LibraryBuyer: Sendable {
       let sold = answer.object["transactions"] as? [[String: Any]] ?? []
       let products = sold.compactMap { $0["productIdentifier"] as? String }
       guard products.sorted() == place.products.sorted() else {
-        book.fail("\(account) has bought \(products): \(answer.status) \(answer.text)")
+        book.fail("\(account) has bought \(products): \(answer.status) \(answer.body)")
         return false
       }
       let open = sold.filter { $0["isFinished"] as? Bool != true }

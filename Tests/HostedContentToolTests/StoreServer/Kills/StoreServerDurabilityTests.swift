@@ -37,7 +37,7 @@ struct StoreServerDurabilityTests {
       self.database = database
       server = try place.start(environment: delay.environment)
       let answer = try place.connect().call("GET", "/v1/events")
-      cursor = try #require(answer.object["cursor"] as? String, "\(answer.text)")
+      cursor = try #require(answer.object["cursor"] as? String, "\(answer.body)")
     }
 
     // Otherwise, PostgreSQL could not remove the database.
@@ -87,7 +87,7 @@ struct StoreServerDurabilityTests {
       let sent = SyncDelay.now()
       let answer = try connection.call("GET", "/v1/events?after=\(cursor)&wait=30")
       let received = SyncDelay.now()
-      let events = try #require(answer.object["events"] as? [[String: Any]], "\(answer.text)")
+      let events = try #require(answer.object["events"] as? [[String: Any]], "\(answer.body)")
       cursor = try #require(answer.object["cursor"] as? String)
       if events.isEmpty { throw ChildProcess.Failure("There were \(messages.count) events") }
       messages += events.map { event in
@@ -119,7 +119,7 @@ struct StoreServerDurabilityTests {
       return [
         Message(
           key: orders[number].key, isEvent: false, sent: sent, received: SyncDelay.now(),
-          status: answer.status, text: answer.text)
+          status: answer.status, text: answer.body)
       ]
     }.flatMap { $0 }
     let answers = messages.filter { !$0.isEvent }
@@ -153,15 +153,15 @@ struct StoreServerDurabilityTests {
     let reader = try shop.place.connect()
     for order in orders {
       let answer = try reader.call("GET", "/v1/purchases/\(order.key)")
-      #expect(answer.status == 404, "\(order.key): \(answer.text)")
+      #expect(answer.status == 404, "\(order.key): \(answer.body)")
     }
     for list in ["entitlements", "history"] {
       let answer = try reader.call("GET", "/v1/accounts/alice/\(list)")
       let shown = answer.object["transactions"] as? [Any]
-      #expect(answer.status == 200 && shown?.isEmpty == true, "\(answer.text)")
+      #expect(answer.status == 200 && shown?.isEmpty == true, "\(answer.body)")
     }
     let poll = try reader.call("GET", "/v1/events?after=\(shop.cursor)&wait=1")
-    #expect((poll.object["events"] as? [Any])?.isEmpty == true, "\(poll.text)")
+    #expect((poll.object["events"] as? [Any])?.isEmpty == true, "\(poll.body)")
     for (order, buyer) in zip(orders, buyers) {
       #expect(!buyer.hasInput, "\(order.key) is answered during the sync")
     }
@@ -170,7 +170,7 @@ struct StoreServerDurabilityTests {
     try shop.delay.set(milliseconds: 0)
     for (order, buyer) in zip(orders, buyers) {
       let answer = try buyer.receive()
-      #expect(answer.status == 201, "\(order.key): \(answer.text)")
+      #expect(answer.status == 201, "\(order.key): \(answer.body)")
     }
     #expect(shop.delay.completed.contains { shop.isOfLog($0) && $0.end >= released })
     let events = try Self.events(shop.place, after: shop.cursor, count: orders.count)
@@ -193,7 +193,7 @@ struct StoreServerDurabilityTests {
     try crash(shop)
     if let answer = try? buyer.receive() {
       // Only the database was killed: the server may say so, or commit once more.
-      #expect(database == .postgres && [201, 503].contains(answer.status), "\(answer.text)")
+      #expect(database == .postgres && [201, 503].contains(answer.status), "\(answer.body)")
     }
 
     let reader = try shop.place.connect()
@@ -203,7 +203,7 @@ struct StoreServerDurabilityTests {
       #expect(
         shop.hasSynced(since: killed, until: answered),
         """
-        \(order.key) was shown without a sync since the kill: \(first.status) \(first.text)
+        \(order.key) was shown without a sync since the kill: \(first.status) \(first.body)
         Syncs:
         \(shop.syncs(since: killed))
         """)
@@ -213,12 +213,12 @@ struct StoreServerDurabilityTests {
       try $0.call("POST", "/v1/purchases", key: order.key, body: order.body)
     }
     let end = SyncDelay.now()
-    #expect([200, 201].contains(again.status), "\(again.text)")
+    #expect([200, 201].contains(again.status), "\(again.body)")
     #expect(shop.hasSynced(since: killed, until: end), "\(shop.syncs(since: killed))")
     let known = try reader.call("GET", "/v1/purchases/\(order.key)")
-    #expect(known.status == 200 && known.text == again.text, "\(known.text)\n\(again.text)")
+    #expect(known.status == 200 && known.body == again.body, "\(known.body)\n\(again.body)")
     if request == .purchase || request == .lookUp, isShown {
-      #expect(first.text == again.text, "\(first.text)\n\(again.text)")
+      #expect(first.body == again.body, "\(first.body)\n\(again.body)")
     }
     let events = try Self.events(shop.place, after: shop.cursor, count: 1)
     #expect(events.map(\.key) == [order.key])
@@ -233,7 +233,7 @@ struct StoreServerDurabilityTests {
     try shop.delay.set(milliseconds: Self.forever)
     let buyers = try orders.map { order in
       let connection = try shop.place.connect()
-      try connection.send("POST", "/v1/purchases", key: order.key, body: order.body)
+      connection.send("POST", "/v1/purchases", key: order.key, body: order.body)
       return connection
     }
     // An answer would end the wait, too, and then fail the test.
@@ -266,7 +266,7 @@ struct StoreServerDurabilityTests {
   private func ask(
     _ request: FirstRequest, _ order: (key: String, body: String), _ shop: Shop,
     _ reader: StoreConnection
-  ) throws -> (answer: StoreConnection.Answer, isShown: Bool) {
+  ) throws -> (answer: APIClient.Response, isShown: Bool) {
     let answer = try repeated(reader) { reader in
       switch request {
       case .purchase:
@@ -276,13 +276,13 @@ struct StoreServerDurabilityTests {
       case .events: try reader.call("GET", "/v1/events?after=\(shop.cursor)")
       }
     }
-    return (answer, answer.status < 300 && answer.text.contains("\"\(order.key)\""))
+    return (answer, answer.status < 300 && answer.body.contains("\"\(order.key)\""))
   }
 
   /// Repeats a request until the server has a connection to its database.
   private func repeated(
-    _ connection: StoreConnection, _ request: (StoreConnection) throws -> StoreConnection.Answer
-  ) throws -> StoreConnection.Answer {
+    _ connection: StoreConnection, _ request: (StoreConnection) throws -> APIClient.Response
+  ) throws -> APIClient.Response {
     var answer = try request(connection)
     try blockUntil {
       guard answer.status == 503 || answer.status == 409 else { return true }

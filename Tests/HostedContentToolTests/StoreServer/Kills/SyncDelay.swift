@@ -27,7 +27,7 @@ final class SyncDelay: Sendable {
   private var delay: String { folder.path("delay") }
   private var record: String { folder.path("record") }
 
-  /// Compiles the library; there is no delay yet.
+  /// Compiles the library; it does not delay yet.
   init() throws {
     folder = try TemporaryFolder()
     let source = SourceTree.path("Tests/SyncDelay/SyncDelay.c")

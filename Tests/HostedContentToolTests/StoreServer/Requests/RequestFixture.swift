@@ -113,13 +113,17 @@ struct RequestFixture: Sendable {
 extension APIClient.Response {
   /// Whether it is a complete problem document (RFC 9457), with the members of this API.
   var isTypedProblem: Bool {
-    let found = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any]
-    guard let found, let detail = found["detail"] as? String,
-      let remedy = found["remedy"] as? String
+    let found = object
+    guard let detail = found["detail"] as? String, let remedy = found["remedy"] as? String
     else { return false }
     return headers["content-type"] == "application/problem+json"
       && found["status"] as? Int == status && found["code"] as? Int != nil && !detail.isEmpty
       && !remedy.isEmpty
+  }
+
+  /// The JSON object in the body; empty for other bodies.
+  var object: [String: Any] {
+    (try? JSONSerialization.jsonObject(with: Data(body.utf8))) as? [String: Any] ?? [:]
   }
 
   /// The body, parsed as JSON.

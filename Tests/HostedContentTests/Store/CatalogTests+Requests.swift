@@ -8,34 +8,14 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// The requests that a client sends for the catalog of a store with hash bins.
-@Suite("Requests for a large catalog", .timeLimit(.minutes(10)))
-struct CatalogRequestTests {
-  private let folder: TemporaryFolder
-  private let store: StoreFolder
-  private let fetcher: CountingFetcher
-  private let now = Date(timeIntervalSince1970: 1_900_000_000)
-
-  init() throws {
-    folder = try TemporaryFolder()
-    store = try StoreFolder.create(at: folder.path("store"), now: now)
-    fetcher = CountingFetcher(try folder.opened().directory("store"))
-  }
-
+/// The requests that a client sends for a catalog with hash bins.
+extension CatalogTests {
   /// Publishes products without content, and returns their identifiers.
   private func publish(_ count: Int) throws -> [ProductIdentifier] {
     let products = try (1...count).map { try ProductIdentifier(validating: "p\($0)") }
     let details = Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails()) })
     try store.add(details, now: now)
     return products
-  }
-
-  /// Returns a catalog with the trust folder `trust`, as a new process creates it.
-  private func catalog(_ trust: String = "trust", isReadOnly: Bool = false) throws -> Catalog {
-    let client = TrustClient(
-      trustFolder: try folder.opened().createDirectory(trust), isReadOnly: isReadOnly,
-      fetcher: fetcher, now: { [now] in now })
-    return Catalog(client: client, trustedRoot: try store.initialRoot())
   }
 
   /// The kinds of files that were fetched since the last call, with their numbers.
@@ -50,7 +30,7 @@ struct CatalogRequestTests {
   }
 
   /// The kinds of the files of a refresh without news.
-  private let usual = ["2.root.json": 1, "timestamp.json": 1]
+  private var usual: [String: Int] { ["2.root.json": 1, "timestamp.json": 1] }
 
   // MARK: Lists
 
