@@ -30,6 +30,9 @@ struct AsyncTests {
       try await queue.deliver(Payment(productIdentifier: "nothing"))
     }
     #expect(error?.code == .productUnknown)
+    #expect(queue.transactions.isEmpty)
+    // Otherwise a process that ends now would get the error again at its next launch.
+    #expect(try fixture.reader().transactions().isEmpty)
   }
 
   @Test("A failed download throws its error, stays open, and can be installed again")

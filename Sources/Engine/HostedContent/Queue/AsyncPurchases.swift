@@ -53,18 +53,21 @@ extension PaymentQueue {
       self.add(payment, as: id)
       return nil
     }
-    return try await first(about: id, begin: begin) { report in
+    let transaction = try await first(about: id, begin: begin) { report in
       if case .failure(let error) = report, error.code == .transactionExists { throw error }
       guard let transaction = report.transaction else { return nil }
       switch transaction.transactionState {
       case .purchasing: return nil
-      case .purchased, .restored: return transaction
+      case .purchased, .restored, .failed: return transaction
       case .deferred: throw ContentError.waitsForDecision(payment.productIdentifier)
-      case .failed:
-        finishTransaction(transaction)
-        throw transaction.error ?? ContentError.notOffered(payment.productIdentifier.rawValue)
       }
     }
+    guard transaction.transactionState == .failed else { return transaction }
+    let error = transaction.error ?? ContentError.notOffered(payment.productIdentifier.rawValue)
+    // A process that ends because of this error must not report the transaction again. If it cannot
+    // be finished, the next launch reports it.
+    try? await finish(transaction)
+    throw error
   }
 
   /// Starts a transaction's downloads and waits for them; returns the installed folders.
