@@ -9,7 +9,9 @@ struct BlockingQueueTests {
     let accepted = queue.add(3) { $0 == [1, 2] }
     let refused = queue.add(4) { $0.isEmpty }
     #expect(accepted && !refused)
-    queue.close()
+    #expect(queue.close())
+    let isAdded = queue.add(5)
+    #expect(!isAdded && !queue.close())
     #expect(queue.next() == 1)
     #expect(queue.takeAll() == [2, 3])
     #expect(queue.next() == nil)

@@ -10,7 +10,7 @@ final class UpdateDelivery: Sendable {
 
   private let queue: DispatchQueue
   private let observers = ObserverList<any AppUpdateObserver>()
-  private let state = Mutex(State())
+  private let state = Serialized(State())
 
   private struct State {
     var streams: [Int: AsyncStream<AppUpdateEvent>.Continuation] = [:]
@@ -38,14 +38,14 @@ final class UpdateDelivery: Sendable {
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
   }
 
-  deinit { state.withLock { Array($0.streams.values) }.forEach { $0.finish() } }
+  deinit { state.use { Array($0.streams.values) }.forEach { $0.finish() } }
 
-  // Work is enqueued under the lock, so that it has the order of the events. It does not run under
-  // the lock.
+  // Work is enqueued while the state is in use, so that it has the order of the events. It runs
+  // later.
 
   func add(_ observer: any AppUpdateObserver, of checker: AppUpdateChecker) {
     guard observers.add(observer) else { return }
-    state.withLock { state in
+    state.use { state in
       for event in state.takeBacklog() {
         queue.async { [weak observer] in observer?.take(event, of: checker) }
       }
@@ -57,31 +57,31 @@ final class UpdateDelivery: Sendable {
   /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      let number = state.withLock { state in
+      let number = state.use { state in
         defer { state.nextStream += 1 }
         state.streams[state.nextStream] = continuation
         for event in state.takeBacklog() { queue.async { continuation.yield(event) } }
         return state.nextStream
       }
       continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { _ = $0.streams.removeValue(forKey: number) }
+        self?.state.use { _ = $0.streams.removeValue(forKey: number) }
       }
     }
   }
 
   /// Keeps an event from before the checker exists.
-  func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
+  func keep(_ event: AppUpdateEvent) { state.use { _ = $0.keep(event) } }
 
   /// Delivers an event to all observers; returns before they are called.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
-    state.withLock { state in
+    state.use { state in
       guard !state.keep(event) else { return }
       queue.async { [self] in notify(event, of: checker) }
     }
   }
 
   private func notify(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
-    for stream in state.withLock({ Array($0.streams.values) }) { stream.yield(event) }
+    for stream in state.use({ Array($0.streams.values) }) { stream.yield(event) }
     observers.forEach { $0.take(event, of: checker) }
   }
 }

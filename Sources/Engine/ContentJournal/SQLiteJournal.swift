@@ -21,9 +21,9 @@ package final class SQLiteJournal: Sendable {
     let usesReserve: Bool
   }
 
-  private let writer: Connection
+  private let writer: Serialized<SQLiteConnection>
   /// Another connection, so that reads do not wait for a commit; the same one if it is read-only.
-  private let reader: Connection
+  private let reader: Serialized<SQLiteConnection>
   private let commits = GroupCommit<Write>()
   /// The rows of offers; contains only committed ones.
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
@@ -35,12 +35,6 @@ package final class SQLiteJournal: Sendable {
 
   private var fileSystem: FileSystem { folder.fileSystem }
 
-  private final class Connection: Sendable {
-    let use: Mutex<SQLiteConnection>
-
-    init(_ opened: consuming sending SQLiteConnection) { use = Mutex(opened) }
-  }
-
   /// Opens the journal in `folder`; creates or migrates it unless `readOnly`.
   package init(in folder: Directory, readOnly: Bool = false) throws {
     let path = folder.path(of: Self.fileName)
@@ -49,7 +43,7 @@ package final class SQLiteJournal: Sendable {
     self.path = path
     reserve = SpaceReserve(in: folder)
     guard !readOnly else {
-      reader = Connection(try Self.openToRead(path, in: folder))
+      reader = Serialized(try Self.openToRead(path, in: folder))
       writer = reader
       return
     }
@@ -68,13 +62,13 @@ package final class SQLiteJournal: Sendable {
   }
 
   private static func open(_ path: String, in folder: Directory) throws
-    -> (Connection, Connection)
+    -> (writer: Serialized<SQLiteConnection>, reader: Serialized<SQLiteConnection>)
   {
-    let writer = Connection(try openToWrite(path, in: folder))
+    let writer = Serialized(try openToWrite(path, in: folder))
     let opened = try SQLiteConnection(path: path, .write)
     // The connection that is closed last leaves the files there.
     try opened.keepLogFiles()
-    return (writer, Connection(opened))
+    return (writer, Serialized(opened))
   }
 
   private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
@@ -154,7 +148,7 @@ package final class SQLiteJournal: Sendable {
     try fileSystem.check(.journal, path)
     try folder.explainingSpace {
       try commits.join(Write(body: body, usesReserve: usingReserve)) { writes in
-        writer.use.withLock { commit(writes, to: $0) }
+        writer.use { commit(writes, to: $0) }
       }
     }
     fileSystem.didCommit?(path)
@@ -185,7 +179,7 @@ package final class SQLiteJournal: Sendable {
   }
 
   /// Empties the write-ahead log; otherwise the last connection does it when it is closed.
-  package func emptyLog() { writer.use.withLock { $0.emptyLog() } }
+  package func emptyLog() { writer.use { $0.emptyLog() } }
 
   private func commit(_ write: Write, to connection: borrowing SQLiteConnection) throws {
     do {
@@ -205,6 +199,6 @@ package final class SQLiteJournal: Sendable {
 
   func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
     try fileSystem.check(.read, path)
-    return try reader.use.withLock { try body($0) }
+    return try reader.use { try body($0) }
   }
 }

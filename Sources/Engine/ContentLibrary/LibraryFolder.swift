@@ -77,7 +77,7 @@ extension LibraryFolder {
 
 /// The lock of a library; one engine holds it until it is released or the process ends.
 package final class LibraryLock: Sendable {
-  private let file: Mutex<File?>
+  private let file: Serialized<File?>
 
   /// Takes the lock; throws `libraryLocked` with the name of the process that holds it.
   package init(_ folder: Directory) throws {
@@ -90,9 +90,9 @@ package final class LibraryLock: Sendable {
         "The library \(folder.path) is in use by process \(Self.holder(holder))",
         remedy: "Wait for that process to end, or use another library", subject: folder.path)
     }
-    self.file = Mutex(file)
+    self.file = Serialized(file)
     // From here on, `deinit` releases the lock, even if this throws.
-    try self.file.withLock { file in
+    try self.file.use { file in
       let number = String(getpid())
       let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
       let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
@@ -131,7 +131,7 @@ package final class LibraryLock: Sendable {
 
   /// Releases the lock.
   package func release() {
-    file.withLock { file in
+    file.use { file in
       file?.unlock()
       file = nil
     }

@@ -6,12 +6,7 @@ package import ContentModel
 /// Thread-safe.
 package final class CallThreads: Sendable {
   private let calls: BlockingQueue<@Sendable () -> Void>
-  private let state: Mutex<State>
-
-  private struct State {
-    var threads: [WorkThread]
-    var isClosed = false
-  }
+  private let threads: Mutex<[WorkThread]>
 
   private static let maximumWaiting = 256
 
@@ -30,7 +25,7 @@ package final class CallThreads: Sendable {
       calls.close()
       throw error.error("Cannot start the threads of the store server")
     }
-    state = Mutex(State(threads: threads))
+    self.threads = Mutex(threads)
   }
 
   deinit { close() }
@@ -39,18 +34,16 @@ package final class CallThreads: Sendable {
   ///
   /// Returns false if too many calls wait, or after `close`.
   package func run(_ call: @escaping @Sendable () -> Void) -> Bool {
-    state.withLock { state in
-      !state.isClosed && calls.add(call, if: { $0.count < Self.maximumWaiting })
-    }
+    calls.add(call, if: { $0.count < Self.maximumWaiting })
   }
 
   /// Waits for the calls that were added, and ends the threads.
   package func close() {
-    let threads = state.withLock { state in
-      defer { state = State(threads: [], isClosed: true) }
-      return state.threads
-    }
     calls.close()
-    for thread in threads { thread.end() }
+    let ending = threads.withLock { threads in
+      defer { threads = [] }
+      return threads
+    }
+    for thread in ending { thread.end() }
   }
 }

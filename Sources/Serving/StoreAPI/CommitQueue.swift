@@ -21,7 +21,6 @@ final class CommitQueue: Sendable {
 
   private let entries: BlockingQueue<Entry>
   private let thread: WorkThread
-  private let isClosed = Mutex(false)
 
   /// Starts the thread; throws `tooFewThreads` if the system does not allow one.
   ///
@@ -52,22 +51,13 @@ final class CommitQueue: Sendable {
 
   /// Adds changes that are made in one commit.
   func add(_ changes: [LedgerChange], completion: @escaping Completion) {
-    let isAdded = isClosed.withLock { isClosed in
-      if !isClosed { entries.add(Entry(changes: changes, completion: completion)) }
-      return !isClosed
-    }
-    if !isAdded { completion(changes.map { _ in .failure(Self.stopped) }) }
+    guard !entries.add(Entry(changes: changes, completion: completion)) else { return }
+    completion(changes.map { _ in .failure(Self.stopped) })
   }
 
   /// Makes the changes that were added before, and ends the thread.
   func close() {
-    let wasClosed = isClosed.withLock { isClosed in
-      defer { isClosed = true }
-      return isClosed
-    }
-    guard !wasClosed else { return }
-    entries.close()
-    thread.end()
+    if entries.close() { thread.end() }
   }
 
   /// Splits entries into commits.

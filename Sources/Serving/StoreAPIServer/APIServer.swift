@@ -11,7 +11,7 @@ package import StoreServer
 package final class APIServer: Sendable {
   private let configuration: Configuration
   private let handle: Handler
-  private let state = Mutex(State())
+  private let state = Serialized(State())
 
   private struct State {
     var running: RunningServer?
@@ -87,7 +87,7 @@ package final class APIServer: Sendable {
     try ThreadLimits.require(configuration.workers + 2, for: "A store server")
     MemoryArenas.limit()
     Self.allowDescriptors(configuration.connectionLimit)
-    try state.withLock { state in
+    try state.use { state in
       guard state.running == nil else { return }
       if let socket = configuration.listeningSocket {
         state.port = try Self.port(of: socket)
@@ -115,7 +115,7 @@ package final class APIServer: Sendable {
   /// Requests that are not complete after `stopTimeout` get no response. It waits for running calls
   /// of the handler; do not call it from one. The server can be started again.
   package func stop() {
-    let running = state.withLock { state in
+    let running = state.use { state in
       defer { state.running = nil }
       return state.running
     }
@@ -123,7 +123,7 @@ package final class APIServer: Sendable {
   }
 
   /// The current or last port; 0 before the first start.
-  package var port: UInt16 { state.withLock { $0.port } }
+  package var port: UInt16 { state.use { $0.port } }
 
   /// The URL of the server, with a trailing slash.
   package var url: String {

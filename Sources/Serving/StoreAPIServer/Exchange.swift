@@ -18,7 +18,7 @@ enum ServerPhase: Int, Comparable {
 /// the client disconnects, and keeps the connection until it is resumed. Thread-safe.
 final class Exchange: Sendable {
   private let connection: SuspendableConnection
-  private let state = Mutex(State())
+  private let state = Serialized(State())
 
   private struct State {
     var phase = ServerPhase.running
@@ -37,7 +37,7 @@ final class Exchange: Sendable {
 
   /// Ends streams while the server drains, and all waits when it closes.
   func enter(_ phase: ServerPhase) {
-    state.withLock { state in
+    state.use { state in
       state.phase = max(state.phase, phase)
       if phase == .closed || phase == .draining && state.stream != nil { resume(&state) }
     }
@@ -47,7 +47,7 @@ final class Exchange: Sendable {
   ///
   /// Ignores further ones, and one after the end.
   func respond(_ response: APIResponse) {
-    let isFirst = state.withLock { state in
+    let isFirst = state.use { state in
       guard !state.isAnswered else { return false }
       state.isAnswered = true
       state.response = response
@@ -58,7 +58,7 @@ final class Exchange: Sendable {
   }
 
   private func becomeReady() {
-    state.withLock { state in
+    state.use { state in
       state.isReady = true
       resume(&state)
     }
@@ -76,7 +76,7 @@ final class Exchange: Sendable {
   ///
   /// Returns false if the server closes.
   func suspend() -> Bool {
-    state.withLock { state in
+    state.use { state in
       guard state.phase != .closed else { return false }
       return suspend(&state)
     }
@@ -90,7 +90,7 @@ final class Exchange: Sendable {
 
   /// Returns the response, to send it; nil if the server closes.
   func takeResponse() -> APIResponse? {
-    state.withLock { state in
+    state.use { state in
       defer { state.response = nil }
       if case .stream(let stream)? = state.response?.body { state.stream = stream }
       return state.response
@@ -120,7 +120,7 @@ final class Exchange: Sendable {
   }
 
   private func nextStream() -> (any ResponseStream)? {
-    state.withLock { state in
+    state.use { state in
       state.isReady = false
       return state.phase == .running ? state.stream : nil
     }
@@ -128,14 +128,14 @@ final class Exchange: Sendable {
 
   /// `onReady` may have been called before the stream returned `wait`.
   private func suspendUnlessReady() -> Bool {
-    state.withLock { state in
+    state.use { state in
       guard !state.isReady, state.phase == .running else { return false }
       return suspend(&state)
     }
   }
 
   private func takeStream() -> (any ResponseStream)? {
-    state.withLock { state in
+    state.use { state in
       defer { state.stream = nil }
       return state.stream
     }
@@ -143,7 +143,7 @@ final class Exchange: Sendable {
 
   /// The response was sent, or the connection has ended.
   func end() {
-    let unsent = state.withLock { state in
+    let unsent = state.use { state in
       defer { state.response = nil }
       state.isAnswered = true
       return state.response

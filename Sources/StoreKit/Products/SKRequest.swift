@@ -5,10 +5,10 @@ import Concurrency
 /// A request to the store.
 ///
 /// A started request lives until it ends or is cancelled, even if the program does not retain it.
-// Sendable because all mutable state is protected by a lock.
+// Sendable because one call at a time uses the mutable state.
 open class SKRequest: NSObject, @unchecked Sendable {
   let host: StoreHost
-  private let state = Mutex(State())
+  private let state = Serialized(State())
 
   /// The task that waits for a response, and the request, which it keeps alive.
   private typealias Running = (task: Task<Void, Never>, request: SKRequest)
@@ -28,17 +28,17 @@ open class SKRequest: NSObject, @unchecked Sendable {
 
   /// The delegate, called on the delivery queue; not retained.
   open weak var delegate: (any SKRequestDelegate)? {
-    get { state.withLock { $0.delegate }.object }
+    get { state.use { $0.delegate }.object }
     set {
       let reference = WeakReference(newValue)
-      state.withLock { $0.delegate = reference }
+      state.use { $0.delegate = reference }
     }
   }
 
   /// Starts the request; does nothing while a response is pending.
   open func start() {
     let work = work
-    state.withLock { state in
+    state.use { state in
       guard state.running == nil else { return }
       state.attempt += 1
       let attempt = state.attempt
@@ -57,7 +57,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
 
   /// Cancels the request; the delegate is not called anymore.
   open func cancel() {
-    let running = state.withLock { state in
+    let running = state.use { state in
       state.attempt += 1
       defer { state.running = nil }
       return state.running
@@ -72,7 +72,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
   var work: @Sendable (StoreHost) async throws -> Answer { { _ in { _, _ in } } }
 
   private func end(_ attempt: Int, _ result: Result<Answer, ContentError>) {
-    let ended: Running? = state.withLock { state in
+    let ended: Running? = state.use { state in
       guard state.attempt == attempt else { return nil }
       defer { state.running = nil }
       return state.running
@@ -83,7 +83,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
     case .success(let answer):
       answer(self, delegate)
       // The delegate may have cancelled the request, or started it again.
-      guard state.withLock({ $0.attempt == attempt }) else { return }
+      guard state.use({ $0.attempt == attempt }) else { return }
       delegate?.requestDidFinish(self)
     case .failure(let error): delegate?.request(self, didFailWithError: error.storeKitError)
     }

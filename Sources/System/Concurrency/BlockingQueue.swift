@@ -23,33 +23,36 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
 
   package init() {}
 
-  /// Adds elements at the end.
-  package func add(_ elements: Element...) {
-    let woken = state.withLock { state in
-      state.elements += elements
-      return state.sleepersToWake(elements.count)
-    }
-    wake(woken)
-  }
+  /// Adds elements at the end, and returns whether the queue was open.
+  @discardableResult
+  package func add(_ elements: Element...) -> Bool { add(elements) { _ in true } }
 
   /// Adds an element if `fits` accepts the waiting elements, and returns whether it was added.
+  ///
+  /// After `close`, nothing is added.
   package func add(_ element: Element, if fits: ([Element]) -> Bool) -> Bool {
+    add([element], if: fits)
+  }
+
+  private func add(_ elements: [Element], if fits: ([Element]) -> Bool) -> Bool {
     let woken: Int? = state.withLock { state in
-      guard fits(state.elements) else { return nil }
-      state.elements.append(element)
-      return state.sleepersToWake(1)
+      guard !state.isClosed, fits(state.elements) else { return nil }
+      state.elements += elements
+      return state.sleepersToWake(elements.count)
     }
     wake(woken ?? 0)
     return woken != nil
   }
 
-  /// Ends the queue after its last element.
-  package func close() {
-    let woken = state.withLock { state in
-      state.isClosed = true
-      return state.sleepersToWake(.max)
+  /// Ends the queue after its last element, and returns whether it was open.
+  @discardableResult
+  package func close() -> Bool {
+    let (wasOpen, woken) = state.withLock { state in
+      defer { state.isClosed = true }
+      return (!state.isClosed, state.sleepersToWake(.max))
     }
     wake(woken)
+    return wasOpen
   }
 
   private func wake(_ count: Int) { for _ in 0..<count { signal.signal() } }

@@ -4,7 +4,9 @@ import Testing
 /// Runs for seconds what `Scripts/soak` runs for minutes.
 @Suite("Services with failures of everything around them", .timeLimit(.minutes(10)))
 struct SoakTests {
-  @Test(.enabled(if: SlowTests.areOn, "with the slow tests"))
+  @Test(
+    .enabled(
+      if: SlowTests.areOn && PeakMemory.isMeasurable, "with the slow tests, without a sanitizer"))
   func `every invariant holds, and nothing grows`() async throws {
     let end = try await onOwnThread {
       try Program.run(Program.path("soak"), ["--seconds", "20", "--seed", "1"])

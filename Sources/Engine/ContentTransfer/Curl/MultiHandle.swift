@@ -8,8 +8,8 @@ import Digests
 /// of libcurl-multi(3). No pointer leaves this module.
 final class MultiHandle: @unchecked Sendable {
   private let pointer: UnsafeMutableRawPointer
-  /// Held while another thread wakes the loop, so that the handle is not cleaned up meanwhile.
-  private let isOpen = Mutex(true)
+  /// In use while another thread wakes the loop, so that the handle is not cleaned up meanwhile.
+  private let isOpen = Serialized(true)
 
   /// The global initialization of libcurl, once per process.
   private static let isReady =
@@ -30,7 +30,7 @@ final class MultiHandle: @unchecked Sendable {
   ///
   /// All easy handles must have been removed.
   func close() {
-    let wasOpen = isOpen.withLock { isOpen in
+    let wasOpen = isOpen.use { isOpen in
       defer { isOpen = false }
       return isOpen
     }
@@ -38,7 +38,7 @@ final class MultiHandle: @unchecked Sendable {
   }
 
   /// Ends `poll`, or the next call of it; from any thread.
-  func wake() { isOpen.withLock { if $0 { curl_multi_wakeup(pointer) } } }
+  func wake() { isOpen.use { if $0 { curl_multi_wakeup(pointer) } } }
 
   /// Waits for sockets and timers of libcurl, at most this long.
   func poll(milliseconds: Int32) { curl_multi_poll(pointer, nil, 0, milliseconds, nil) }

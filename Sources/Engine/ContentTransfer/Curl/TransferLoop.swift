@@ -5,8 +5,7 @@ import Concurrency
 /// A libcurl multi handle on a separate thread, which starts with the first request.
 ///
 /// Unchecked, because other threads only add commands to the inbox and wake the loop. All other
-/// state belongs to the loop's thread. No lock is held during calls, except for starting and waking
-/// the thread.
+/// state belongs to the loop's thread. No lock is held during calls.
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
   let clock: TransferClock
@@ -17,14 +16,15 @@ final class TransferLoop: @unchecked Sendable {
   let random: @Sendable () -> Double
 
   private let inbox = Mutex(Inbox())
+  /// Nil before the first request, and after `close`.
+  private let thread = Serialized<WorkThread?>(nil)
   private static let counter = Atomic<Int>(0)
   /// The poll timeout in seconds while a request connects.
   private static let connectingPollTimeout = 0.5
 
   private struct Inbox {
     var commands: [Command] = []
-    /// Nil after a call of `close` has taken the thread to wait for its end.
-    var thread: WorkThread?
+    var hasThread = false
     var isClosed = false
     /// The handle that a command must wake if the thread sleeps or is about to.
     var sleeper: MultiHandle?
@@ -86,14 +86,18 @@ final class TransferLoop: @unchecked Sendable {
 
   /// Starts the thread if it is not running, and returns a fault if that fails.
   private func start() -> TransferFault? {
-    inbox.withLock { inbox in
-      guard inbox.thread == nil, !inbox.isClosed else { return nil }
+    func isMissing() -> Bool { inbox.withLock { !$0.hasThread && !$0.isClosed } }
+    // A request rarely starts it.
+    guard isMissing() else { return nil }
+    return thread.use { thread in
+      guard isMissing() else { return nil }
       // Keep connections open for as many requests as may run at once.
       guard let multi = MultiHandle(connections: configuration.limits.connections * 2) else {
         return TransferFault(.tooManyFiles, "libcurl cannot be initialized")
       }
       do {
-        inbox.thread = try WorkThread { self.run(multi) }
+        thread = try WorkThread { self.run(multi) }
+        inbox.withLock { $0.hasThread = true }
         return nil
       } catch {
         return TransferFault(.network, "A thread cannot be started")
@@ -118,11 +122,9 @@ final class TransferLoop: @unchecked Sendable {
   /// frees.
   func close() {
     post(.close)
-    let thread = inbox.withLock { inbox in
-      defer { inbox.thread = nil }
-      return inbox.thread
-    }
-    thread?.end()
+    // Ended outside: the last handlers, which this waits for, may start requests.
+    let running = thread.use { $0.take() }
+    running?.end()
   }
 
   @discardableResult private func post(_ command: Command) -> Bool {

@@ -7,12 +7,8 @@ import Concurrency
 public final class ProductsRequest: Sendable {
   private let identifiers: Set<String>
   private let service: any StoreService
-  private let state = Mutex(State())
-
-  private struct State {
-    weak var delegate: (any ProductsRequestDelegate)?
-    var task: Task<Void, Never>?
-  }
+  private let weakDelegate = Mutex(WeakReference<any ProductsRequestDelegate>())
+  private let task = Serialized<Task<Void, Never>?>(nil)
 
   /// Creates a request; the response lists invalid identifiers.
   public init(productIdentifiers: Set<String>, service: any StoreService) {
@@ -24,15 +20,18 @@ public final class ProductsRequest: Sendable {
 
   /// The delegate; not retained.
   public var delegate: (any ProductsRequestDelegate)? {
-    get { state.withLock { $0.delegate } }
-    set { state.withLock { $0.delegate = newValue } }
+    get { weakDelegate.withLock { $0 }.object }
+    set {
+      let reference = WeakReference(newValue)
+      weakDelegate.withLock { $0 = reference }
+    }
   }
 
   /// Starts the request; keep a reference to it until the delegate is called.
   public func start() {
-    state.withLock { state in
-      guard state.task == nil else { return }
-      state.task = Task { [weak self, identifiers, service] in
+    task.use { task in
+      guard task == nil else { return }
+      task = Task { [weak self, identifiers, service] in
         let result: Result<ProductsResponse, ContentError>
         do {
           result = .success(try await ProductsResponse(to: identifiers, from: service.products))
@@ -46,7 +45,7 @@ public final class ProductsRequest: Sendable {
   }
 
   /// Cancels the request; the delegate is not called anymore.
-  public func cancel() { state.withLock { $0.task }?.cancel() }
+  public func cancel() { task.use { $0 }?.cancel() }
 
   private func deliver(_ result: Result<ProductsResponse, ContentError>) {
     guard let delegate else { return }

@@ -17,12 +17,12 @@ package final class SQLiteLedger: LedgerDatabase {
   private let folder: Directory
   private let name: String
   private let lockTimeout: Int
-  private let writer = Mutex<Opened?>(nil)
-  private let reader = Mutex<Opened?>(nil)
+  private let writer = Serialized<Opened?>(nil)
+  private let reader = Serialized<Opened?>(nil)
 
   /// Held while a file is created or opened: closing any descriptor of a file releases all fcntl(2)
   /// locks of this process on it, including those of another connection.
-  private static let opening = Mutex(())
+  private static let opening = OperationLock()
 
   /// A connection and its file.
   private final class Opened: LedgerConnection {
@@ -61,8 +61,8 @@ package final class SQLiteLedger: LedgerDatabase {
   ///
   /// The last connection that closes the database checkpoints the write-ahead log.
   package func close() {
-    writer.withLock { $0 = nil }
-    reader.withLock { $0 = nil }
+    writer.use { $0 = nil }
+    reader.use { $0 = nil }
   }
 
   package func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws
@@ -171,10 +171,10 @@ package final class SQLiteLedger: LedgerDatabase {
 
   /// Calls `body` with the connection; nil if the database is missing and not created.
   private func withConnection<Value: Sendable>(
-    _ slot: borrowing Mutex<Opened?>, creating: Bool,
+    _ slot: Serialized<Opened?>, creating: Bool,
     _ body: (Opened) throws -> Value
   ) throws -> Value? {
-    try slot.withLock { opened in
+    try slot.use { opened in
       // Another file may have replaced it, such as a restored backup. Writes to the old file would
       // be lost.
       let inode = try folder.status(of: name)?.identity.inode
@@ -193,7 +193,7 @@ package final class SQLiteLedger: LedgerDatabase {
   }
 
   private func open(creating: Bool) throws -> Opened? {
-    try Self.opening.withLock { _ in
+    try Self.opening.withLock {
       if creating, try folder.status(of: name) == nil { try create() }
       guard let status = try folder.status(of: name) else { return nil }
       try folder.makePrivate(name)

@@ -30,7 +30,7 @@ package final class EventFeed: Sendable {
   private let created: ContinuousClock.Instant
   private let maximumReceivers: Int
   private let state = Mutex(State())
-  private let thread = Mutex<WorkThread?>(nil)
+  private let thread = Serialized<WorkThread?>(nil)
   private let signal = DispatchSemaphore(value: 0)
 
   /// The time after which new events of another server are found.
@@ -132,13 +132,14 @@ package final class EventFeed: Sendable {
   package func close() {
     state.withLock { $0.isClosed = true }
     wake()
-    thread.withLock { $0.take() }?.end()
+    thread.use { $0.take() }?.end()
   }
 
   private func start() throws {
-    guard !state.withLock({ $0.isClosed }) else { return }
-    try thread.withLock { thread in
-      if thread == nil { thread = try WorkThread { self.run() } }
+    try thread.use { thread in
+      // Checked here, so that `close` takes every thread.
+      guard thread == nil, !state.withLock({ $0.isClosed }) else { return }
+      thread = try WorkThread { self.run() }
     }
   }
 

@@ -12,7 +12,7 @@ package final class ConnectionTable: Sendable {
   private let limitsLoopback: Bool
   private let requestTimeout: Duration
   private let idleTimeout: Duration
-  private let entries = Mutex<[Int32: Entry]>([:])
+  private let entries = Serialized<[Int32: Entry]>([:])
 
   private struct Entry {
     let address: [UInt8]
@@ -39,7 +39,7 @@ package final class ConnectionTable: Sendable {
   package func add(_ descriptor: Int32) -> Bool {
     let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
     let isExempt = limitPerAddress == 0 || !limitsLoopback && Self.isLoopback(entry.address)
-    return entries.withLock { entries in
+    return entries.use { entries in
       guard entries.count < limit,
         isExempt
           || entries.values.count(where: { $0.address == entry.address }) < limitPerAddress
@@ -64,18 +64,18 @@ package final class ConnectionTable: Sendable {
   /// idle time.
   package func beginAnswer(_ descriptor: Int32, within timeout: Duration? = nil) {
     let deadline = timeout.map { ContinuousClock.now + $0 }
-    entries.withLock { $0[descriptor]?.deadline = deadline }
+    entries.use { $0[descriptor]?.deadline = deadline }
   }
 
   /// Sets the deadline of the next request, after the end of a response.
   package func endAnswer(_ descriptor: Int32) {
     let deadline = ContinuousClock.now + idleTimeout
-    entries.withLock { $0[descriptor]?.deadline = deadline }
+    entries.use { $0[descriptor]?.deadline = deadline }
   }
 
   /// Removes a connection; call it before its descriptor is closed.
   package func remove(_ descriptor: Int32) {
-    entries.withLock { _ = $0.removeValue(forKey: descriptor) }
+    entries.use { _ = $0.removeValue(forKey: descriptor) }
   }
 
   /// Shuts down overdue connections; returns the time until the next check, in milliseconds.
@@ -83,14 +83,14 @@ package final class ConnectionTable: Sendable {
     let now = ContinuousClock.now
     // Deadlines that are set in the meantime are not earlier than this.
     var next = now + idleTimeout
-    entries.withLock { entries in
+    entries.use { entries in
       for (descriptor, entry) in entries {
         guard let deadline = entry.deadline else { continue }
         guard deadline <= now else {
           next = min(next, deadline)
           continue
         }
-        // Inside the lock: after `remove`, the descriptor may belong to another connection.
+        // Inside: after `remove`, the descriptor may belong to another connection.
         shutdown(descriptor, Int32(SHUT_RDWR))
         entries[descriptor]?.deadline = nil
       }

@@ -9,7 +9,7 @@ import Concurrency
 /// %.
 final class ProgressLines: Sendable {
   private let console: Console
-  private let state = Mutex(State())
+  private let state = Serialized(State())
 
   private struct State {
     /// The downloads with bars, in the order in which they became active.
@@ -25,7 +25,7 @@ final class ProgressLines: Sendable {
 
   /// Shows the current state of downloads.
   func show(_ downloads: [Download]) {
-    state.withLock { state in
+    state.use { state in
       guard !state.isEnded else { return }
       for download in downloads {
         if console.showsBars {
@@ -46,7 +46,7 @@ final class ProgressLines: Sendable {
 
   /// Removes the bars and stops.
   func end() {
-    state.withLock { state in
+    state.use { state in
       erase(&state)
       state.bars = []
       state.isEnded = true
@@ -54,7 +54,7 @@ final class ProgressLines: Sendable {
   }
 
   private func above(_ body: () -> Void) {
-    state.withLock { state in
+    state.use { state in
       erase(&state)
       body()
       redraw(&state)
