@@ -24,6 +24,18 @@ struct KeyedLockTests {
     #expect(found.calls == 200)
   }
 
+  @Test("Calls use a serialized value one at a time, also after a call that throws")
+  func serialized() {
+    let numbers = Serialized<[Int]>([])
+    DispatchQueue.concurrentPerform(iterations: 200) { number in
+      _ = try? numbers.use { numbers in
+        numbers.append(number)
+        if number.isMultiple(of: 7) { throw CancellationError() }
+      }
+    }
+    #expect(numbers.use { $0.sorted() } == Array(0..<200))
+  }
+
   @Test("Another key does not wait")
   func anotherKey() {
     let lock = KeyedLock<Int>()

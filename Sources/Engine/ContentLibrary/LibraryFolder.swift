@@ -1,7 +1,6 @@
 package import FileIO
 import ContentModel
 import Glibc
-import Concurrency
 
 /// The folders of a library.
 package struct LibraryFolder: Sendable {
@@ -77,7 +76,7 @@ extension LibraryFolder {
 
 /// The lock of a library; one engine holds it until it is released or the process ends.
 package final class LibraryLock: Sendable {
-  private let file: Serialized<File?>
+  private let file: File
 
   /// Takes the lock; throws `libraryLocked` with the name of the process that holds it.
   package init(_ folder: Directory) throws {
@@ -90,19 +89,17 @@ package final class LibraryLock: Sendable {
         "The library \(folder.path) is in use by process \(Self.holder(holder))",
         remedy: "Wait for that process to end, or use another library", subject: folder.path)
     }
-    self.file = Serialized(file)
+    self.file = file
     // From here on, `deinit` releases the lock, even if this throws.
-    try self.file.use { file in
-      let number = String(getpid())
-      let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
-      let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
-      do {
-        // Overwrite the existing block: on a full disk, an emptied file could not grow again.
-        try holder.withUnsafeBytes { try file?.write($0, at: 0) }
-        try file?.truncate(to: Int64(holder.count))
-      } catch let error as ContentError where error.code == .diskFull {
-        // The lock is valid without the text, which only helps other processes.
-      }
+    let number = String(getpid())
+    let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
+    let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
+    do {
+      // Overwrite the existing block: on a full disk, an emptied file could not grow again.
+      try holder.withUnsafeBytes { try self.file.write($0, at: 0) }
+      try self.file.truncate(to: Int64(holder.count))
+    } catch let error as ContentError where error.code == .diskFull {
+      // The lock is valid without the text, which only helps other processes.
     }
   }
 
@@ -129,13 +126,8 @@ package final class LibraryLock: Sendable {
     return String(line.drop { $0 == " " })
   }
 
-  /// Releases the lock.
-  package func release() {
-    file.use { file in
-      file?.unlock()
-      file = nil
-    }
-  }
+  /// Releases the lock, from any thread; another call does nothing.
+  package func release() { file.unlock() }
 
   private static var processName: String {
     CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown"

@@ -192,6 +192,19 @@ struct LimitTests {
     session.withLock { $0 = nil }
   }
 
+  @Test("Calls in other threads end when the session is closed meanwhile")
+  func closedMeanwhile() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", body: [1]) }
+    let request = HTTPRequest(try WebURL(server.url()), limit: 1)
+    for _ in 0..<20 {
+      let session = try HTTPSession(impatientConfiguration())
+      DispatchQueue.concurrentPerform(iterations: 8) { number in
+        if number == 3 { session.close() } else { _ = try? session.get(request) }
+      }
+      #expect(code { _ = try session.get(request) } == .stopped)
+    }
+  }
+
   @Test("A failure that is retried is counted by its reason")
   func counted() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
