@@ -253,6 +253,16 @@ struct CheckerTests {
     #expect(error.code == .updateMemoryDamaged)
   }
 
+  @Test("A stream gets earlier events even if the checker is released before")
+  func earlyEventsOfReleasedChecker() async throws {
+    try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
+    // Nothing is delivered before the checker is released.
+    let stream = try queue.sync(execute: { try checker().events() })
+    var codes: [ContentError.Code] = []
+    for await case .failed(let error) in stream { codes.append(error.code) }
+    #expect(codes == [.updateMemoryDamaged])
+  }
+
   @Test(
     "If any step of saving fails, the gate closes, the error is reported, and the file stays valid"
   )

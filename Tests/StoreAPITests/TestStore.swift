@@ -227,10 +227,20 @@ final class FixedDecider: PurchaseDecider {
 /// Keeps the purchases until the test answers.
 final class WaitingDecider: PurchaseDecider {
   typealias Answer = @Sendable (Result<Decision, ContentError>) -> Void
-  let answers = Watched<[Answer]>([])
+  /// The number of purchases that it was asked about.
+  let asked = Watched(0)
+  private let answer = Watched<Answer?>(nil)
 
   func decide(_ purchase: PurchaseRequest, answer: @escaping Answer) {
-    answers.change { $0.append(answer) }
+    self.answer.change { $0 = answer }
+    asked.change { $0 += 1 }
+  }
+
+  /// Approves the last purchase.
+  func approve() {
+    // Released, because it keeps the server, and thereby this decider.
+    let taken = answer.change { $0.take() }
+    taken?(.success(.approve))
   }
 }
 

@@ -10,7 +10,7 @@ final class UpdateDelivery: Sendable {
 
   private let queue: DispatchQueue
   private let observers = ObserverList<any AppUpdateObserver>()
-  private let state = Serialized(State())
+  private let state = Mutex(State())
 
   private struct State {
     var streams: [Int: AsyncStream<AppUpdateEvent>.Continuation] = [:]
@@ -38,17 +38,15 @@ final class UpdateDelivery: Sendable {
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
   }
 
-  deinit { state.use { Array($0.streams.values) }.forEach { $0.finish() } }
+  deinit { state.withLock { Array($0.streams.values) }.forEach { $0.finish() } }
 
-  // Work is enqueued while the state is in use, so that it has the order of the events. It runs
-  // later.
+  // Only work on `queue` keeps an event for the first observer or stream, takes the waiting events,
+  // and delivers. So all events stay in order.
 
   func add(_ observer: any AppUpdateObserver, of checker: AppUpdateChecker) {
     guard observers.add(observer) else { return }
-    state.use { state in
-      for event in state.takeBacklog() {
-        queue.async { [weak observer] in observer?.take(event, of: checker) }
-      }
+    queue.async { [self, weak observer] in
+      for event in takeBacklog() { observer?.take(event, of: checker) }
     }
   }
 
@@ -57,33 +55,34 @@ final class UpdateDelivery: Sendable {
   /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      let number = state.use { state in
+      let number = state.withLock { state in
         defer { state.nextStream += 1 }
         state.streams[state.nextStream] = continuation
-        for event in state.takeBacklog() { queue.async { continuation.yield(event) } }
         return state.nextStream
       }
+      queue.async { [self] in for event in takeBacklog() { continuation.yield(event) } }
       continuation.onTermination = { [weak self] _ in
-        self?.state.use { _ = $0.streams.removeValue(forKey: number) }
+        self?.state.withLock { _ = $0.streams.removeValue(forKey: number) }
       }
     }
   }
 
   /// Keeps an event from before the checker exists.
-  func keep(_ event: AppUpdateEvent) { state.use { _ = $0.keep(event) } }
+  func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
 
-  /// Delivers an event to all observers; returns before they are called.
+  /// Delivers an event to all observers, or keeps it for the first one; returns before that.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
-    state.use { state in
-      guard !state.keep(event) else { return }
-      queue.async { [self] in notify(event, of: checker) }
+    queue.async { [self] in
+      let streams: [AsyncStream<AppUpdateEvent>.Continuation]? = state.withLock { state in
+        state.keep(event) ? nil : Array(state.streams.values)
+      }
+      guard let streams else { return }
+      for stream in streams { stream.yield(event) }
+      observers.forEach { $0.take(event, of: checker) }
     }
   }
 
-  private func notify(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
-    for stream in state.use({ Array($0.streams.values) }) { stream.yield(event) }
-    observers.forEach { $0.take(event, of: checker) }
-  }
+  private func takeBacklog() -> [AppUpdateEvent] { state.withLock { $0.takeBacklog() } }
 }
 
 extension AppUpdateObserver {
