@@ -86,7 +86,7 @@ enum StoreServerRunCommand {
     }
     switch how {
     case "always": return ApprovingDecider()
-    case "voucher": return VoucherDecider()
+    case "voucher": return ApprovingDecider(needsVoucher: true)
     case "webhook":
       let url = try arguments.required("--webhook-url")
       let secret = try secret("--webhook-secret-file", arguments)
