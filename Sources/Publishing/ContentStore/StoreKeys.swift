@@ -62,11 +62,7 @@ struct StoreKeys {
       try parent.sync()
       return folder
     }
-    do {
-      return try fileSystem.directory(at: path)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return nil
-    }
+    return try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
   }
 
   // MARK: Reading
