@@ -160,6 +160,12 @@ final class TestCatalog: SaleCatalog {
       next: rest.count > limit ? page.last?.productIdentifier : nil)
   }
 
+  func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
+    let found = try products([product])
+    if let failure = found.failures.first { throw failure }
+    return found.products.first?.contents ?? []
+  }
+
   private func available() throws -> State {
     state.block { !$0.isHeld }
     let state = state.value
