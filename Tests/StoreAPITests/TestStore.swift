@@ -101,7 +101,7 @@ extension APIResponse {
   var isProblem: Bool {
     header("Content-Type") == "application/problem+json"
       && document["status"]?.integer == Int64(status) && document["code"]?.integer != nil
-      && document["title"]?.string != "Error" && document["detail"]?.string?.isEmpty == false
+      && document["title"]?.string != "Unknown" && document["detail"]?.string?.isEmpty == false
       && document["remedy"]?.string?.isEmpty == false
   }
 }
