@@ -179,3 +179,16 @@ extension SimulatedDisk {
     return 0
   }
 }
+
+/// A file system without permissions, times of creation, known holes and copy-on-write.
+extension SimulatedDisk {
+  package func checkWritable(_ folder: Int32, _ name: String) -> Int32 { 0 }
+
+  package func birthTime(_ folder: Int32, _ name: UnsafePointer<CChar>) -> Int64 { 0 }
+
+  package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { off_t(fail(EOPNOTSUPP)) }
+
+  package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { off_t(fail(EOPNOTSUPP)) }
+
+  package func avoidCopyOnWrite(_ descriptor: Int32) -> Int32 { fail(EOPNOTSUPP) }
+}

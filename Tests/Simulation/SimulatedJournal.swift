@@ -209,3 +209,14 @@ protocol JournalDirector: AnyObject {
 extension ContentKey {
   init(_ content: InstalledContent) { self.init(content.contentIdentifier, content.version) }
 }
+
+/// What is not simulated: unreadable records, failed purchases and what a revocation removes.
+extension SimulatedJournal {
+  func removeUnreadable() -> [ContentError] { [] }
+  func accounts(of product: ProductIdentifier) -> Set<String?> { [] }
+  func accounts() -> Set<String?> { [] }
+  func hasFailed(_ transaction: String, for payment: Payment) -> Bool { false }
+  func revokedProducts() -> [ProductIdentifier] { [] }
+  func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) {}
+  func emptyLog() {}
+}

@@ -63,7 +63,9 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
   private func stall(_ file: SignedFile, _ ticket: TransferTicket) throws {
     let end = world.scheduler.now + 90_000_000_000
     world.scheduler.wake(at: end)
-    world.scheduler.wait { ticket.isCancelled || self.world.scheduler.now >= end }
+    world.scheduler.wait {
+      (try? ticket.checkCancelled()) == nil || self.world.scheduler.now >= end
+    }
     guard !world.scheduler.isDead else { throw World.ended }
     try ticket.checkCancelled()
     throw ContentError(

@@ -101,7 +101,7 @@ extension APIResponse {
   var isProblem: Bool {
     header("Content-Type") == "application/problem+json"
       && document["status"]?.integer == Int64(status) && document["code"]?.integer != nil
-      && document["title"]?.string != "Error" && document["detail"]?.string?.isEmpty == false
+      && document["title"]?.string != "Unknown" && document["detail"]?.string?.isEmpty == false
       && document["remedy"]?.string?.isEmpty == false
   }
 }
@@ -158,6 +158,12 @@ final class TestCatalog: SaleCatalog {
     return SalePage(
       SaleProducts(products: page, invalid: [], failures: state.failures),
       next: rest.count > limit ? page.last?.productIdentifier : nil)
+  }
+
+  func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
+    let found = try products([product])
+    if let failure = found.failures.first { throw failure }
+    return found.products.first?.contents ?? []
   }
 
   private func available() throws -> State {

@@ -72,7 +72,7 @@ extension LookupQuery.Key {
     let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
     let isValid =
       (1...200).contains(value.utf8.count)
-      && value.utf8.allSatisfy { QueryParameter.isLetterOrDigit($0) || others.contains($0) }
+      && value.utf8.allSatisfy { $0.isLetterOrDigit || others.contains($0) }
     guard isValid else {
       throw ContentError(
         .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",

@@ -17,7 +17,7 @@ struct QueryParameter: Hashable {
   init(_ name: String, word: String) throws {
     let isWord =
       (1...60).contains(word.utf8.count)
-      && word.utf8.allSatisfy { Self.isLetterOrDigit($0) || $0 == UInt8(ascii: "_") }
+      && word.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
     guard isWord else {
       throw ContentError(
         .queryInvalid, "“\(word.printable(limit: 60))” is not a valid value of \(name)",
@@ -45,22 +45,7 @@ struct QueryParameter: Hashable {
   /// `name=value` with all characters escaped that are not unreserved (RFC 3986).
   ///
   /// The plus sign is escaped too, because servers read it as a space.
-  var encoded: String { "\(Self.escape(name))=\(Self.escape(value))" }
-
-  private static func escape(_ text: String) -> String {
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      if isLetterOrDigit(byte) || "-._~".utf8.contains(byte) {
-        bytes.append(byte)
-      } else {
-        bytes += "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-      || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  var encoded: String {
+    "\(PercentEncoding.component(name))=\(PercentEncoding.component(value))"
   }
 }

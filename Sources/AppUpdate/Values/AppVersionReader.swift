@@ -23,7 +23,7 @@ struct AppVersionReader {
     guard var numbers = readNumbers() else { return nil }
     while numbers.last == 0 { numbers.removeLast() }
     if let plus = rest.firstIndex(of: UInt8(ascii: "+")) {
-      guard rest[plus...].dropFirst().allSatisfy({ Self.isWordByte($0) || Self.isSeparator($0) })
+      guard rest[plus...].dropFirst().allSatisfy({ $0.isLetterOrDigit || Self.isSeparator($0) })
       else { return nil }
       rest = rest[..<plus]
     }
@@ -34,7 +34,7 @@ struct AppVersionReader {
   private mutating func readNumbers() -> [UInt64]? {
     guard let first = readNumber() else { return nil }
     var numbers = [first]
-    while rest.first == UInt8(ascii: "."), let digit = rest.dropFirst().first, Self.isDigit(digit) {
+    while rest.first == UInt8(ascii: "."), let digit = rest.dropFirst().first, digit.isDigit {
       rest.removeFirst()
       guard numbers.count < 16, let number = readNumber() else { return nil }
       numbers.append(number)
@@ -44,7 +44,7 @@ struct AppVersionReader {
 
   /// The leading digits as a number; nil for no digits or more than 18 significant ones.
   private mutating func readNumber() -> UInt64? {
-    let digits = rest.prefix(while: Self.isDigit)
+    let digits = rest.prefix(while: \.isDigit)
     rest = rest[digits.endIndex...]
     let significant = digits.drop { $0 == UInt8(ascii: "0") }
     guard !digits.isEmpty, significant.count <= 18 else { return nil }
@@ -59,12 +59,12 @@ struct AppVersionReader {
     while let byte = rest.first {
       if Self.isSeparator(byte) {
         rest.removeFirst()
-        guard let next = rest.first, Self.isWordByte(next) else { return nil }
-      } else if Self.isDigit(byte) {
+        guard let next = rest.first, next.isLetterOrDigit else { return nil }
+      } else if byte.isDigit {
         guard let number = readNumber() else { return nil }
         parts.append(.number(number))
-      } else if Self.isWordByte(byte) {
-        let letters = rest.prefix { Self.isWordByte($0) && !Self.isDigit($0) }
+      } else if byte.isLetter {
+        let letters = rest.prefix(while: \.isLetter)
         rest = rest[letters.endIndex...]
         parts.append(.word(String(decoding: letters, as: UTF8.self).lowercased()))
       } else {
@@ -72,14 +72,6 @@ struct AppVersionReader {
       }
     }
     return parts
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-  }
-
-  private static func isWordByte(_ byte: UInt8) -> Bool {
-    isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 
   private static func isSeparator(_ byte: UInt8) -> Bool {

@@ -44,7 +44,7 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
   }
 
   private static func number(_ text: Substring) -> AppleID? {
-    guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else { return nil }
+    guard text.utf8.allSatisfy(\.isDigit) else { return nil }
     return Int64(text).flatMap(AppleID.init(rawValue:))
   }
 

@@ -140,11 +140,7 @@ package final class ContentLibrary: Sendable {
 
   /// The folder of a content's versions; nil if it does not exist.
   func home(of content: ProductIdentifier) throws -> Directory? {
-    do {
-      return try folder.products.directory(content.rawValue)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return nil
-    }
+    try nilIf(.fileMissing) { try folder.products.directory(content.rawValue) }
   }
 
   /// The path of a version's folder, even if the folder does not exist.

@@ -328,3 +328,14 @@ extension ContentError: LocalizedError, CustomStringConvertible {
       remedy: "Free memory or raise the process's limit, then try again")
   }
 }
+
+/// Returns the result of `body`; nil if it throws an error with one of `codes`.
+package func nilIf<Value>(
+  _ codes: ContentError.Code..., body: () throws -> Value?
+) throws -> Value? {
+  do {
+    return try body()
+  } catch let error as ContentError where codes.contains(error.code) {
+    return nil
+  }
+}

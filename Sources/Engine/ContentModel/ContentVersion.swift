@@ -36,7 +36,7 @@ public struct ContentVersion: Sendable, CustomStringConvertible {
     guard (1...18).contains(digits.count) else { return nil }
     var value: UInt64 = 0
     for digit in digits {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      guard digit.isDigit else { return nil }
       value = value * 10 + UInt64(digit - UInt8(ascii: "0"))
     }
     return value

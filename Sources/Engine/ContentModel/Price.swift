@@ -22,9 +22,8 @@ public struct Price: Hashable, Sendable, CustomStringConvertible {
   /// Parses an amount in digits with an optional period; nil for other text.
   package static func amount(_ text: String) -> Decimal? {
     let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
     guard text.utf8.count <= 20, (1...2).contains(parts.count),
-      parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) })
+      parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(\.isDigit) })
     else { return nil }
     return Decimal(string: text)
   }

@@ -28,21 +28,12 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
   private static func refusal(of text: String) -> String? {
     guard let first = text.utf8.first else { return "it is empty" }
     guard text.utf8.count <= 200 else { return "it has \(text.utf8.count) bytes" }
-    guard isAlphanumeric(first) else { return "it does not begin with a letter or digit" }
-    for byte in text.utf8 where !isAlphanumeric(byte) {
+    guard first.isLetterOrDigit else { return "it does not begin with a letter or digit" }
+    for byte in text.utf8 where !byte.isLetterOrDigit {
       guard byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
       else { return "it contains byte 0x\(String(byte, radix: 16))" }
     }
     return reserved.contains(text) ? "the name is reserved" : nil
-  }
-
-  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
   }
 
   /// Returns the text in quotation marks, safe to print.

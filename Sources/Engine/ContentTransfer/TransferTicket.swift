@@ -55,9 +55,6 @@ package final class TransferTicket: Sendable {
     for listener in listeners { listener(.cancelled) }
   }
 
-  /// Whether `cancel` was called.
-  package var isCancelled: Bool { state.withLock { $0.error != nil } }
-
   /// Throws the error of `cancel` if it was called.
   package func checkCancelled() throws {
     if let error = state.withLock({ $0.error }) { throw error }

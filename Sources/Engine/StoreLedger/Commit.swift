@@ -75,6 +75,13 @@ struct Commit {
     }.first
   }
 
+  private func knownRow(_ transaction: String) throws -> PurchaseRow {
+    guard let row = try row(transaction) else {
+      throw LedgerRefusal.unknownTransaction(transaction)
+    }
+    return row
+  }
+
   private mutating func record(_ draft: PurchaseDraft) throws -> LedgerOutcome {
     if let known = try row(draft.transaction) { return try Self.repeated(known, draft) }
     let wasLocked = next != nil
@@ -132,9 +139,7 @@ struct Commit {
     -> LedgerOutcome
   {
     let number = try takeNumber()
-    guard var row = try row(transaction) else {
-      throw LedgerRefusal.unknownTransaction(transaction)
-    }
+    var row = try knownRow(transaction)
     switch row.record.state.applying(change, at: date) {
     case .impossible: throw LedgerRefusal.impossible(row.record)
     case .unchanged: return LedgerOutcome(row.record, isRepeated: true)
@@ -152,16 +157,12 @@ struct Commit {
   }
 
   private mutating func finish(_ transaction: String) throws -> LedgerOutcome {
-    guard let known = try row(transaction) else {
-      throw LedgerRefusal.unknownTransaction(transaction)
-    }
+    let known = try knownRow(transaction)
     guard known.record.state.canFinish else { throw LedgerRefusal.impossible(known.record) }
     if known.record.finished != nil { return LedgerOutcome(known.record, isRepeated: true) }
     _ = try takeNumber()
     // Read again: the state may have changed before the counter was locked.
-    guard var row = try row(transaction) else {
-      throw LedgerRefusal.unknownTransaction(transaction)
-    }
+    var row = try knownRow(transaction)
     if row.record.finished != nil { return LedgerOutcome(row.record, isRepeated: true) }
     row.record.finished = date
     try connection.run(LedgerStatements.state, row.changedValues)

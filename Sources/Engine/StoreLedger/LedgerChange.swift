@@ -86,13 +86,6 @@ package struct LedgerEvent: Hashable, Sendable {
   /// The purchase as it is now; nil for events that do not concern a purchase.
   package let purchase: PurchaseRecord?
 
-  package init(sequence: Int64, date: Date, kind: Kind, purchase: PurchaseRecord?) {
-    self.sequence = sequence
-    self.date = date
-    self.kind = kind
-    self.purchase = purchase
-  }
-
   /// The kinds of events.
   package enum Kind: String, Hashable, Sendable, CaseIterable {
     /// A product was sold at once.

@@ -87,12 +87,9 @@ public struct ProductDetails: Hashable, Sendable {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard text.utf8.count <= 35, let language = parts.first, (2...3).contains(language.utf8.count)
     else { return false }
-    let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
-    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-    return language.utf8.allSatisfy(isLetter)
+    return language.utf8.allSatisfy(\.isLetter)
       && parts.dropFirst().allSatisfy { part in
-        (1...8).contains(part.utf8.count) && part.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+        (1...8).contains(part.utf8.count) && part.utf8.allSatisfy(\.isLetterOrDigit)
       }
       // An extension or private use has a subtag after its letter.
       && parts.last?.utf8.count != 1

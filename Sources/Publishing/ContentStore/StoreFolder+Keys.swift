@@ -76,14 +76,12 @@ extension StoreFolder {
 
   /// The publication record; nil if it does not exist or this process cannot read it.
   func knownRecord() throws -> PublicationRecord? {
-    do {
+    try nilIf(.notPermitted) {
       let state = try options.stateFolderPath.flatMap {
         try StoreKeys.opened($0, creating: false, folder.fileSystem)
       }
       if let record = try state.flatMap(StoreState.record) { return record }
       return try keysFolder().flatMap(StoreState.record)
-    } catch let error as ContentError where error.code == .notPermitted {
-      return nil
     }
   }
 
@@ -107,12 +105,10 @@ extension StoreFolder {
 
   /// The keys, for a reader; nil if they do not exist or this process cannot read them.
   func readableKeys() throws -> StoreKeys? {
-    do {
-      return try keysFolder().map {
+    try nilIf(.notPermitted) {
+      try keysFolder().map {
         try StoreKeys($0, options, creating: false, protecting: false)
       }
-    } catch let error as ContentError where error.code == .notPermitted {
-      return nil
     }
   }
 

@@ -62,11 +62,7 @@ struct StoreKeys {
       try parent.sync()
       return folder
     }
-    do {
-      return try fileSystem.directory(at: path)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return nil
-    }
+    return try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
   }
 
   // MARK: Reading
@@ -82,19 +78,16 @@ struct StoreKeys {
   func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
 
   /// All usable keys of `role` in the folders, even if no root names them.
-  func publicKeys(of role: RoleName) throws -> Set<PublicKey> {
-    var found: Set<PublicKey> = []
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        if let key = try? read(name, role, in: folder) { found.insert(key.publicKey) }
-      }
-    }
-    return found
-  }
+  func publicKeys(of role: RoleName) throws -> Set<PublicKey> { try inventory(of: role).present }
 
   /// The keys of `role` that `root` lists and the folders have, and the number of key files that
   /// cannot be read, such as encrypted ones.
   func inventory(of role: RoleName, in root: RootRole) throws -> (Set<PublicKey>, unreadable: Int) {
+    let (present, unreadable) = try inventory(of: role)
+    return (present.intersection(root.publicKeys(of: role)), unreadable)
+  }
+
+  private func inventory(of role: RoleName) throws -> (present: Set<PublicKey>, unreadable: Int) {
     var present: Set<PublicKey> = []
     var unreadable = 0
     for folder in folders(of: role) {
@@ -106,7 +99,7 @@ struct StoreKeys {
         }
       }
     }
-    return (present.intersection(root.publicKeys(of: role)), unreadable)
+    return (present, unreadable)
   }
 
   private func keys(of role: RoleName, in root: RootRole) throws -> [SigningKey] {

@@ -1,6 +1,7 @@
 package import ContentModel
 import ContentTrust
 import StoreLedger
+import StoreServer
 
 /// An error response: problem details (RFC 9457).
 package struct Problem: Error {
@@ -33,7 +34,7 @@ package struct Problem: Error {
   var json: JSONValue {
     var document: [String: JSONValue] = [
       "type": .string("about:blank"),
-      "title": .string(Self.titles[status] ?? "Error"),
+      "title": .string(HTTPStatus.reason(status)),
       "status": .integer(Int64(status)),
       "detail": .string(error.message),
       "code": .integer(Int64(error.code.rawValue)),
@@ -43,15 +44,6 @@ package struct Problem: Error {
     document.merge(members) { own, _ in own }
     return .object(document)
   }
-
-  private static let titles = [
-    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-    405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict", 410: "Gone",
-    413: "Content Too Large", 414: "URI Too Long", 415: "Unsupported Media Type",
-    422: "Unprocessable Content", 429: "Too Many Requests",
-    431: "Request Header Fields Too Large", 500: "Internal Server Error",
-    501: "Not Implemented", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
-  ]
 }
 
 extension Problem {

@@ -13,18 +13,8 @@ package protocol SaleCatalog: Sendable {
   ///
   /// Does not block.
   func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts?
-  /// Returns every offered version of each content of `product`; by default, only the newest ones.
+  /// Returns every offered version of each content of `product`.
   func offers(of product: ProductIdentifier) throws -> [ContentOffer]
-}
-
-extension SaleCatalog {
-  package func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { nil }
-
-  package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
-    let found = try products([product])
-    if let failure = found.failures.first { throw failure }
-    return found.products.first?.contents ?? []
-  }
 }
 
 /// The result of a look-up in the catalog.

@@ -273,14 +273,18 @@ package enum Decision: Hashable, Sendable {
   case interrupt
 }
 
-/// Sells everything that the store offers.
+/// Sells everything that the store offers, or only to buyers with a voucher.
 package struct ApprovingDecider: PurchaseDecider {
-  package init() {}
+  private let decision: Decision
+
+  package init(needsVoucher: Bool = false) {
+    decision = needsVoucher ? .approveWithVoucher : .approve
+  }
 
   package func decide(
     _ purchase: PurchaseRequest,
     answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
-  ) { answer(.success(.approve)) }
+  ) { answer(.success(decision)) }
 }
 
 /// A valid request for a purchase.

@@ -75,23 +75,3 @@ package protocol SystemCalls: AnyObject, Sendable {
   /// `flock`.
   func lock(_ descriptor: Int32, _ operation: Int32) -> Int32
 }
-
-extension SystemCalls {
-  /// A file system without permissions.
-  package func checkWritable(_ folder: Int32, _ name: String) -> Int32 { 0 }
-
-  /// A file system without times of creation.
-  package func birthTime(_ folder: Int32, _ name: UnsafePointer<CChar>) -> Int64 { 0 }
-
-  /// A file system that does not report holes.
-  package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
-  package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
-
-  /// A file system without copy-on-write.
-  package func avoidCopyOnWrite(_ descriptor: Int32) -> Int32 { Int32(unsupported()) }
-
-  private func unsupported() -> off_t {
-    errno = EOPNOTSUPP
-    return -1
-  }
-}

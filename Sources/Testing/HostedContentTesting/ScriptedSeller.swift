@@ -49,17 +49,7 @@ final class ScriptedSeller: StoreService {
   }
 
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
-    AsyncThrowingStream { continuation in
-      let task = Task { [self] in
-        do {
-          try await restore(account) { continuation.yield($0) }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: error)
-        }
-      }
-      continuation.onTermination = { _ in task.cancel() }
-    }
+    .finding { [self] found in try await restore(account, found) }
   }
 
   private func restore(_ account: String?, _ found: (RestoredPurchase) -> Void) async throws {

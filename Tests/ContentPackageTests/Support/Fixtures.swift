@@ -81,16 +81,16 @@ struct Unpacked {
     _ bytes: [UInt8], promise: UnpackPromise? = nil, limits: PackageLimits = .standard,
     isContent: Bool = true, into box: TemporaryFolderBox? = nil
   ) throws {
-    let folder = try (box ?? outside).folder().directory.createDirectory("inside")
+    let parent = try (box ?? outside).folder().directory
     let source = MemorySource(bytes)
     files =
       isContent
       ? try unpackPackage(
-        source, name: "test.pkg", into: folder, promise: promise, limits: limits, progress: { _ in }
-      )
-      : try unpackArchive(
-        source, name: "test.pkg", into: folder, limits: limits, progress: { _ in })
-    made = try tree(folder)
+        source, name: "test.pkg", into: parent.createDirectory("inside"), promise: promise,
+        limits: limits, progress: { _ in })
+      : try unpack(
+        source, name: "test.pkg", as: "inside", in: parent, isContent: false, limits: limits)
+    made = try tree(parent.directory("inside"))
   }
 
   let made: [String: String]

@@ -51,13 +51,6 @@ final class DeliveryTests {
     func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try body() }
   }
 
-  /// Not called for receipts.
-  private struct NoJournal: QueueJournal {
-    func readQueue() -> JournaledQueue { JournaledQueue() }
-    func receipt(of transaction: String) -> String? { nil }
-    func commit(_ changes: [JournalChange]) {}
-  }
-
   private let line = Line()
   private let delivery: Delivery
 

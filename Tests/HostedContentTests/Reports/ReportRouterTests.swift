@@ -17,12 +17,6 @@ struct ReportRouterTests {
     library = ReportLibrary(productsPath: "/products", journal: NoJournal())
   }
 
-  private struct NoJournal: QueueJournal {
-    func readQueue() -> JournaledQueue { JournaledQueue() }
-    func receipt(of transaction: String) -> String? { nil }
-    func commit(_ changes: [JournalChange]) {}
-  }
-
   private func transaction(_ id: String, sequence: Int = 1) throws -> PaymentTransaction {
     let record = TransactionRecord(
       id: id, sequence: sequence,

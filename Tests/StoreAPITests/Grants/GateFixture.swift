@@ -145,6 +145,8 @@ struct GateCatalog: SaleCatalog {
     SalePage(try products(Set(Self.products.keys)), next: nil)
   }
 
+  func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { nil }
+
   func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
     try Self.products[product] ?? []
   }

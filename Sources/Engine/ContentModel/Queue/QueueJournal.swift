@@ -29,27 +29,6 @@ package protocol QueueJournal: Sendable {
 }
 
 extension QueueJournal {
-  /// Returns no errors.
-  package func removeUnreadable() throws -> [ContentError] { [] }
-
-  /// Returns no account.
-  package func accounts(of product: ProductIdentifier) throws -> Set<String?> { [] }
-
-  /// Returns no account.
-  package func accounts() throws -> Set<String?> { [] }
-
-  /// Returns false.
-  package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool { false }
-
-  /// Returns no product.
-  package func revokedProducts() throws -> [ProductIdentifier] { [] }
-
-  /// Does nothing.
-  package func emptyLog() {}
-
-  /// Does nothing.
-  package func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) throws {}
-
   /// Returns the readable unfinished transactions in order, without their receipts.
   package func transactions() throws -> [TransactionRecord] { try readQueue().transactions }
 }

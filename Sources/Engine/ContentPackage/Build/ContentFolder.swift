@@ -8,8 +8,6 @@ struct ContentFolder {
     /// The path relative to the folder, without `./`.
     let path: String
     let kind: Kind
-
-    var components: [String] { path.pathComponents() }
   }
 
   /// The kind of an entry, and the location of its bytes.
@@ -45,11 +43,8 @@ struct ContentFolder {
     entries.removeAll { $0.path == ContentInfo.fileName }
     let entry = Entry(path: ContentInfo.fileName, kind: .memory(bytes))
     // "ContentInfo.plist" sorts before "Contents" and its entries.
-    entries.insert(entry, at: entries.firstIndex { !Self.precedes($0, entry) } ?? entries.endIndex)
-  }
-
-  private static func precedes(_ left: Entry, _ right: Entry) -> Bool {
-    left.path.utf8.lexicographicallyPrecedes(right.path.utf8)
+    let index = entries.firstIndex { !$0.path.utf8.lexicographicallyPrecedes(entry.path.utf8) }
+    entries.insert(entry, at: index ?? entries.endIndex)
   }
 
   private mutating func list(_ directory: Directory, prefix: String) throws {
@@ -146,7 +141,7 @@ struct ContentFolder {
 
   /// Opens the file of an entry on disk.
   func open(_ entry: Entry) throws -> File {
-    let components = entry.components
+    let components = entry.path.pathComponents()
     return try folder.directory(at: components.dropLast()).file(components.last ?? "")
   }
 }

@@ -40,7 +40,8 @@ struct XarWriter {
   /// Returns everything before the first file: header, table of contents and its digest.
   func beginning() throws -> [UInt8] {
     let table = Array(tableOfContents().utf8)
-    let packed = try Self.deflated(table)
+    // zlib's stored blocks, because the length must not depend on the content.
+    let packed = try Compressor(level: 0).compressedStream(table)
     var digest = DigestStream(.sha1)
     try packed.withUnsafeBytes { try digest.update($0) }
     let header =
@@ -110,11 +111,6 @@ struct XarWriter {
   private static func padded(_ name: String, _ number: Int64) -> String {
     let digits = String(number)
     return "<\(name)>\(digits)</\(name)>" + String(repeating: " ", count: max(0, 19 - digits.count))
-  }
-
-  /// Uses zlib's stored blocks, because the length must not depend on the content.
-  private static func deflated(_ plain: [UInt8]) throws -> [UInt8] {
-    try Compressor(level: 0).compressedStream(plain)
   }
 
   private static func bigEndian(_ number: UInt64, _ length: Int) -> [UInt8] {

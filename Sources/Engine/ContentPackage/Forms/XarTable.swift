@@ -65,7 +65,9 @@ struct XarTable {
     _ source: any ByteSource, at offset: UInt64, _ packedLength: Int, plainLength: Int
   ) throws -> [UInt8] {
     let packed = try source.bytes(at: offset, count: packedLength)
-    guard packed.count == packedLength, let plain = try inflated(packed, length: plainLength) else {
+    guard packed.count == packedLength,
+      let plain = try Decompressor().decompressStream(packed, length: plainLength)
+    else {
       throw Refusal.damaged("The xar table of contents is damaged or truncated")
     }
     return plain
@@ -79,9 +81,5 @@ struct XarTable {
       "The digest of the xar table of contents is \(name ?? "number \(number)"), which "
         + "libarchive 3.6.2 does not support",
       remedy: "Build it with productbuild, or with xar --toc-cksum sha1")
-  }
-
-  private static func inflated(_ packed: [UInt8], length: Int) throws -> [UInt8]? {
-    try Decompressor().decompressStream(packed, length: length)
   }
 }

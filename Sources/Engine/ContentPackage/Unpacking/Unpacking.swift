@@ -17,18 +17,6 @@ package func unpackPackage(
   try unpack(source, name, limits, isContent: true, folder, promise, progress)
 }
 
-/// Unpacks an archive of any content into `folder`.
-///
-/// Only the rules of safety apply. ContentInfo.plist and the layout are not checked. Executable
-/// code is allowed, but files do not get the execute permission. Everything else is as in
-/// `unpackPackage`.
-package func unpackArchive(
-  _ source: any ByteSource, name: String, into folder: Directory,
-  limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
-) throws -> [InstalledFile] {
-  try unpack(source, name, limits, isContent: false, folder, nil, progress)
-}
-
 /// Unpacks an archive for `buildPackage`.
 ///
 /// The rules of safety and of content apply. ContentInfo.plist is not read, since the build can
@@ -42,8 +30,11 @@ func unpackForBuild(
 /// Unpacks into a new folder `target` of `parent`, which appears only on success.
 ///
 /// Until then, the folder has a unique temporary name, since other calls may unpack at the same
-/// time. After an error, the temporary folder is removed. `isContent` is false for an archive of
-/// any content. Everything else is as in `unpackPackage`.
+/// time. After an error, the temporary folder is removed. Everything else is as in `unpackPackage`.
+///
+/// `isContent` is false for an archive of any content: only the rules of safety apply, and
+/// ContentInfo.plist and the layout are not checked. Executable code is allowed, but files do not
+/// get the execute permission.
 package func unpack(
   _ source: any ByteSource, name: String, as target: String, in parent: Directory,
   isContent: Bool = true, limits: PackageLimits = .standard,

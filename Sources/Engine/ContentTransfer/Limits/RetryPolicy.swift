@@ -23,14 +23,10 @@ package struct RetryPolicy: Hashable, Sendable {
   /// and the maximum, so that clients that failed at the same time do not retry at the same time.
   /// The delay is at least `retryAfter`, up to `longestRetryAfter`.
   package func delay(afterFailure failure: Int, retryAfter: Double?, random: Double) -> Double {
-    let exponent = Double(min(max(failure, 1), 32) - 1)
-    let ceiling = min(longestDelay, firstDelay * exp2(exponent))
+    let doublings = min(max(failure, 1), 32) - 1
+    let ceiling = min(longestDelay, firstDelay * Double(1 << doublings))
     let requested = min(max(retryAfter ?? 0, 0), longestRetryAfter)
     return max(ceiling * min(max(random, 0), 1), requested)
-  }
-
-  private func exp2(_ exponent: Double) -> Double {
-    Double(sign: .plus, exponent: Int(exponent), significand: 1)
   }
 
   /// Returns the seconds in a `Retry-After` header, which is a number or a date, or nil if invalid.

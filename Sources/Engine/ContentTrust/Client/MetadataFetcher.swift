@@ -36,11 +36,9 @@ package struct FolderFetcher: MetadataFetcher {
 
   package func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     let components = path.pathComponents(omittingEmpty: false)
-    do {
-      let parent = try folder.directory(at: components.dropLast())
-      return try parent.contents(of: components.last ?? "", limit: limit)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return nil
+    return try nilIf(.fileMissing) {
+      try folder.directory(at: components.dropLast())
+        .contents(of: components.last ?? "", limit: limit)
     }
   }
 }

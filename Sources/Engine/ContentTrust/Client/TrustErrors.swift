@@ -88,10 +88,10 @@ extension ContentError {
 }
 
 extension TrustedMetadata {
-  /// Throws `rootInvalid` unless the bytes are root metadata that is signed by its own keys.
-  static func check(given root: [UInt8]) throws {
+  /// Reads a given root; throws `rootInvalid` unless it is root metadata signed by its own keys.
+  package init(given root: [UInt8]) throws {
     do {
-      _ = try TrustedMetadata(root: root)
+      try self.init(root: root)
     } catch let error as ContentError where error.group == .trust {
       throw ContentError(
         .rootInvalid, "The given file is not the root metadata of a store",

@@ -33,10 +33,8 @@ struct TrustFolder: Sendable {
     {
       return nil
     }
-    do {
-      return try folder.contents(of: name.encodedFileName, limit: name.limit)
-    } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
-      return nil
+    return try nilIf(.fileMissing, .limitExceeded) {
+      try folder.contents(of: name.encodedFileName, limit: name.limit)
     }
   }
 
@@ -60,11 +58,9 @@ struct TrustFolder: Sendable {
 
   /// Returns the kept record of `product`, which is not verified; nil if none is kept.
   func record(of product: ProductIdentifier) throws -> [UInt8]? {
-    do {
-      return try folder.directory(Self.recordsName).contents(
+    try nilIf(.fileMissing, .limitExceeded) {
+      try folder.directory(Self.recordsName).contents(
         of: Self.recordName(product), limit: CatalogRecord.maximumLength)
-    } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
-      return nil
     }
   }
 
@@ -133,7 +129,7 @@ struct TrustFolder: Sendable {
   }
 
   private func lastRefresh() throws -> LastRefresh? {
-    do {
+    try nilIf(.fileMissing, .limitExceeded) {
       let bytes = try folder.contents(of: Self.refreshName, limit: 4096)
       // An unreadable record gives no protection. The next refresh replaces it.
       let record = try? JSONValue(parsing: bytes)
@@ -146,8 +142,6 @@ struct TrustFolder: Sendable {
         link = RootLink(given: given, trusted: trusted)
       }
       return LastRefresh(time: time, link: link)
-    } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
-      return nil
     }
   }
 }

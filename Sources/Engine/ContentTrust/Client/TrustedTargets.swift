@@ -1,6 +1,6 @@
 package import ContentModel
 import Digests
-package import FoundationEssentials
+import FoundationEssentials
 
 /// The files of a store, as listed in its verified metadata; may be used from any thread.
 package struct TrustedTargets: Sendable {
@@ -8,8 +8,6 @@ package struct TrustedTargets: Sendable {
   package let version: Int64
   /// The versions of snapshot and targets: changes with each list, also if only a bin changes.
   package var catalogVersion: String { "\(roles.trusted.snapshot?.version ?? 0).\(version)" }
-  /// When the targets metadata expires.
-  package let expires: Date
   /// The files of the targets metadata, by name; the bins of a large store have files too.
   package var targets: [String: TargetFile] { role.targets }
   /// Digest of the keys and the threshold of the targets role; it changes only if they change.
@@ -37,7 +35,6 @@ package struct TrustedTargets: Sendable {
       try? Digest(of: Array("\(keys.threshold) \(keys.identifiers.sorted())".utf8))
     }
     version = role.version
-    expires = role.expires
     usesConsistentSnapshots = root.usesConsistentSnapshots
   }
 

@@ -117,12 +117,11 @@ package struct KeyList: Sendable {
     keys = objects.compactMapValues(PublicKey.init(json:))
   }
 
-  private init(_ list: KeyList, only identifiers: Set<String>) {
-    keys = list.keys.filter { identifiers.contains($0.key) }
-    objects = list.objects.filter { identifiers.contains($0.key) }
+  func keeping(_ identifiers: Set<String>) -> KeyList {
+    KeyList(
+      keys: keys.filter { identifiers.contains($0.key) },
+      objects: objects.filter { identifiers.contains($0.key) })
   }
-
-  func keeping(_ identifiers: Set<String>) -> KeyList { KeyList(self, only: identifiers) }
 
   private init(keys: [String: PublicKey], objects: [String: JSONValue]) {
     self.keys = keys

@@ -123,7 +123,7 @@ package struct HostingCheck {
 
   /// Returns the newest root; nil if no root can be trusted.
   private mutating func checkRoots() throws -> TrustedMetadata? {
-    let given = try trustedRoot.map(Self.parsed)
+    let given = try trustedRoot.map(TrustedMetadata.init(given:))
     let served = try checkFirstRoot(given)
     guard !isOver, var trusted = given ?? served else { return nil }
     // Clients that trust an earlier root need all roots up to the given one.
@@ -142,16 +142,6 @@ package struct HostingCheck {
 
   private static func gap(_ path: String) -> HostingFinding {
     HostingRules.rootMissing(path, "clients that trust an earlier root cannot read the store")
-  }
-
-  private static func parsed(_ root: [UInt8]) throws -> TrustedMetadata {
-    do {
-      return try TrustedMetadata(root: root)
-    } catch let error as ContentError where error.group == .trust {
-      throw ContentError(
-        .rootInvalid, "The given file is not the root metadata of a store",
-        remedy: "Provide the file 1.root.json from the store's owner", cause: error.message)
-    }
   }
 
   /// Asks for the first root, with the first request of the check, and returns it.

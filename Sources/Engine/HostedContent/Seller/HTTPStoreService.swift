@@ -150,16 +150,8 @@ public final class HTTPStoreService: StoreService {
   /// those that were sold.
   public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     openOrders.note(account)
-    return AsyncThrowingStream { continuation in
-      let task = Task { [connection] in
-        do {
-          try await Self.restore(account, from: connection) { continuation.yield($0) }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: error)
-        }
-      }
-      continuation.onTermination = { _ in task.cancel() }
+    return .finding { [connection] found in
+      try await Self.restore(account, from: connection, found)
     }
   }
 

@@ -74,25 +74,17 @@ struct SellerGate: GrantLookup {
 
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     let purchases = service.restore(account: account)
-    return AsyncThrowingStream { continuation in
-      let task = Task {
-        do {
-          var first: ContentError?
-          for try await purchase in purchases {
-            if let error = await refusal(of: purchase.original) {
-              first = first ?? error
-            } else {
-              let contents = await signed(purchase.contents, for: purchase.original)
-              continuation.yield(
-                RestoredPurchase(original: purchase.original, contents: contents))
-            }
-          }
-          continuation.finish(throwing: first)
-        } catch {
-          continuation.finish(throwing: error)
+    return .finding { found in
+      var first: ContentError?
+      for try await purchase in purchases {
+        if let error = await refusal(of: purchase.original) {
+          first = first ?? error
+        } else {
+          let contents = await signed(purchase.contents, for: purchase.original)
+          found(RestoredPurchase(original: purchase.original, contents: contents))
         }
       }
-      continuation.onTermination = { _ in task.cancel() }
+      if let first { throw first }
     }
   }
 

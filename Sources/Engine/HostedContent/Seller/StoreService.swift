@@ -72,13 +72,15 @@ public protocol StoreService: Sendable {
   func storefront() async -> Storefront?
 }
 
-extension StoreService {
-  /// Restores one purchase per product from `grants`, with the product's current content.
-  public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
-    AsyncThrowingStream { continuation in
+extension AsyncThrowingStream where Element == RestoredPurchase, Failure == any Error {
+  /// A stream of what `body` finds; its end cancels `body`.
+  package static func finding(
+    _ body: @escaping @Sendable (_ found: (RestoredPurchase) -> Void) async throws -> Void
+  ) -> Self {
+    Self { continuation in
       let task = Task {
         do {
-          try await restore(account: account) { continuation.yield($0) }
+          try await body { continuation.yield($0) }
           continuation.finish()
         } catch {
           continuation.finish(throwing: error)
@@ -86,6 +88,13 @@ extension StoreService {
       }
       continuation.onTermination = { _ in task.cancel() }
     }
+  }
+}
+
+extension StoreService {
+  /// Restores one purchase per product from `grants`, with the product's current content.
+  public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    .finding { [self] found in try await restore(account: account, found) }
   }
 
   private func restore(account: String?, _ found: (RestoredPurchase) -> Void) async throws {

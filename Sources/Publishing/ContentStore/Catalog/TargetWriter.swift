@@ -46,13 +46,11 @@ struct TargetWriter {
 
   /// Whether the file at `path` below the store has these bytes.
   private func has(_ path: [String], length: Int64, _ digest: Digest) throws -> Bool {
-    do {
+    try nilIf(.fileMissing) {
       let file = try store.directory(at: path.dropLast()).file(path.last ?? "")
       let source = try FileByteSource(file)
       return try source.length == length && source.digest() == digest
-    } catch let error as ContentError where error.code == .fileMissing {
-      return false
-    }
+    } ?? false
   }
 
   // MARK: Writing

@@ -65,7 +65,7 @@ package final class SellingServer: Sendable {
     _ folder: StoreServerFolder, selling catalog: ServedCatalog, _ configuration: Configuration,
     report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) throws {
-    let lock = try folder.lock()
+    let lock = try ServerLock(in: folder.directory)
     let key = try folder.receiptKey()
     let database: any LedgerDatabase
     if let given = configuration.database {

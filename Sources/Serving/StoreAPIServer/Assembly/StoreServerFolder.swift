@@ -46,9 +46,6 @@ package struct StoreServerFolder: Sendable {
     try directory.createDirectory("trust", mode: 0o700)
   }
 
-  /// Locks the folder for one server.
-  package func lock() throws -> ServerLock { try ServerLock(in: directory) }
-
   // MARK: The receipt key
 
   /// Returns the key that signs receipts, and creates it the first time.

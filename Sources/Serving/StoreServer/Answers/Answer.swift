@@ -56,10 +56,6 @@ package struct Answer: Sendable {
     if let value { headers.append(Header(name: name, value: value)) }
   }
 
-  package func header(_ name: String) -> String? {
-    headers.first { $0.name.lowercased() == name.lowercased() }?.value
-  }
-
   static let notFound = Answer(404, text: "Not found.")
   static let malformed = Answer(400, text: RequestHead.Refusal.malformedTarget.reason)
 }

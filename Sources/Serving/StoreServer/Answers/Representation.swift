@@ -55,6 +55,6 @@ struct Representation: Sendable {
   private static func isVersioned(_ name: String) -> Bool {
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 3 && parts[2] == "json" && !parts[1].isEmpty && !parts[0].isEmpty
-      && parts[0].utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+      && parts[0].utf8.allSatisfy(\.isDigit)
   }
 }

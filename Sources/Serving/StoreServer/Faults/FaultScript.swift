@@ -20,7 +20,7 @@ package struct FaultScript: Sendable, Hashable {
       .enumerated().compactMap { index, line in
         do throws(FaultMistake) {
           var words = try FaultWords(line)
-          return words.isEmpty ? nil : try words.rule()
+          return words.next == nil ? nil : try words.rule()
         } catch {
           throw ContentError(
             .usage, "Line \(index + 1) of \(name): \(error.message)", remedy: error.remedy,
@@ -63,8 +63,6 @@ struct FaultWords {
   private var words: ArraySlice<String>
   /// The words, for messages and logs.
   let text: String
-
-  var isEmpty: Bool { words.isEmpty }
 
   /// Splits a line at spaces.
   ///

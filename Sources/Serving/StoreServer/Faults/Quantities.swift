@@ -1,3 +1,5 @@
+import ContentModel
+
 /// Parses quantities on the command line and in fault scripts.
 package enum Quantities {
   private static let byteUnits: [(name: String, bytes: Int64)] = [
@@ -25,7 +27,7 @@ package enum Quantities {
   package static func time(_ text: String) -> Duration? {
     for (unit, seconds) in [("ms", 0.001), ("s", 1.0), ("m", 60.0)] where text.hasSuffix(unit) {
       let number = text.dropLast(unit.count)
-      guard number.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") }),
+      guard number.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") }),
         let value = Double(number), value * seconds <= 86_400
       else { return nil }
       return .seconds(value * seconds)
@@ -35,10 +37,6 @@ package enum Quantities {
 
   /// Only decimal digits.
   static func whole(_ text: some StringProtocol) -> Int64? {
-    text.utf8.allSatisfy(isDigit) ? Int64(text) : nil
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    text.utf8.allSatisfy(\.isDigit) ? Int64(text) : nil
   }
 }

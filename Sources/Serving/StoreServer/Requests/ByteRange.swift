@@ -1,3 +1,5 @@
+import ContentModel
+
 /// The range of a request for a representation of known size (RFC 9110, 14.1 and 14.2).
 package enum ByteRange: Equatable {
   /// No range, several ranges, another unit, or a malformed header, which must be ignored.
@@ -34,7 +36,7 @@ package enum ByteRange: Equatable {
     let numbers = sides[1].split(separator: "-", omittingEmptySubsequences: false)
     guard numbers.count == 2 else { return nil }
     let (first, last) = (trimmed(numbers[0]), trimmed(numbers[1]))
-    guard first.utf8.allSatisfy(isDigit), last.utf8.allSatisfy(isDigit) else { return nil }
+    guard first.utf8.allSatisfy(\.isDigit), last.utf8.allSatisfy(\.isDigit) else { return nil }
     return (number(first), number(last))
   }
 
@@ -43,10 +45,6 @@ package enum ByteRange: Equatable {
     while text.first == " " || text.first == "\t" { text.removeFirst() }
     while text.last == " " || text.last == "\t" { text.removeLast() }
     return text
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
   /// The value of digits; numbers beyond 63 bits become the maximum.

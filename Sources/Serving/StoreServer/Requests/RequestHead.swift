@@ -1,3 +1,5 @@
+import ContentModel
+
 /// The head of a request.
 ///
 /// Ambiguous requests are refused. If a proxy in front of this server and the server disagree where
@@ -102,16 +104,11 @@ package struct RequestHead {
 
   /// Letters, digits and the other characters of a token (RFC 9110, 5.6.2).
   private static func isTokenByte(_ byte: UInt8) -> Bool {
-    isLetterOrDigit(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    byte.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains(byte)
   }
 
   /// The characters of a host and a port (RFC 3986, 3.2).
   private static func isHostByte(_ byte: UInt8) -> Bool {
-    isLetterOrDigit(byte) || "-._~%!$&'()*+,;=:[]".utf8.contains(byte)
-  }
-
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-      || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    byte.isLetterOrDigit || "-._~%!$&'()*+,;=:[]".utf8.contains(byte)
   }
 }

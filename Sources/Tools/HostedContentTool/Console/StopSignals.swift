@@ -57,8 +57,15 @@ final class StopSignals: Sendable {
     }
   }
 
+  /// Waits for the first signal, also for one that came before.
+  func waitForFirst() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      onFirstSignal { continuation.resume() }
+    }
+  }
+
   /// Calls `body` once, also for a signal that came before.
-  func onFirstSignal(_ body: @escaping @Sendable () -> Void) {
+  private func onFirstSignal(_ body: @escaping @Sendable () -> Void) {
     let hasCalled = Atomic(false)
     onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
   }

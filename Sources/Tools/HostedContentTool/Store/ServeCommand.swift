@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 import Dispatch
-import Concurrency
 import StoreServer
 
 /// `serve`: serves a store over HTTP, for trials and tests.
@@ -43,10 +42,7 @@ enum ServeCommand {
     timer.schedule(deadline: .now() + appsInterval, repeating: appsInterval)
     timer.resume()
     defer { timer.cancel() }
-    await withCheckedContinuation { continuation in
-      guard let signals = console.signals else { return continuation.resume() }
-      signals.onFirstSignal { continuation.resume() }
-    }
+    await console.signals?.waitForFirst()
     server.stop()
     return .done
   }
@@ -55,11 +51,8 @@ enum ServeCommand {
     -> StoreServer.Configuration
   {
     var configuration = StoreServer.Configuration()
-    let listen = try arguments.text("--listen") ?? "127.0.0.1:8080"
-    guard let (address, port) = place(listen) else {
-      throw Arguments.wrong("--listen takes an address and a port, not “\(listen)”", command.name)
-    }
-    (configuration.address, configuration.port) = (address, port)
+    (configuration.address, configuration.port) =
+      try arguments.listenAddress(default: "127.0.0.1:8080")
     configuration.certificate = try certificate(arguments)
     configuration.latency =
       try quantity("--latency", "a time such as 20ms", arguments, Quantities.time) ?? .zero
@@ -104,5 +97,16 @@ enum ServeCommand {
       throw Arguments.wrong("\(option) takes \(what), not “\(text)”", command.name)
     }
     return value
+  }
+}
+
+extension Arguments {
+  /// The address and the port of `--listen`.
+  func listenAddress(default standard: String) throws -> (String, UInt16) {
+    let listen = try text("--listen") ?? standard
+    guard let place = ServeCommand.place(listen) else {
+      throw wrongValue("--listen", "takes an address and a port, not “\(listen)”")
+    }
+    return place
   }
 }

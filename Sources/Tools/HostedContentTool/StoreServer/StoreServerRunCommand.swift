@@ -1,4 +1,3 @@
-import Concurrency
 import ContentModel
 import ContentTransfer
 import FoundationEssentials
@@ -34,11 +33,8 @@ enum StoreServerRunCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
-    let listen = try arguments.text("--listen") ?? "127.0.0.1:8090"
-    guard let (address, port) = ServeCommand.place(listen) else {
-      throw Arguments.wrong("--listen takes an address and a port, not “\(listen)”", command.name)
-    }
-    (configuration.address, configuration.port) = (address, port)
+    (configuration.address, configuration.port) =
+      try arguments.listenAddress(default: "127.0.0.1:8090")
     configuration.origin = try origin(arguments)
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
@@ -55,10 +51,7 @@ enum StoreServerRunCommand {
     try server.start()
     let url = server.url
     console.print(document: arguments.has("--json") ? "{\"url\": \"\(url)\"}" : url)
-    await withCheckedContinuation { continuation in
-      guard let signals = console.signals else { return continuation.resume() }
-      signals.onFirstSignal { continuation.resume() }
-    }
+    await console.signals?.waitForFirst()
     server.stop()
     return .done
   }
@@ -86,7 +79,7 @@ enum StoreServerRunCommand {
     }
     switch how {
     case "always": return ApprovingDecider()
-    case "voucher": return VoucherDecider()
+    case "voucher": return ApprovingDecider(needsVoucher: true)
     case "webhook":
       let url = try arguments.required("--webhook-url")
       let secret = try secret("--webhook-secret-file", arguments)
