@@ -4,7 +4,7 @@ import ContentStore
 import ContentTrust
 import Digests
 import FileIO
-import FoundationEssentials
+import Foundation
 import HostedContent
 import TestSupport
 import Testing
@@ -154,5 +154,14 @@ import Testing
     // The record of the other product was not fetched.
     let error = #expect(throws: ContentError.self) { try catalog.cached()?.product("film") }
     #expect(error?.code == .storeMissing)
+  }
+
+  @Test("The records of a local store are not copied into the library")
+  func recordsOfLocalStore() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    _ = try await fixture.queue().deliver(Payment(productIdentifier: "a"))
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: fixture.libraryPath)
+    #expect(paths.contains { $0.hasSuffix("timestamp.json") })
+    #expect(!paths.contains { $0.hasSuffix("/records") })
   }
 }

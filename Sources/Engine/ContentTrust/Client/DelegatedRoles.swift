@@ -88,11 +88,12 @@ final class DelegatedRoles: Sendable {
 
   // MARK: Records
 
-  /// Returns the record's bytes, from the trust folder or from `fetch`, and keeps them.
+  /// Returns the record's bytes, from the trust folder or from `fetch`, and keeps them unless the
+  /// store is local.
   func record(
     of product: ProductIdentifier, _ digest: Digest?, fetch: () throws -> [UInt8]
   ) throws -> [UInt8] {
-    guard let folder else { return try fetch() }
+    guard let folder, !fetcher.isLocal else { return try fetch() }
     return try fetches.withLock(for: .delegated(StorePath.entry(product))) {
       if let kept = try keptRecord(of: product, digest) { return kept }
       let bytes = try fetch()

@@ -15,12 +15,17 @@ package protocol MetadataFetcher: Sendable {
   /// The servers that have the same files, in the order in which they are asked. Not empty.
   var servers: [any MetadataFetcher] { get }
 
+  /// Whether the store is on this machine, so that copies of its records save nothing.
+  var isLocal: Bool { get }
+
   /// Like `fetch`, but gives up after the first failure, because another server can be asked.
   func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]?
 }
 
 extension MetadataFetcher {
   package var servers: [any MetadataFetcher] { [self] }
+
+  package var isLocal: Bool { false }
 
   package func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]? {
     try fetch(path, limit: limit)

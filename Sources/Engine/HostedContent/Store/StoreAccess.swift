@@ -101,6 +101,8 @@ extension StoreAccess: MetadataFetcher {
     }
   }
 
+  var isLocal: Bool { if case .folder = backend { true } else { false } }
+
   var servers: [any MetadataFetcher] {
     switch backend {
     case .folder: [self]
