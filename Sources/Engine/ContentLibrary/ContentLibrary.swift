@@ -148,37 +148,14 @@ package final class ContentLibrary: Sendable {
     "\(folder.products.path)/\(content)/\(version)"
   }
 
-  /// All installed versions, by content and version, and whether they are current.
-  ///
-  /// A content with an unreadable folder is listed without a current version, so that the others
-  /// can be used. Operations on that content report the error.
-  package func list() throws -> [(content: InstalledContent, isCurrent: Bool)] {
-    let installed = try journal.installed()
-    let contents = Set(installed.map(\.contentIdentifier))
-    let found = try inParallel(
-      Array(contents), workers: WorkerThreads.standardCount, portion: 64, context: {}
-    ) { [self] content, _ in try readableCurrentVersion(of: content).map { (content, $0) } }
-    let currents = Dictionary(uniqueKeysWithValues: found)
-    return installed.map {
-      ($0, currents[$0.contentIdentifier]?.rawValue == $0.version.rawValue)
-    }
-  }
-
   /// The current version of every content that has one and is readable.
   package func currentVersions() throws -> [ProductIdentifier: ContentVersion] {
-    let contents = Set(try journal.installed().map(\.contentIdentifier))
-    return Dictionary(
-      uniqueKeysWithValues: try contents.compactMap { content in
-        try readableCurrentVersion(of: content).map { (content, $0) }
-      })
-  }
-
-  /// The current version; nil if there is none or the content's folder is unreadable.
-  private func readableCurrentVersion(of content: ProductIdentifier) throws -> ContentVersion? {
-    var version: ContentVersion?
+    var currents: [ProductIdentifier: ContentVersion] = [:]
     var folderErrors = FolderErrors()
-    try folderErrors.collect { version = try currentVersion(of: content) }
-    return version
+    for content in Set(try journal.installed().map(\.contentIdentifier)) {
+      try folderErrors.collect { currents[content] = try currentVersion(of: content) }
+    }
+    return currents
   }
 
   // MARK: After a crash

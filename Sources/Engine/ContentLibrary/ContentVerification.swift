@@ -52,14 +52,17 @@ extension ContentLibrary {
   /// If the record is unreadable, no file is returned; `repair` creates the record again. Throws
   /// `notInstalled` if the version is removed in the meantime.
   package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
-    try damages(of: content) { tree in
-      let walker = TreeWalker(tree)
-      return try (recordedFiles(of: content) ?? []).compactMap { file in
-        guard let status = try walker.status(of: file.entry.path) else {
-          return ContentDamage(content, file.entry.path, .missing)
-        }
-        return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
+    try damages(of: content) { try missingFiles(of: content, in: $0) }
+  }
+
+  /// Like `missingFiles(of:)`, for the folder of the version.
+  func missingFiles(of content: InstalledContent, in tree: Directory) throws -> [ContentDamage] {
+    let walker = TreeWalker(tree)
+    return try (recordedFiles(of: content) ?? []).compactMap { file in
+      guard let status = try walker.status(of: file.entry.path) else {
+        return ContentDamage(content, file.entry.path, .missing)
       }
+      return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
     }
   }
 

@@ -48,13 +48,22 @@ public struct LibraryReader: Sendable {
 
   /// Returns all installed versions, sorted by content and version.
   public func contents() throws -> [Entry] {
-    try library.list().map { content, isCurrent in
-      Entry(
-        content: content, isCurrent: isCurrent,
-        url: URL(
-          filePath: library.path(of: content.contentIdentifier, content.version),
-          directoryHint: .isDirectory))
-    }
+    try library.list().map(entry)
+  }
+
+  /// Returns all installed versions like `contents`, and whether files of each are missing, or have
+  /// another kind or size; nil if unknown.
+  package func checkedContents() throws -> [(entry: Entry, lacksFiles: Bool?)] {
+    try library.list(checksFiles: true).map { (entry($0), $0.lacksFiles) }
+  }
+
+  private func entry(_ listed: ListedContent) -> Entry {
+    let content = listed.content
+    return Entry(
+      content: content, isCurrent: listed.isCurrent,
+      url: URL(
+        filePath: library.path(of: content.contentIdentifier, content.version),
+        directoryHint: .isDirectory))
   }
 
   /// Returns the paths of files that are missing or have another kind or size.

@@ -1,4 +1,3 @@
-import Concurrency
 import ContentModel
 import FoundationEssentials
 import HostedContent
@@ -30,21 +29,12 @@ enum ListCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
-    let found = try library.contents()
-    // Each takes nine system calls, which several threads share.
-    let damaged = try inParallel(
-      Array(found.indices), workers: WorkerThreads.standardCount, portion: 64, context: {}
-    ) { index, _ in
-      // Other users cannot read the records.
-      (try? library.missingFiles(of: found[index].content)).map { (index, !$0.isEmpty) }
-    }
-    let filesMissing = Dictionary(uniqueKeysWithValues: damaged)
-    let entries = try found.enumerated().map { index, entry in
+    let entries = try library.checkedContents().map { entry, lacksFiles in
       Report.Entry(
         contentIdentifier: entry.content.contentIdentifier.rawValue,
         version: entry.content.version.rawValue, current: entry.isCurrent,
         path: try entry.url.filePath(of: "version"), bytes: entry.content.size,
-        filesMissing: filesMissing[index])
+        filesMissing: lacksFiles)
     }
     if arguments.has("--json") {
       try console.print(json: Report(contents: entries))
