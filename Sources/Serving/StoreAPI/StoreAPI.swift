@@ -19,7 +19,7 @@ package final class StoreAPI: Sendable {
   /// For what may wait for the store.
   let lookups: CallThreads
   let events: EventFeed
-  let grants: ContentGrants
+  let grants: GrantIssuer
   /// The transactions that are being decided or committed.
   let pending = Mutex<Set<String>>([])
 
@@ -51,7 +51,7 @@ package final class StoreAPI: Sendable {
     self.configuration = configuration
     self.now = now
     authenticator = Authenticator(ledger: ledger, audience: configuration.origin)
-    grants = ContentGrants(configuration.gate, ledger: ledger, catalog: catalog, now: now)
+    grants = GrantIssuer(configuration.gate, ledger: ledger, catalog: catalog, now: now)
     let events = EventFeed(
       ledger, now: now, maximumReceivers: configuration.maximumWaitingRequests)
     self.events = events

@@ -19,12 +19,12 @@ final class APIDaemon: @unchecked Sendable {
   private let work = BlockingQueue<@Sendable () -> Void>()
   private var workers: WorkerThreads?
   private let state = Mutex(State())
-  /// Has one entry for each exchange.
+  /// Has one entry for each pending response.
   private let unfinished = DispatchGroup()
 
   private struct State {
     var phase = ServerPhase.running
-    var exchanges: [ObjectIdentifier: Exchange] = [:]
+    var pendingResponses: [ObjectIdentifier: PendingResponse] = [:]
   }
 
   /// The memory of a connection for its head and buffers, so that many can wait for events.
@@ -89,11 +89,11 @@ final class APIDaemon: @unchecked Sendable {
   }
 
   private func enter(_ phase: ServerPhase) {
-    let exchanges = state.withLock { state in
+    let pendingResponses = state.withLock { state in
       state.phase = phase
-      return Array(state.exchanges.values)
+      return Array(state.pendingResponses.values)
     }
-    exchanges.forEach { $0.enter(phase) }
+    pendingResponses.forEach { $0.enter(phase) }
   }
 
   // MARK: Requests, on the daemon's thread
@@ -117,8 +117,8 @@ final class APIDaemon: @unchecked Sendable {
       return problem.map { refuse(request, $0, connection) } ?? true
     }
     if !part.isEmpty { return request.append(part, limit: configuration.bodyLimit) }
-    if let exchange = request.exchange {
-      guard let response = exchange.takeResponse() else { return false }
+    if let pending = request.pending {
+      guard let response = pending.takeResponse() else { return false }
       return send(response, to: request, connection)
     }
     if request.bodySize > configuration.bodyLimit { return refuse(request, tooLong, connection) }
@@ -154,19 +154,19 @@ final class APIDaemon: @unchecked Sendable {
 
   /// Passes a complete request to the handler, and suspends its connection until the response.
   private func handOver(_ request: IncomingRequest, _ connection: SuspendableConnection) -> Bool {
-    let exchange = Exchange(connection)
+    let pending = PendingResponse(connection)
     let phase = state.withLock { state in
       guard state.phase != .closed else { return ServerPhase.closed }
       unfinished.enter()
-      state.exchanges[ObjectIdentifier(exchange)] = exchange
+      state.pendingResponses[ObjectIdentifier(pending)] = pending
       return state.phase
     }
     guard phase != .closed else { return false }
-    request.exchange = exchange
-    exchange.enter(phase)
+    request.pending = pending
+    pending.enter(phase)
     connections.beginAnswer(connection.descriptor)
-    guard let received = request.take(), exchange.suspend() else { return false }
-    work.add({ [handle] in handle(received) { exchange.respond($0) } })
+    guard let received = request.take(), pending.suspend() else { return false }
+    work.add({ [handle] in handle(received) { pending.respond($0) } })
     return true
   }
 
@@ -183,9 +183,9 @@ final class APIDaemon: @unchecked Sendable {
 
   private func complete(_ request: IncomingRequest, _ descriptor: Int32) {
     connections.endAnswer(descriptor)
-    if let exchange = request.exchange {
-      exchange.end()
-      _ = state.withLock { $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
+    if let pending = request.pending {
+      pending.end()
+      _ = state.withLock { $0.pendingResponses.removeValue(forKey: ObjectIdentifier(pending)) }
       unfinished.leave()
     }
     guard let onRequest = configuration.onRequest, request.hasHead else { return }

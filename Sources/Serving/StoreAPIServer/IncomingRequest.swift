@@ -20,7 +20,7 @@ final class IncomingRequest {
   var isLast = false
   var status: Int?
   /// Nil until the request is complete.
-  var exchange: Exchange?
+  var pending: PendingResponse?
 
   /// The maximum size of a discarded body, as a multiple of the limit.
   ///
@@ -110,17 +110,17 @@ struct SuspendableConnection: @unchecked Sendable {
     // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
     case .stream where request.isHead: return hc_http_response_empty()
     case .stream:
-      guard let exchange = request.exchange else { return nil }
-      // The response owns the exchange and releases it in its last callback.
+      guard let pending = request.pending else { return nil }
+      // The response owns this object and releases it in its last callback.
       return hc_http_response_stream(
-        .max, streamBuffer, Unmanaged.passRetained(exchange).toOpaque(),
+        .max, streamBuffer, Unmanaged.passRetained(pending).toOpaque(),
         { context, buffer, count in
           guard let context, let buffer else { return -1 }
-          return Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+          return Unmanaged<PendingResponse>.fromOpaque(context).takeUnretainedValue()
             .fill(UnsafeMutableRawBufferPointer(start: buffer, count: count))
         },
         { context in
-          if let context { Unmanaged<Exchange>.fromOpaque(context).release() }
+          if let context { Unmanaged<PendingResponse>.fromOpaque(context).release() }
         })
     }
   }

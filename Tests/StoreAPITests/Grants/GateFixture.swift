@@ -11,7 +11,7 @@ import Testing
 final class GateFixture: Sendable {
   let folder: TemporaryFolder
   let ledger: Ledger
-  let grants: ContentGrants
+  let grants: GrantIssuer
   private let clock: Watched<Date>
 
   static let secret = Array("a secret of the gate".utf8)
@@ -29,7 +29,7 @@ final class GateFixture: Sendable {
     self.clock = clock
     folder = try TemporaryFolder()
     ledger = Ledger(try SQLiteLedger(in: folder.directory))
-    grants = ContentGrants(gate, ledger: ledger, catalog: catalog, now: { clock.value })
+    grants = GrantIssuer(gate, ledger: ledger, catalog: catalog, now: { clock.value })
   }
 
   func advance(_ seconds: Double) { clock.change { $0.addTimeInterval(seconds) } }

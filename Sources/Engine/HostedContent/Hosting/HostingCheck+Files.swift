@@ -4,7 +4,7 @@ import ContentTrust
 import Digests
 
 /// A file that signed metadata or a signed record names.
-struct ListedFile {
+struct HostedFile {
   /// The path below the store.
   let path: String
   let file: TargetFile
@@ -35,18 +35,18 @@ extension HostingCheck {
   ///
   /// For the first one, also examines compression and HEAD.
   mutating func checkContent(of offer: ContentOffer, isFirst: Bool) throws {
-    let index = ListedFile(offer.index)
+    let index = HostedFile(offer.index)
     let bytes = try compareWhole(index)
     if isFirst, bytes != nil { try checkCompression(index) }
     try checkPackage(
-      ListedFile(offer.package), bytes.flatMap { try? PackageIndex(encoded: $0) },
+      HostedFile(offer.package), bytes.flatMap { try? PackageIndex(encoded: $0) },
       isFirst: isFirst)
   }
 
   /// Fetches a file, compares it, and returns its bytes; nil after a finding.
   ///
   /// Caches should keep metadata that `neverChanges`.
-  mutating func compareWhole(_ listed: ListedFile, neverChanges: Bool = false) throws -> [UInt8]? {
+  mutating func compareWhole(_ listed: HostedFile, neverChanges: Bool = false) throws -> [UInt8]? {
     let (path, length) = (listed.path, listed.file.length)
     guard length <= Self.memoryLimit else {
       report.add(
@@ -67,7 +67,7 @@ extension HostingCheck {
   }
 
   /// Examines whether the server compresses the file for programs that accept it.
-  mutating func checkCompression(_ listed: ListedFile) throws {
+  mutating func checkCompression(_ listed: HostedFile) throws {
     let answer = try answer(
       for: listed.path, headers: [HTTPHeader("Accept-Encoding", "gzip")], limit: 1)
     if let finding = HostingRules.compression(answer, listed.path) { report.add(finding) }
@@ -76,7 +76,7 @@ extension HostingCheck {
   // MARK: Packages
 
   private mutating func checkPackage(
-    _ listed: ListedFile, _ index: PackageIndex?, isFirst: Bool
+    _ listed: HostedFile, _ index: PackageIndex?, isFirst: Bool
   ) throws {
     let (path, length) = (listed.path, listed.file.length)
     let parts = Self.parts(of: listed.file, index)
@@ -147,7 +147,7 @@ extension HostingCheck {
   }
 
   /// Fetches all parts of a package, and compares its digest.
-  private mutating func compareAll(_ listed: ListedFile) throws {
+  private mutating func compareAll(_ listed: HostedFile) throws {
     var hashing = FileHashing(listed.file.hashes)
     let (path, length) = (listed.path, listed.file.length)
     for start in stride(from: 0, to: length, by: Int(Self.rangeLength)) {

@@ -71,7 +71,7 @@ extension HostingCheck {
     // The content of an empty file is known.
     guard let details = list.role.details, details.hasFile else { return [:] }
     report.catalogFiles += 1
-    let file = ListedFile(
+    let file = HostedFile(
       path: RecordsFile.path(details.digest),
       file: TargetFile(length: details.length, digest: details.digest))
     guard let bytes = try compareWhole(file, neverChanges: true) else { return [:] }
@@ -92,7 +92,7 @@ extension HostingCheck {
     report.catalogFiles += names.count
     for name in sample(names, count) {
       guard let file = list.role.targets[name] else { continue }
-      let listed = ListedFile(path: catalog.path(of: name, file), file: file)
+      let listed = HostedFile(path: catalog.path(of: name, file), file: file)
       // If the records file is missing, these records are known nevertheless.
       if let bytes = try compareWhole(listed), let digest = file.digest { records[digest] = bytes }
     }

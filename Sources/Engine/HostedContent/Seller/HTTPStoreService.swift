@@ -189,8 +189,8 @@ public final class HTTPStoreService: StoreService {
     let (stream, sender) = AsyncStream.makeStream(of: StoreEventRecord.self)
     let start = cursor ?? firstCursor
     let task = Task { [connection, openOrders] in
-      var feed = EventFeed(connection, openOrders, after: start, to: sender)
-      await feed.run()
+      var requests = EventRequests(connection, openOrders, after: start, to: sender)
+      await requests.run()
     }
     let number = openOrders.add(sender)
     sender.onTermination = { [openOrders] _ in

@@ -2,7 +2,7 @@ import ContentModel
 import ContentTrust
 import FoundationEssentials
 
-extension ContentGrants {
+extension GrantIssuer {
   /// Decides for nginx's module auth_request whether a request of the content host is allowed.
   ///
   /// `originalURI` is the request target as the client sent it. Packages and indexes need a grant;

@@ -3,7 +3,7 @@ import ContentTrust
 import StoreLedger
 
 /// Requests events from a store server until its task is cancelled, and passes them on.
-struct EventFeed: Sendable {
+struct EventRequests: Sendable {
   let connection: StoreServerConnection
   let orders: OpenOrders
   let sender: AsyncStream<StoreEventRecord>.Continuation

@@ -16,14 +16,14 @@ enum ServerPhase: Int, Comparable {
 ///
 /// Its connection is suspended while nothing can be sent. Then libmicrohttpd does not notice that
 /// the client disconnects, and keeps the connection until it is resumed. Thread-safe.
-final class Exchange: Sendable {
+final class PendingResponse: Sendable {
   private let connection: SuspendableConnection
   private let state = Serialized(State())
 
   private struct State {
     var phase = ServerPhase.running
     var isSuspended = false
-    /// Whether there was a response, or the exchange has ended.
+    /// Whether there was a response, or the request has ended.
     var isAnswered = false
     /// A response that is not sent yet.
     var response: APIResponse?

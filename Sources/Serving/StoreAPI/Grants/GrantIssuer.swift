@@ -6,7 +6,7 @@ package import StoreLedger
 /// Gives buyers the URLs of packages, and decides for the content host whether a URL is valid.
 ///
 /// Thread-safe. `grant` blocks on the ledger and on the catalog; `authorize` does not block.
-package struct ContentGrants: Sendable {
+package struct GrantIssuer: Sendable {
   let gate: ContentGate
   let addresses: [ContentAddress]
   private let ledger: Ledger
