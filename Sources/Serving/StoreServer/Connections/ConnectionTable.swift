@@ -60,8 +60,8 @@ package final class ConnectionTable: Sendable {
 
   /// Sets the deadline of a response; nil if it may take any time.
   ///
-  /// A connection may stay open longer than a `timeout` that is shorter than the idle time, by the
-  /// idle time.
+  /// A connection may stay open longer than a `timeout` that is shorter than the idle time and the
+  /// time for a request, by the shorter one of these.
   package func beginAnswer(_ descriptor: Int32, within timeout: Duration? = nil) {
     let deadline = timeout.map { ContinuousClock.now + $0 }
     entries.use { $0[descriptor]?.deadline = deadline }
@@ -81,8 +81,8 @@ package final class ConnectionTable: Sendable {
   /// Shuts down overdue connections; returns the time until the next check, in milliseconds.
   func endOverdue() -> Int32 {
     let now = ContinuousClock.now
-    // Deadlines that are set in the meantime are not earlier than this.
-    var next = now + idleTimeout
+    // A shorter deadline of a response that is set in the meantime is noticed then.
+    var next = now + min(idleTimeout, requestTimeout)
     entries.use { entries in
       for (descriptor, entry) in entries {
         guard let deadline = entry.deadline else { continue }
