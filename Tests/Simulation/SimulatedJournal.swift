@@ -1,5 +1,6 @@
 import ContentModel
 import FoundationEssentials
+import TestSupport
 
 /// The content of a journal, which survives a crash once a call has returned.
 struct JournalTables {
@@ -30,7 +31,7 @@ struct JournalTables {
 /// A transaction succeeds, fails or is interrupted. SQLite guarantees its own durability. Here, a
 /// call that has returned is durable, and an interrupted call is either complete or absent.
 // Sendable, because only the scheduled thread uses it.
-final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable {
+final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable {
   private(set) var tables: JournalTables
   /// The end of the log after an uncertain commit.
   ///
@@ -208,15 +209,4 @@ protocol JournalDirector: AnyObject {
 
 extension ContentKey {
   init(_ content: InstalledContent) { self.init(content.contentIdentifier, content.version) }
-}
-
-/// What is not simulated: unreadable records, failed purchases and what a revocation removes.
-extension SimulatedJournal {
-  func removeUnreadable() -> [ContentError] { [] }
-  func accounts(of product: ProductIdentifier) -> Set<String?> { [] }
-  func accounts() -> Set<String?> { [] }
-  func hasFailed(_ transaction: String, for payment: Payment) -> Bool { false }
-  func revokedProducts() -> [ProductIdentifier] { [] }
-  func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) {}
-  func emptyLog() {}
 }

@@ -70,11 +70,7 @@ extension ContentLibrary {
   package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
     let installed = try journal.installed(content).first { $0.version.rawValue == version.rawValue }
     guard let installed, try hasFolder(installed) else { return false }
-    do {
-      return try missingFiles(of: installed).isEmpty
-    } catch let error as ContentError where error.code == .notInstalled {
-      return false
-    }
+    return try nilIf(.notInstalled) { try missingFiles(of: installed).isEmpty } ?? false
   }
 
   /// The incomplete versions among `contents`, and errors for those that cannot be checked.

@@ -20,12 +20,10 @@ final class TreeWalker {
     parents.removeLast(parents.count - shared)
     for component in wanted[shared...] {
       let folder = parents.last ?? root
-      do {
-        parents.append(try folder.directory(component))
-      } catch let error as ContentError where error.code == .fileMissing {
-        // Missing, or not a folder.
-        return nil
-      }
+      // Nil if it is missing, or not a folder.
+      let next = try nilIf(.fileMissing) { try folder.directory(component) }
+      guard let next else { return nil }
+      parents.append(next)
       components.append(component)
     }
     return (parents.last ?? root, name)

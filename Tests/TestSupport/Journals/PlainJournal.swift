@@ -1,0 +1,14 @@
+package import ContentModel
+
+/// A journal that keeps neither unreadable records, nor failed purchases, nor revoked products.
+package protocol PlainJournal: QueueJournal {}
+
+extension PlainJournal {
+  package func removeUnreadable() -> [ContentError] { [] }
+  package func accounts(of product: ProductIdentifier) -> Set<String?> { [] }
+  package func accounts() -> Set<String?> { [] }
+  package func hasFailed(_ transaction: String, for payment: Payment) -> Bool { false }
+  package func revokedProducts() -> [ProductIdentifier] { [] }
+  package func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) {}
+  package func emptyLog() {}
+}
