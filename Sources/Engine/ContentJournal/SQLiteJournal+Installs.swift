@@ -113,11 +113,11 @@ extension SQLiteJournal: InstallJournal {
 
   private static func pins(_ connection: borrowing SQLiteConnection) throws -> Set<ContentKey> {
     var pins: Set<ContentKey> = []
-    try connection.query("SELECT content, version FROM pin") { pins.insert(try pin($0)) }
+    try connection.query("SELECT content, version FROM pin") { pins.insert(try key($0)) }
     return pins
   }
 
-  static func pin(_ row: SQLiteConnection.Row) throws -> ContentKey {
+  static func key(_ row: SQLiteConnection.Row) throws -> ContentKey {
     ContentKey(try row.identifier(0), try row.version(1))
   }
 
@@ -135,7 +135,7 @@ extension SQLiteJournal: InstallJournal {
     var written: [ContentKey] = []
     try connection.query("SELECT content, version FROM pin") { row in
       // An unreadable pin is not a pin of this version.
-      if let pin = try? Self.pin(row), pin == key { written.append(pin) }
+      if let pin = try? Self.key(row), pin == key { written.append(pin) }
     }
     for pin in written {
       try connection.run("DELETE FROM pin WHERE content = ?1 AND version = ?2", values(of: pin))
@@ -149,20 +149,41 @@ extension SQLiteJournal: InstallJournal {
   package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
     -> [InstalledFile]
   {
-    var record: [UInt8]?
-    try read { connection in
-      try connection.query(
-        "SELECT files FROM content_files JOIN content c ON c.id = content_id "
-          + "WHERE content = ?1 AND version = ?2",
-        [.text(content.rawValue), .text(version.rawValue)]
-      ) { record = $0.blob(0) }
-    }
-    guard let record else { return [] }
+    guard let record = try read({ try Self.files(of: content, version, $0) }) else { return [] }
     guard let files = InstalledFile.decoded(record) else {
       throw ContentError(
         .journalFailed, "Cannot read the journal's record of the files of \(content) \(version)",
         remedy: "Repair the library, or get the product again", subject: content.rawValue)
     }
     return files
+  }
+
+  package func files(of contents: ArraySlice<InstalledContent>) throws
+    -> [ContentKey: [InstalledFile]]
+  {
+    var records: [ContentKey: [UInt8]] = [:]
+    try read { connection in
+      try connection.snapshot {
+        for content in contents {
+          let key = ContentKey(content.contentIdentifier, content.version)
+          records[key] = try Self.files(of: key.contentIdentifier, key.version, connection)
+        }
+      }
+    }
+    return records.compactMapValues(InstalledFile.decoded)
+  }
+
+  /// The encoded files of a version; nil without a record.
+  private static func files(
+    of content: ProductIdentifier, _ version: ContentVersion,
+    _ connection: borrowing SQLiteConnection
+  ) throws -> [UInt8]? {
+    var record: [UInt8]?
+    try connection.query(
+      "SELECT files FROM content_files JOIN content c ON c.id = content_id "
+        + "WHERE content = ?1 AND version = ?2",
+      [.text(content.rawValue), .text(version.rawValue)]
+    ) { record = $0.blob(0) }
+    return record
   }
 }

@@ -42,7 +42,7 @@ extension SQLiteJournal {
   {
     var found: [(content: String, version: String)] = []
     try connection.query("SELECT content, version FROM pin") { row in
-      if (try? pin(row)) == nil { found.append((row.text(0), row.text(1))) }
+      if (try? key(row)) == nil { found.append((row.text(0), row.text(1))) }
     }
     return found
   }

@@ -52,13 +52,17 @@ extension ContentLibrary {
   /// If the record is unreadable, no file is returned; `repair` creates the record again. Throws
   /// `notInstalled` if the version is removed in the meantime.
   package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
-    try damages(of: content) { try missingFiles(of: content, in: $0) }
+    try damages(of: content) { tree in
+      try missing(recordedFiles(of: content) ?? [], of: content, in: tree)
+    }
   }
 
-  /// Like `missingFiles(of:)`, for the folder of the version.
-  func missingFiles(of content: InstalledContent, in tree: Directory) throws -> [ContentDamage] {
+  /// Those of the recorded `files` that are missing in `tree`, or have another kind or size.
+  func missing(
+    _ files: [InstalledFile], of content: InstalledContent, in tree: Directory
+  ) throws -> [ContentDamage] {
     let walker = TreeWalker(tree)
-    return try (recordedFiles(of: content) ?? []).compactMap { file in
+    return try files.compactMap { file in
       guard let status = try walker.status(of: file.entry.path) else {
         return ContentDamage(content, file.entry.path, .missing)
       }

@@ -18,38 +18,57 @@ extension ContentLibrary {
   /// can be used. Operations on that content report the error. Unless `checksFiles`, it is unknown
   /// whether files are missing.
   package func list(checksFiles: Bool = false) throws -> [ListedContent] {
-    let installed = try journal.installed()
-    // Sorted, so that the versions of a content are neighbors.
-    let starts = installed.indices.filter {
-      $0 == 0 || installed[$0 - 1].contentIdentifier != installed[$0].contentIdentifier
-    }
-    let contents = zip(starts, starts.dropFirst() + [installed.count]).map { $0..<$1 }
+    let portions = Self.portions(of: try journal.installed())
     let listed = try inParallel(
-      contents, workers: WorkerThreads.standardCount, portion: 64, context: {}
-    ) { [self] range, _ in (range, try list(installed[range], checksFiles)) }
-    return listed.sorted { $0.0.lowerBound < $1.0.lowerBound }.flatMap(\.1)
+      portions, workers: checksFiles ? WorkerThreads.standardCount : 1, portion: 1, context: {}
+    ) { [self] portion, _ in (portion.startIndex, try list(portion, checksFiles)) }
+    return listed.sorted { $0.0 < $1.0 }.flatMap(\.1)
   }
 
-  /// Lists the versions of one content.
+  /// Versions whose files are read at a time: at most 64, and few enough files to fit in memory.
+  private static func portions(of installed: [InstalledContent]) -> [ArraySlice<InstalledContent>] {
+    var (portions, start, entries): ([ArraySlice<InstalledContent>], Int, Int) = ([], 0, 0)
+    for (index, content) in installed.enumerated() {
+      entries += content.entryCount
+      guard entries > 10_000 || index - start == 63 || index == installed.count - 1 else {
+        continue
+      }
+      portions.append(installed[start...index])
+      (start, entries) = (index + 1, 0)
+    }
+    return portions
+  }
+
   private func list(
-    _ versions: ArraySlice<InstalledContent>, _ checksFiles: Bool
+    _ portion: ArraySlice<InstalledContent>, _ checksFiles: Bool
   ) throws -> [ListedContent] {
+    let files = checksFiles ? (try? journal.files(of: portion)) ?? [:] : [:]
     var (home, current): (Directory?, ContentVersion?)
-    var folderErrors = FolderErrors()
-    try folderErrors.collect {
-      home = try versions.first.flatMap { try self.home(of: $0.contentIdentifier) }
-      current = try home.flatMap { try Self.current(in: $0) }
+    var listed: [ListedContent] = []
+    for content in portion {
+      if content.contentIdentifier != listed.last?.content.contentIdentifier {
+        (home, current) = (nil, nil)
+        var folderErrors = FolderErrors()
+        try folderErrors.collect {
+          home = try self.home(of: content.contentIdentifier)
+          current = try home.flatMap { try Self.current(in: $0) }
+        }
+      }
+      let files = files[ContentKey(content.contentIdentifier, content.version)]
+      listed.append(
+        ListedContent(
+          content: content, isCurrent: current?.rawValue == content.version.rawValue,
+          lacksFiles: checksFiles ? lacksFiles(content, in: home, files) : nil))
     }
-    return versions.map { content in
-      ListedContent(
-        content: content, isCurrent: current?.rawValue == content.version.rawValue,
-        lacksFiles: checksFiles ? lacksFiles(content, in: home) : nil)
-    }
+    return listed
   }
 
-  private func lacksFiles(_ content: InstalledContent, in home: Directory?) -> Bool? {
-    if let tree = try? home?.directory(content.version.rawValue),
-      (try? missingFiles(of: content, in: tree))?.isEmpty == true
+  /// Whether recorded files are missing; `files` if the record is already read.
+  private func lacksFiles(
+    _ content: InstalledContent, in home: Directory?, _ files: [InstalledFile]?
+  ) -> Bool? {
+    if let files, let tree = try? home?.directory(content.version.rawValue),
+      (try? missing(files, of: content, in: tree))?.isEmpty == true
     {
       return false
     }

@@ -42,8 +42,9 @@ public struct LibraryReader: Sendable {
     public let content: InstalledContent
     /// Whether it is the current version.
     public let isCurrent: Bool
+    package let path: String
     /// The version's folder, with ContentInfo.plist and Contents.
-    public let url: URL
+    public var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
   }
 
   /// Returns all installed versions, sorted by content and version.
@@ -61,9 +62,7 @@ public struct LibraryReader: Sendable {
     let content = listed.content
     return Entry(
       content: content, isCurrent: listed.isCurrent,
-      url: URL(
-        filePath: library.path(of: content.contentIdentifier, content.version),
-        directoryHint: .isDirectory))
+      path: library.path(of: content.contentIdentifier, content.version))
   }
 
   /// Returns the paths of files that are missing or have another kind or size.

@@ -180,6 +180,13 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     if writtenPages != written { log.hasUncertainCommit = false }
   }
 
+  /// Runs `body`, whose queries all read the same state.
+  package func snapshot(_ body: () throws -> Void) throws {
+    try execute("BEGIN")
+    defer { rollBack() }
+    try body()
+  }
+
   /// Rolls back a failed transaction, unless SQLite has already rolled it back.
   private func rollBack() {
     guard sqlite3_get_autocommit(handle) == 0 else { return }

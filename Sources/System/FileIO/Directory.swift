@@ -322,8 +322,8 @@ package final class Directory: Sendable {
   }
 
   private func checkName(_ name: String) throws {
-    guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
-      !name.utf8.contains(0)
+    guard !name.isEmpty, name != ".", name != "..",
+      name.utf8.allSatisfy({ $0 != UInt8(ascii: "/") && $0 != 0 })
     else {
       throw ContentError(
         .inconsistent, "“\(name)” is not a valid file name in \(path)",

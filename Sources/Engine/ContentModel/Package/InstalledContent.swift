@@ -110,9 +110,18 @@ package protocol InstallJournal: Sendable {
   func setPin(_ pinned: Bool, on key: ContentKey) throws
   /// Returns the files of an announced or installed version, by the bytes of their paths.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
+  /// Returns the files of `contents`, in one read.
+  ///
+  /// May leave out versions; `files(of:_:)` returns their files or the error.
+  func files(of contents: ArraySlice<InstalledContent>) throws -> [ContentKey: [InstalledFile]]
 }
 
 extension InstallJournal {
+  /// Leaves out all versions.
+  package func files(of contents: ArraySlice<InstalledContent>) throws
+    -> [ContentKey: [InstalledFile]]
+  { [:] }
+
   /// Returns no errors.
   package func unreadableContents() throws -> [ContentError] { [] }
 }

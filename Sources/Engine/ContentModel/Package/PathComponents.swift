@@ -4,7 +4,13 @@ extension StringProtocol {
   /// Works on bytes, as the file system does. In Swift, `/` followed by a combining mark is a
   /// single `Character`, which is different from `/`.
   package func pathComponents(omittingEmpty: Bool = true) -> [String] {
-    utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: omittingEmpty)
+    let slash = UInt8(ascii: "/")
+    let components = utf8.withContiguousStorageIfAvailable { bytes in
+      bytes.split(separator: slash, omittingEmptySubsequences: omittingEmpty)
+        .map { String(decoding: UnsafeBufferPointer(rebasing: $0), as: UTF8.self) }
+    }
+    return components
+      ?? utf8.split(separator: slash, omittingEmptySubsequences: omittingEmpty)
       .map { String(decoding: $0, as: UTF8.self) }
   }
 

@@ -33,8 +33,7 @@ enum ListCommand {
       Report.Entry(
         contentIdentifier: entry.content.contentIdentifier.rawValue,
         version: entry.content.version.rawValue, current: entry.isCurrent,
-        path: try entry.url.filePath(of: "version"), bytes: entry.content.size,
-        filesMissing: lacksFiles)
+        path: entry.path, bytes: entry.content.size, filesMissing: lacksFiles)
     }
     if arguments.has("--json") {
       try console.print(json: Report(contents: entries))
