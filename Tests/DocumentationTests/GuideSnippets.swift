@@ -154,6 +154,13 @@ let store = try StoreFolder.open(at: URL(filePath: "store"))
 try store.refresh()
 }
 
+private func refreshingInTask() async throws {
+let renewal = try await performBlocking {
+  try StoreFolder.open(at: URL(filePath: "store")).refresh()
+}
+_ = renewal
+}
+
 // MARK: The app's own version
 
 private func lookingUp() async throws {

@@ -9,6 +9,8 @@ public import FoundationEssentials
 /// Only the owner can read the journal, because it contains receipts and account names. For other
 /// users, installed contents are read from the versions' folders. Calls that need transactions,
 /// pins or the digests of files, such as verification, then throw `notPermitted`.
+///
+/// Thread-safe. Calls block; in a task, use them in `performBlocking`.
 public struct LibraryReader: Sendable {
   let library: ContentLibrary
   /// The journal; an error if the user cannot read it.

@@ -12,7 +12,8 @@ public import FoundationEssentials
 /// last three; `refresh` renews what has less than half of its lifetime left (root: a year).
 ///
 /// A publication is atomic: during it and after a crash, clients see the complete old or new
-/// catalog. Thread-safe. A second publisher gets `ContentError.Code.storeLocked`.
+/// catalog. A second publisher gets `ContentError.Code.storeLocked`. Thread-safe. Calls block; in a
+/// task, use them in `performBlocking`.
 public final class StoreFolder: Sendable {
   let folder: Directory
   let place: FolderPlace

@@ -2,7 +2,7 @@
 ///
 /// Use it from any thread, even from an observer that is being called or deallocated: no observer
 /// is loaded, released or called inside the lock.
-public final class ObserverList<Observer>: Sendable {
+package final class ObserverList<Observer>: Sendable {
   private final class Entry: Sendable {
     let reference: WeakReference<Observer>
     let isRemoved = Atomic(false)
@@ -13,12 +13,12 @@ public final class ObserverList<Observer>: Sendable {
   private let entries = Mutex<[Entry]>([])
 
   /// Creates an empty list.
-  public init() {}
+  package init() {}
 
   /// Adds `observer`.
   ///
   /// Returns false if it is already in the list.
-  public func add(_ observer: Observer) -> Bool {
+  package func add(_ observer: Observer) -> Bool {
     // Also removes a released observer with the same address as `observer`.
     removeReleased()
     return entries.withLock { entries in
@@ -31,7 +31,7 @@ public final class ObserverList<Observer>: Sendable {
   /// Removes `observer`, if it is in the list.
   ///
   /// A call of `forEach` in progress skips it.
-  public func remove(_ observer: Observer) {
+  package func remove(_ observer: Observer) {
     entries.withLock { entries in
       guard let index = entries.firstIndex(where: { $0.reference.refers(to: observer) }) else {
         return
@@ -41,15 +41,15 @@ public final class ObserverList<Observer>: Sendable {
   }
 
   /// Whether `observer` is in the list.
-  public func contains(_ observer: Observer) -> Bool {
+  package func contains(_ observer: Observer) -> Bool {
     entries.withLock { entries in entries.contains { $0.reference.refers(to: observer) } }
   }
 
   /// The observers that still exist.
-  public var observers: [Observer] { entries.withLock { $0 }.compactMap(\.reference.object) }
+  package var observers: [Observer] { entries.withLock { $0 }.compactMap(\.reference.object) }
 
   /// Calls `body` with each observer that is still in the list at that time.
-  public func forEach(_ body: (Observer) -> Void) {
+  package func forEach(_ body: (Observer) -> Void) {
     for entry in entries.withLock({ $0 }) {
       guard !entry.isRemoved.load(ordering: .acquiring), let observer = entry.reference.object
       else { continue }

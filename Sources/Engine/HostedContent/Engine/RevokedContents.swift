@@ -48,7 +48,7 @@ extension Engine {
         guard let self else { return }
         do {
           if try await !hasGrant(of: product, service) {
-            try await onThread { try $0.removeVersions(of: product) }
+            try await performBlocking { try self.removeVersions(of: product) }
           }
           if await setRevoked(false, [product]) {
             diagnostics.log(.info, "revoked product handled") { ["product": product.rawValue] }
@@ -67,7 +67,7 @@ extension Engine {
   private func hasGrant(of product: ProductIdentifier, _ service: any StoreService) async throws
     -> Bool
   {
-    let accounts = try await onThread { try $0.journal.accounts(of: product) }
+    let accounts = try await performBlocking { try self.journal.accounts(of: product) }
     for account in accounts.union([nil]) {
       if try await service.latest(of: product, account: account) != nil { return true }
     }
@@ -100,22 +100,13 @@ extension Engine {
   ) async -> Value? {
     var failures = 0
     while !Task.isCancelled {
-      if let value = try? await onThread({ engine in
-        // A closed queue must not change the journal.
-        try engine.betweenEvents { _ in try body(engine) }
-      }) {
-        return value
-      }
+      // A closed queue must not change the journal.
+      let change = { @Sendable in try self.betweenEvents { _ in try body(self) } }
+      if let value = try? await performBlocking(change) { return value }
       failures += 1
       await Self.pause(after: failures)
     }
     return nil
-  }
-
-  private func onThread<Value: Sendable>(
-    _ body: @escaping @Sendable (Engine) throws -> Value
-  ) async throws -> Value {
-    try await BlockingCalls.onThread { Result { try body(self) } }.get()
   }
 
   /// Waits 1 second, doubling with each failure up to 64 seconds.

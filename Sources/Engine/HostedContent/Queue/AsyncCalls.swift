@@ -1,3 +1,4 @@
+import Concurrency
 public import ContentModel
 public import FoundationEssentials
 
@@ -42,22 +43,13 @@ extension PaymentQueue {
   }
 
   /// Closes the queue without blocking the caller's thread; see `close()`.
-  public func shutDown() async { await BlockingCalls.onThread { self.close() } }
+  public func shutDown() async { await performBlocking { self.close() } }
 }
 
 extension PaymentTransaction {
   /// Returns the receipt without blocking the caller's thread; see the blocking function.
   public func transactionReceipt() async throws -> String? {
-    try await BlockingCalls.onThread { Result { try self.transactionReceipt() } }.get()
-  }
-}
-
-extension LibraryReader {
-  /// Runs `body`, which may block, on another thread and returns its value.
-  public func perform<Value: Sendable>(
-    _ body: @escaping @Sendable (LibraryReader) throws -> Value
-  ) async throws -> Value {
-    try await BlockingCalls.onThread { Result { try body(self) } }.get()
+    try await performBlocking { try self.transactionReceipt() }
   }
 }
 
@@ -70,12 +62,10 @@ extension StoreLocation {
     library: URL? = nil, mirrors: [StoreLocation] = [],
     network: NetworkSettings = NetworkSettings()
   ) async throws -> ProductsResponse {
-    try await BlockingCalls.onThread {
-      Result {
-        try self.products(
-          identifiers, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse,
-          library: library, mirrors: mirrors, network: network)
-      }
-    }.get()
+    try await performBlocking {
+      try self.products(
+        identifiers, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse,
+        library: library, mirrors: mirrors, network: network)
+    }
   }
 }

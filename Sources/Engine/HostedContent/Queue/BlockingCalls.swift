@@ -37,13 +37,6 @@ final class BlockingCalls: Sendable {
     }
   }
 
-  /// Runs `body` on a libdispatch thread that may block, and returns its value.
-  static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async { continuation.resume(returning: body()) }
-    }
-  }
-
   /// Throws `stopped` if this is closed; long-running bodies call it.
   func check() throws {
     if isClosed { throw ContentError.queueClosed }

@@ -7,7 +7,7 @@ extension PaymentQueue {
   ///
   /// The others are sent after the next launch. Ends when the queue is closed.
   package func waitForNotices(_ limit: DispatchTimeInterval) async {
-    await BlockingCalls.onThread { [engine] in
+    await performBlocking { [engine] in
       engine.waitForNotices(until: engine.environment.execution.now + limit)
     }
   }

@@ -31,7 +31,7 @@ public final class PaymentQueue: Sendable {
 
   /// Opens or creates the library, recovers from a crash, and loads the queue; contacts no store.
   ///
-  /// Throws `tooFewThreads` if the system does not allow enough threads, `libraryLocked` while
+  /// Blocks; in a task, call it in `performBlocking`. Throws `tooFewThreads` if the system does not allow enough threads, `libraryLocked` while
   /// another queue uses the library, `libraryNewer` if newer software wrote it,
   /// `libraryFolderTaken` if other files are in its place, `fileSystemUnsupported` if the file
   /// system does not support symbolic links, `journalFailed`, `notPermitted`, `diskFull` and other
