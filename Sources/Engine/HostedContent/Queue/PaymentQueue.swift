@@ -31,11 +31,11 @@ public final class PaymentQueue: Sendable {
 
   /// Opens or creates the library, recovers from a crash, and loads the queue; contacts no store.
   ///
-  /// Blocks; in a task, call it in `performBlocking`. Throws `tooFewThreads` if the system does not allow enough threads, `libraryLocked` while
-  /// another queue uses the library, `libraryNewer` if newer software wrote it,
-  /// `libraryFolderTaken` if other files are in its place, `fileSystemUnsupported` if the file
-  /// system does not support symbolic links, `journalFailed`, `notPermitted`, `diskFull` and other
-  /// file errors.
+  /// Blocks; in a task, call it in `performBlocking`. Throws `tooFewThreads` if the system does not
+  /// allow enough threads, `libraryLocked` while another queue uses the library, `libraryNewer` if
+  /// newer software wrote it, `libraryFolderTaken` if other files are in its place,
+  /// `fileSystemUnsupported` if the file system does not support symbolic links, `journalFailed`,
+  /// `notPermitted`, `diskFull` and other file errors.
   public init(_ configuration: Configuration) throws {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
