@@ -5,8 +5,8 @@ public import FoundationEssentials
 /// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.
 ///
 /// Fields are separated by the byte 0x01. Rows end with 0x02 and a line feed. Lines that begin with
-/// # are headers and legal texts. Source: Enterprise Partner Feed, flat file format. Calls block; in
-/// a task, use them in `performBlocking`.
+/// # are headers and legal texts. Source: Enterprise Partner Feed, flat file format. Calls block;
+/// in a task, use them in `performBlocking`.
 public struct PartnerFeed: Sendable {
   /// A summary of the file after reading.
   public struct Summary: Hashable, Sendable {
