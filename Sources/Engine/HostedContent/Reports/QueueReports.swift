@@ -47,11 +47,8 @@ extension PaymentQueue {
   /// A stream counts as an observer: the first one starts the queue. It ends when its task is
   /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
   public func reports() -> AsyncStream<QueueReport> {
-    AsyncStream { continuation in
-      let observer = StreamObserver(continuation)
-      continuation.onTermination = { [weak delivery] _ in delivery?.remove(observer) }
-      guard let isFirst = delivery.add(observer) else { return continuation.finish() }
-      if isFirst { launch() }
+    AsyncStream { sender in
+      if delivery.add(sender) { launch() }
     }
   }
 
@@ -85,37 +82,4 @@ enum StreamSignal: Sendable {
   case report(QueueReport)
   /// The request has taken effect: later reports are results of it.
   case begun
-}
-
-/// Converts an observer's calls into a stream's elements.
-final class StreamObserver: PaymentTransactionObserver {
-  private let continuation: AsyncStream<QueueReport>.Continuation
-
-  init(_ continuation: AsyncStream<QueueReport>.Continuation) { self.continuation = continuation }
-
-  func finish() { continuation.finish() }
-
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
-    continuation.yield(.transactions(transactions))
-  }
-
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) {
-    continuation.yield(.removed(transactions))
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    continuation.yield(.downloads(downloads.map(DownloadUpdate.init)))
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    continuation.yield(.failure(error))
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult) {
-    continuation.yield(.restoreEnded(result))
-  }
 }

@@ -99,8 +99,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     let timer = Task { [sleep, interval] in
       while (try? await sleep(interval)) != nil, !Task.isCancelled { sender.yield() }
     }
-    sender.onTermination = { _ in timer.cancel() }
-    queue.delivery.publicationListeners.add(sender)
+    queue.delivery.publications.add(sender) { timer.cancel() }
     return AsyncIterator(monitor: self, wakeups: wakeups.makeAsyncIterator())
   }
 
