@@ -152,56 +152,37 @@ final class Engine: @unchecked Sendable {
     if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 
-  private func handle(_ pendingEvents: [PendingEvent]) {
-    if pendingEvents.count <= 1 || !handleTogether(pendingEvents) { pendingEvents.forEach(handle) }
-  }
-
   /// Journals the changes of `pendingEvents` in one commit, then performs the effects of each.
   ///
-  /// Returns false, and does nothing, if the commit failed.
-  private func handleTogether(_ pendingEvents: [PendingEvent]) -> Bool {
+  /// If the commit fails, tries each event alone: some may succeed, the others report why not.
+  private func handle(_ pendingEvents: [PendingEvent]) {
     var next = state
-    let steps = pendingEvents.map { pending in
+    let decisions = pendingEvents.map { pending in
       let decision = next.apply(pending.event)
-      return DecidedEvent(
-        pending: pending, decision: decision, reported: ReportedRecords(by: decision, in: next))
+      // Keeping each whole state would copy it for each of hundreds of events.
+      return (decision: decision, reported: ReportedRecords(by: decision, in: next))
     }
-    let changes = steps.flatMap(\.decision.changes)
     do {
-      try commit(changes)
+      try commit(decisions.flatMap { $0.decision.changes })
     } catch {
-      // Some may succeed alone; each of the others then reports its own failure.
-      return false
+      if pendingEvents.count == 1 { return handle(pendingEvents[0], unwrittenAfter: error) }
+      for pending in pendingEvents where !held.decides(pending.event) { handle([pending]) }
+      return
     }
     state = next
-    for step in steps {
-      if case .workEnded(let id, _) = step.pending.event { endWork(on: id) }
-      diagnostics.log(step.pending.event)
-      step.pending.onDecided?()
-      for effect in step.decision.effects { perform(effect, step.reported) }
+    for (pending, (decision, reported)) in zip(pendingEvents, decisions) {
+      carryOut(decision, of: [pending.event], reported, pending.onDecided)
     }
-    return true
-  }
-
-  private func handle(_ pending: PendingEvent) {
-    guard !held.decides(pending.event) else { return }
-    if case .workEnded(let id, _) = pending.event { endWork(on: id) }
-    var next = state
-    let decision = next.apply(pending.event)
-    do {
-      try commit(decision.changes)
-    } catch {
-      return handle(pending, unwrittenAfter: error)
-    }
-    carryOut(decision, of: [pending.event], to: next, pending.onDecided)
   }
 
   private func handle(_ pending: PendingEvent, unwrittenAfter failure: any Error) {
     let (event, uncertain) = (pending.event, failure as? UncertainCommit)
     var error = ContentError(uncertain?.error ?? failure, while: "writing the journal")
+    if case .workEnded(let id, _) = event { endWork(on: id) }
     if let refused = event.refused(with: error) {
-      return handle(
-        PendingEvent(event: refused, onDecided: pending.onDecided, isRetry: pending.isRetry))
+      return handle([
+        PendingEvent(event: refused, onDecided: pending.onDecided, isRetry: pending.isRetry)
+      ])
     }
     if error.code == .transactionExists { return delivery.report(error: error) }
     if let transaction = event.awaitedTransaction {
@@ -223,21 +204,20 @@ final class Engine: @unchecked Sendable {
     case .dropped: break
     }
     guard !happened.isEmpty else { return }
-    var next = state
-    var decision = happened.reduce(into: QueueDecision()) { $0.effects += next.apply($1).effects }
+    var decision = happened.reduce(into: QueueDecision()) { $0.effects += state.apply($1).effects }
     // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
     if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
-    carryOut(decision, of: happened, to: next, pending.onDecided)
+    carryOut(
+      decision, of: happened, ReportedRecords(by: decision, in: state), pending.onDecided)
   }
 
   private func carryOut(
-    _ decision: QueueDecision, of events: [QueueEvent], to next: QueueState,
+    _ decision: QueueDecision, of events: [QueueEvent], _ reported: ReportedRecords,
     _ onDecided: (@Sendable () -> Void)?
   ) {
-    state = next
+    for case .workEnded(let id, _) in events { endWork(on: id) }
     events.forEach(diagnostics.log)
     onDecided?()
-    let reported = ReportedRecords(by: decision, in: state)
     for effect in decision.effects { perform(effect, reported) }
   }
 

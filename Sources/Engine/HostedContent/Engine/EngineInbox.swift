@@ -21,12 +21,3 @@ struct PendingEvent {
   /// Whether it was held; if so, it may be in the journal already and must not be dropped.
   var isRetry = false
 }
-
-/// An event, its decision, and the transactions as they were right after it.
-///
-/// Storing the whole state instead would copy it for each of hundreds of events.
-struct DecidedEvent {
-  let pending: PendingEvent
-  let decision: QueueDecision
-  let reported: ReportedRecords
-}
