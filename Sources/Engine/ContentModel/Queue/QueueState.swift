@@ -95,9 +95,9 @@ package struct QueueState: Hashable, Sendable {
       if !isLaunched, transaction.state == .purchasing || transaction.state == .deferred {
         draft.effects.append(.purchase(transaction: transaction.id, transaction.payment))
       }
-      for (position, download) in transaction.downloads.enumerated()
-      where download.state == .active && workers[download.id] == nil {
-        records.change(transaction.id, position) { $0.status = .waiting(isRequested: true) }
+      for place in transaction.places
+      where place.download.state == .active && workers[place.download.id] == nil {
+        records.change(place) { $0.status = .waiting(isRequested: true) }
         draft.touched.insert(transaction.id)
       }
     }
@@ -246,7 +246,7 @@ package struct QueueState: Hashable, Sendable {
       return
     case .purchased, .failed, .restored: break
     }
-    for position in record.downloads.indices { cancel(id, position, &draft) }
+    for place in record.places { cancel(place, &draft) }
     if let last = records.drop(id) { draft.removed.append(last) }
     guard notifiesSeller, case .purchased(let grant) = record.status else { return }
     let notice = FinishNotice(
