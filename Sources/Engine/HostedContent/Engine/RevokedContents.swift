@@ -115,7 +115,7 @@ extension Engine {
   private func onThread<Value: Sendable>(
     _ body: @escaping @Sendable (Engine) throws -> Value
   ) async throws -> Value {
-    try await BlockingCalls.onThread { Result { try body(self) } }.get()
+    try await BlockingCalls.onThread { try body(self) }
   }
 
   /// Waits 1 second, doubling with each failure up to 64 seconds.

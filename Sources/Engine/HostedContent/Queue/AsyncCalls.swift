@@ -48,7 +48,7 @@ extension PaymentQueue {
 extension PaymentTransaction {
   /// Returns the receipt without blocking the caller's thread; see the blocking function.
   public func transactionReceipt() async throws -> String? {
-    try await BlockingCalls.onThread { Result { try self.transactionReceipt() } }.get()
+    try await BlockingCalls.onThread { try self.transactionReceipt() }
   }
 }
 
@@ -57,7 +57,7 @@ extension LibraryReader {
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (LibraryReader) throws -> Value
   ) async throws -> Value {
-    try await BlockingCalls.onThread { Result { try body(self) } }.get()
+    try await BlockingCalls.onThread { try body(self) }
   }
 }
 
@@ -71,11 +71,9 @@ extension StoreLocation {
     network: NetworkSettings = NetworkSettings()
   ) async throws -> ProductsResponse {
     try await BlockingCalls.onThread {
-      Result {
-        try self.products(
-          identifiers, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse,
-          library: library, mirrors: mirrors, network: network)
-      }
-    }.get()
+      try self.products(
+        identifiers, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse,
+        library: library, mirrors: mirrors, network: network)
+    }
   }
 }

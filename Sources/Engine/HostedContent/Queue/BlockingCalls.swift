@@ -38,10 +38,13 @@ final class BlockingCalls: Sendable {
   }
 
   /// Runs `body` on a libdispatch thread that may block, and returns its value.
-  static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async { continuation.resume(returning: body()) }
+  static func onThread<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: Result(catching: body)) }
     }
+    return try result.get()
   }
 
   /// Throws `stopped` if this is closed; long-running bodies call it.

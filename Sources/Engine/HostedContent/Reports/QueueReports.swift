@@ -59,18 +59,14 @@ extension PaymentQueue {
     if delivery.beginObserving() { launch() }
     return signals
   }
+}
 
-  /// Returns the first value that `transform` finds in the reports about `id`.
+extension AsyncStream<StreamSignal> {
+  /// Returns the first value that `transform` finds in the reports.
   ///
-  /// `begin` is called after observation starts; if it returns a value, that is the result. Throws
-  /// `CancellationError` if the reports end.
-  func first<Value>(
-    about id: String, begin: () async throws -> Value?,
-    _ transform: (QueueReport) throws -> Value?
-  ) async throws -> Value {
-    let signals = signals(about: id).stream
-    if let value = try await begin() { return value }
-    for await case .report(let report) in signals {
+  /// Throws `CancellationError` if the reports end.
+  func firstValue<Value>(_ transform: (QueueReport) throws -> Value?) async throws -> Value {
+    for await case .report(let report) in self {
       if let value = try transform(report) { return value }
     }
     throw CancellationError()
