@@ -171,28 +171,14 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     let (queue, switching) = (queue, policy == .automatic)
     // While one update is journaled, the download of another must be ready to start.
     let limit = 2 * queue.configuration.maximumActiveDownloads + 2
-    return await withTaskGroup(of: (Int, Result<Void, any Error>).self) { group in
-      var results = [Result<Void, any Error>](
-        repeating: .failure(CancellationError()), count: updates.count)
-      var inProgress = 0
-      for (number, update) in updates.enumerated() {
-        if inProgress == limit, let (ended, result) = await group.next() {
-          results[ended] = result
-          inProgress -= 1
-        }
-        if Task.isCancelled { break }
-        inProgress += 1
-        group.addTask {
-          do {
-            _ = try await queue.deliver(update, switching: switching)
-            return (number, .success(()))
-          } catch {
-            return (number, .failure(error))
-          }
-        }
+    return await concurrently(updates, limit: limit) { update in
+      do {
+        try Task.checkCancellation()
+        _ = try await queue.deliver(update, switching: switching)
+        return .success(())
+      } catch {
+        return .failure(error)
       }
-      for await (ended, result) in group { results[ended] = result }
-      return results
     }
   }
 }
