@@ -22,13 +22,11 @@ final class Engine: @unchecked Sendable {
   let diagnostics: Diagnostics
   let revokedContent: RevokedContentPolicy
 
-  /// Submitted events, in order.
+  /// Submitted events, in order; handled in groups with one commit per group.
   private let inbox = Mutex(EngineInbox())
-  /// Events taken from the inbox, handled in groups with one commit per group.
-  private var taken: ArraySlice<PendingEvent> = []
   private(set) var state: QueueState
-  var jobs: [String: DownloadJob] = [:]
-  var progress: ProgressReports
+  /// By the download's identifier.
+  var running: [String: RunningDownload] = [:]
   /// Events that failed to be journaled; they are reported only after they are journaled.
   private var held = HeldEvents()
   /// Whether a retry timer is set, and whether a retry is enqueued.
@@ -61,7 +59,6 @@ final class Engine: @unchecked Sendable {
     self.revokedContent = revokedContent
     seller = Seller(service, environment, timeout: sellerTimeout)
     diagnostics = Diagnostics(now: pipeline.clock.now)
-    progress = ProgressReports(clock: pipeline.clock)
     seller.onAnswer = { [weak self] in self?.submit($0) }
     seller.onProblem = { [delivery, diagnostics] error in
       diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
@@ -93,7 +90,7 @@ final class Engine: @unchecked Sendable {
     seller.stop()
     serial.sync {
       isClosed = true
-      jobs.values.forEach { $0.stop() }
+      running.values.forEach { $0.job.stop() }
     }
   }
 
@@ -141,12 +138,8 @@ final class Engine: @unchecked Sendable {
   // MARK: Handling events
 
   private func handleWaiting() {
-    if taken.isEmpty { taken = inbox.withLock { $0.take() } }
-    let pendingEvents = Array(taken.prefix(Self.groupLimit))
-    taken = pendingEvents.count == taken.count ? [] : taken.dropFirst(pendingEvents.count)
-    let hasMore = inbox.withLock { inbox in
-      inbox.isExpected = !taken.isEmpty || !inbox.pendingEvents.isEmpty
-      return inbox.isExpected
+    let (pendingEvents, hasMore) = inbox.withLock { inbox in
+      (inbox.take(Self.groupLimit), inbox.isExpected)
     }
     if !isClosed { handle(pendingEvents.filter { !held.decides($0.event) }) }
     if hasMore { serial.enqueue { self.handleWaiting() } }
@@ -271,8 +264,8 @@ final class Engine: @unchecked Sendable {
     case .reportRestoreEnded(let end):
       delivery.report(end, found: end.transactions.compactMap { reported[$0] })
     case .startWork(let download): startWork(on: download)
-    case .stopWork(let id): jobs[id]?.stop()
-    case .setPriority(let id, let priority): jobs[id]?.ticket.priority = priority
+    case .stopWork(let id): running[id]?.job.stop()
+    case .setPriority(let id, let priority): running[id]?.job.ticket.priority = priority
     case .discardStaging(let id): discardStaging(for: id)
     case .reportEverything: delivery.report(everything: reported.everything)
     case .reportTransactions(let ids):

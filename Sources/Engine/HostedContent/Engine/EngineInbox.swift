@@ -2,14 +2,17 @@ import ContentModel
 
 /// Submitted events, in order.
 struct EngineInbox {
-  var pendingEvents: [PendingEvent] = []
+  var pendingEvents: ArraySlice<PendingEvent> = []
   /// Whether the serial queue is scheduled to read it.
   var isExpected = false
 
-  /// Removes and returns all events.
-  mutating func take() -> ArraySlice<PendingEvent> {
-    defer { pendingEvents = [] }
-    return pendingEvents[...]
+  /// Removes and returns up to `limit` events.
+  mutating func take(_ limit: Int) -> [PendingEvent] {
+    let taken = Array(pendingEvents.prefix(limit))
+    // An empty slice would keep the handled events in memory.
+    pendingEvents = taken.count == pendingEvents.count ? [] : pendingEvents.dropFirst(limit)
+    isExpected = !pendingEvents.isEmpty
+    return taken
   }
 }
 
