@@ -113,8 +113,7 @@ package struct QueueState: Hashable, Sendable {
     if case .purchasing = status, isLaunched {
       draft.effects.append(.purchase(transaction: id, payment))
     }
-    append(
-      TransactionRecord(id: id, sequence: nextSequence, payment: payment, status: status), &draft)
+    append(id, payment, status, [], &draft)
   }
 
   /// Journals a payment that was only added in memory, then sends it to the seller.
@@ -151,22 +150,15 @@ package struct QueueState: Hashable, Sendable {
     let grant = Grant(
       transactionIdentifier: id, date: original.date, payment: original.payment,
       receipt: original.receipt)
-    append(
-      TransactionRecord(
-        id: id, sequence: nextSequence, payment: original.payment,
-        status: .restored(grant, original: original), downloads: downloads),
-      &draft)
+    append(id, original.payment, .restored(grant, original: original), downloads, &draft)
   }
 
   private mutating func take(
     _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
   ) {
     guard isNew(id, &draft), records.holder(of: grant) == nil else { return }
-    append(
-      TransactionRecord(
-        id: id, sequence: nextSequence, payment: grant.payment, status: .purchased(grant),
-        downloads: downloads(of: id, contents, for: grant.payment)),
-      &draft)
+    let downloads = downloads(of: id, contents, for: grant.payment)
+    append(id, grant.payment, .purchased(grant), downloads, &draft)
   }
 
   private mutating func beginRestore(
@@ -193,10 +185,21 @@ package struct QueueState: Hashable, Sendable {
     return false
   }
 
-  private mutating func append(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
+  private mutating func append(
+    _ id: String, _ payment: Payment, _ status: TransactionStatus,
+    _ downloads: [DownloadRecord], _ draft: inout DecisionDraft
+  ) {
+    draft.added.insert(id)
+    store(
+      TransactionRecord(
+        id: id, sequence: nextSequence, payment: payment, status: status, downloads: downloads),
+      &draft)
     nextSequence += 1
+  }
+
+  /// Stores and reports a transaction and its downloads.
+  private mutating func store(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
     records.store(record)
-    draft.added.insert(record.id)
     draft.report(transaction: record.id)
     draft.report(downloads: record.downloads.map(\.id))
   }
@@ -222,9 +225,7 @@ package struct QueueState: Hashable, Sendable {
       guard record.state != .deferred else { return }
       record.status = .deferred
     }
-    records.store(record)
-    draft.report(transaction: id)
-    draft.report(downloads: record.downloads.map(\.id))
+    store(record, &draft)
   }
 
   private func downloads(of id: String, _ contents: [ContentOffer], for payment: Payment)
