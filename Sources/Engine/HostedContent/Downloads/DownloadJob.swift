@@ -89,12 +89,9 @@ final class DownloadJob: Sendable {
   }
 
   /// The current phase, and the reason if the job is waiting.
-  var activity: DownloadActivity {
-    let phase = state.withLock { $0.phase }
-    if case .waiting(let wait) = ticket.status {
-      return DownloadActivity(phase: .waiting, wait: wait)
-    }
-    return DownloadActivity(phase: phase)
+  var activity: (phase: DownloadPhase, wait: TransferWait?) {
+    if case .waiting(let wait) = ticket.status { return (.waiting, wait) }
+    return (state.withLock { $0.phase }, nil)
   }
 
   private static let stopped = ContentError(

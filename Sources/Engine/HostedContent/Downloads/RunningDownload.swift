@@ -14,7 +14,7 @@ struct RunningDownload {
       progress = meter.advance(to: work, at: instant)
       self.meter = meter
     }
-    progress.activity = job.activity
+    (progress.phase, progress.wait) = job.activity
     progress.statistics = job.ticket.statistics
     defer { last = progress }
     return progress == last ? nil : progress

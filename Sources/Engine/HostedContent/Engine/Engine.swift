@@ -187,21 +187,17 @@ final class Engine: @unchecked Sendable {
     // A held event stays held after any error, because its first attempt may be in the log.
     if pending.isRetry { return held.hold(event, pending.onDecided) }
     delivery.report(error: error)
-    var happened: [QueueEvent] = []
-    switch event.handling(after: error, isCertain: uncertain == nil) {
-    case .replaced(let events): happened = events
-    case .held(let event, let shown):
-      held.hold(event, pending.onDecided)
+    let (shown, later) = event.handling(after: error, isCertain: uncertain == nil)
+    if let later {
+      held.hold(later, pending.onDecided)
       startRetryTimer()
-      happened = shown
-    case .dropped: break
     }
-    guard !happened.isEmpty else { return }
-    var decision = happened.reduce(into: QueueDecision()) { $0.effects += state.apply($1).effects }
+    guard !shown.isEmpty else { return }
+    var decision = shown.reduce(into: QueueDecision()) { $0.effects += state.apply($1).effects }
     // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
     if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
     carryOut(
-      decision, of: happened, ReportedRecords(by: decision, in: state), pending.onDecided)
+      decision, of: shown, ReportedRecords(by: decision, in: state), pending.onDecided)
   }
 
   private func carryOut(

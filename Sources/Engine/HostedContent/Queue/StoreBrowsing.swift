@@ -21,8 +21,9 @@ extension StoreLocation {
     network: NetworkSettings = NetworkSettings()
   ) throws -> ProductsResponse {
     try withCatalog(trustedRoot, trustsOnFirstUse, library, mirrors, network) { catalog in
-      identifiers.map { ProductsResponse(to: $0, from: catalog.products) }
-        ?? catalog.products(nil)
+      guard let identifiers else { return catalog.products(nil) }
+      let (valid, invalid) = ProductsResponse.sorted(identifiers)
+      return catalog.products(valid).adding(invalid: invalid)
     }
   }
 
