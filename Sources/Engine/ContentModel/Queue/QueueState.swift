@@ -77,13 +77,13 @@ package struct QueueState: Hashable, Sendable {
       each(ids, &draft) { $0.setPriority(min(max(priority, -1000), 1000), $1, &$2) }
     }
     activateWaiting(&draft)
-    let decision = draft.decision(for: self)
+    let changes = draft.changes(in: self)
     // The journal has the receipt after the save, so drop it from memory.
-    for record in decision.changes.compactMap(\.savedRecord)
+    for record in changes.compactMap(\.savedRecord)
     where record.grant?.receipt != nil || record.original?.receipt != nil {
       records.store(record.withoutReceipt)
     }
-    return decision
+    return QueueDecision(changes: changes, effects: draft.effects(in: self))
   }
 
   // MARK: Transactions
@@ -175,7 +175,7 @@ package struct QueueState: Hashable, Sendable {
     guard var end = restoring, end.request == request else { return }
     end.error = error ?? end.error
     restoring = nil
-    draft.effects.append(.reportRestoreEnded(end))
+    draft.restoreEnd = end
   }
 
   /// Returns whether `id` is unused by unfinished transactions; otherwise refuses it.

@@ -150,21 +150,17 @@ final class Engine: @unchecked Sendable {
   /// If the commit fails, tries each event alone: some may succeed, the others report why not.
   private func handle(_ pendingEvents: [PendingEvent]) {
     var next = state
-    let decisions = pendingEvents.map { pending in
-      let decision = next.apply(pending.event)
-      // Keeping each whole state would copy it for each of hundreds of events.
-      return (decision: decision, reported: ReportedRecords(by: decision, in: next))
-    }
+    let decisions = pendingEvents.map { next.apply($0.event) }
     do {
-      try commit(decisions.flatMap { $0.decision.changes })
+      try commit(decisions.flatMap(\.changes))
     } catch {
       if pendingEvents.count == 1 { return handle(pendingEvents[0], unwrittenAfter: error) }
       for pending in pendingEvents where !held.decides(pending.event) { handle([pending]) }
       return
     }
     state = next
-    for (pending, (decision, reported)) in zip(pendingEvents, decisions) {
-      carryOut(decision, of: [pending.event], reported, pending.onDecided)
+    for (pending, decision) in zip(pendingEvents, decisions) {
+      carryOut(decision.effects, of: [pending.event], pending.onDecided)
     }
   }
 
@@ -193,21 +189,19 @@ final class Engine: @unchecked Sendable {
       startRetryTimer()
     }
     guard !shown.isEmpty else { return }
-    var decision = shown.reduce(into: QueueDecision()) { $0.effects += state.apply($1).effects }
+    var effects = shown.flatMap { state.apply($0).effects }
     // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
-    if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
-    carryOut(
-      decision, of: shown, ReportedRecords(by: decision, in: state), pending.onDecided)
+    if case .paymentAdded = event { effects.removeAll(where: \.isPurchase) }
+    carryOut(effects, of: shown, pending.onDecided)
   }
 
   private func carryOut(
-    _ decision: QueueDecision, of events: [QueueEvent], _ reported: ReportedRecords,
-    _ onDecided: (@Sendable () -> Void)?
+    _ effects: [QueueEffect], of events: [QueueEvent], _ onDecided: (@Sendable () -> Void)?
   ) {
     for case .workEnded(let id, _) in events { endWork(on: id) }
     events.forEach(diagnostics.log)
     onDecided?()
-    for effect in decision.effects { perform(effect, reported) }
+    effects.forEach(perform)
   }
 
   private func commit(_ changes: [JournalChange]) throws {
@@ -249,7 +243,7 @@ final class Engine: @unchecked Sendable {
 
   // MARK: Effects
 
-  private func perform(_ effect: QueueEffect, _ reported: ReportedRecords) {
+  private func perform(_ effect: QueueEffect) {
     switch effect {
     case .purchase(let id, let payment):
       if !held.isHeld(id) {
@@ -257,19 +251,14 @@ final class Engine: @unchecked Sendable {
       }
     case .notifyFinished(let notice): seller.notifyFinished(notice)
     case .restore(let request, let account): seller.restore(request: request, account: account)
-    case .reportRestoreEnded(let end):
-      delivery.report(end, found: end.transactions.compactMap { reported[$0] })
+    case .reportRestoreEnded(let end, let found): delivery.report(end, found: found)
     case .startWork(let download): startWork(on: download)
     case .stopWork(let id): running[id]?.job.stop()
     case .setPriority(let id, let priority): running[id]?.job.ticket.priority = priority
     case .discardStaging(let id): discardStaging(for: id)
-    case .reportEverything: delivery.report(everything: reported.everything)
-    case .reportTransactions(let ids):
-      delivery.report(transactions: ids.compactMap { reported[$0] })
-    case .reportDownloads(let ids):
-      let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
-        .compactMap { reported[$0] }.sorted { $0.sequence < $1.sequence }
-      delivery.report(downloads: ids, of: owners)
+    case .reportEverything(let records): delivery.report(everything: records)
+    case .reportTransactions(let records): delivery.report(transactions: records)
+    case .reportDownloads(let ids, let owners): delivery.report(downloads: ids, of: owners)
     case .reportRemoved(let records): delivery.report(removed: records)
     case .refuse(let error): delivery.report(error: error)
     }
