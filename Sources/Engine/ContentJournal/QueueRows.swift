@@ -71,7 +71,7 @@ private struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
   private var products: [String: ProductIdentifier] = [:]
-  private var accounts: [String: String] = [:]
+  private var accounts: Set<String> = []
   private let decoder = JSONDecoder()
 
   mutating func take(offer row: SQLiteConnection.Row) {
@@ -164,10 +164,7 @@ private struct QueueRowReader {
   }
 
   private mutating func account(_ name: String?) -> String? {
-    guard let name else { return nil }
-    if let known = accounts[name] { return known }
-    accounts[name] = name
-    return name
+    name.map { accounts.insert($0).memberAfterInsert }
   }
 
   private func optional<Value: Decodable>(
