@@ -42,23 +42,29 @@ final class Engine: @unchecked Sendable {
   private static let groupLimit = 256
 
   init(
-    state: QueueState, library: ContentLibrary, journal: any QueueJournal, pipeline: Pipeline,
-    delivery: Delivery, service: any StoreService, sellerTimeout: Double,
-    revokedContent: RevokedContentPolicy, environment: Environment
+    of opened: OpenedLibrary, _ configuration: PaymentQueue.Configuration,
+    contents: SignedContents?, sources: ContentSources, delivery: Delivery,
+    service: any StoreService
   ) {
+    let (environment, queue) = (configuration.environment, opened.queue)
     self.environment = environment
     serial = environment.execution.line("hostedcontent.engine", on: nil)
     runningWork = environment.execution.group("hostedcontent.work")
-    self.state = state
+    state = QueueState(
+      transactions: queue.transactions, lastSequence: queue.lastSequence,
+      activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
+      notifiesSeller: service.needsFinishes)
     earlierOrders = Set(
-      state.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
-    self.library = library
-    self.journal = journal
-    self.pipeline = pipeline
+      queue.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
+    library = opened.library
+    journal = opened.journal
+    pipeline = Pipeline(
+      library: opened.library, contents: contents, sources: sources, clock: configuration.clock,
+      workers: environment.assemblyWorkers)
     self.delivery = delivery
-    self.revokedContent = revokedContent
-    seller = Seller(service, environment, timeout: sellerTimeout)
-    diagnostics = Diagnostics(now: pipeline.clock.now)
+    revokedContent = configuration.revokedContent
+    seller = Seller(service, environment, timeout: configuration.sellerTimeout.inSeconds)
+    diagnostics = Diagnostics(now: configuration.clock.now)
     seller.onAnswer = { [weak self] in self?.submit($0) }
     seller.onProblem = { [delivery, diagnostics] error in
       diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }

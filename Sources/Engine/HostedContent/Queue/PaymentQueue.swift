@@ -74,8 +74,9 @@ public final class PaymentQueue: Sendable {
     service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
       delivery.report(error: $0)
     }
-    engine = opened.engine(
-      configuration, contents: contents, sources: sources, delivery: delivery, service: service)
+    engine = Engine(
+      of: opened, configuration, contents: contents, sources: sources, delivery: delivery,
+      service: service)
     delivery.attach(to: self)
     try listen(after: opened.queue.storeCursor)
   }
