@@ -121,8 +121,7 @@ final class Engine: @unchecked Sendable {
     try serial.sync {
       guard !isClosed else { throw ContentError.queueClosed }
       let needed = state.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-        .map { ContentKey($0.offer.contentIdentifier, $0.offer.version) }
-      return try body(Set(needed))
+      return try body(Set(needed.map(\.content)))
     }
   }
 

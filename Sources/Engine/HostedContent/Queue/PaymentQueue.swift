@@ -305,6 +305,11 @@ public final class PaymentQueue: Sendable {
         purpose: .update(switching: switching)))
   }
 
+  /// Returns the grants of `account`, oldest first; nil means the library's own account.
+  public func grants(account: String? = nil) async throws -> [Grant] {
+    try await service.grants(account: account)
+  }
+
   /// Returns whether the account was granted `product`; nil means the library's own account.
   public func isGranted(_ product: ProductIdentifier, account: String? = nil) async throws -> Bool {
     try await service.latest(of: product, account: account) != nil

@@ -85,7 +85,6 @@ extension StoreLocation {
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError.noLibrary(at: path, error)
     }
-    guard try library.status(of: "trust") != nil else { return nil }
-    return try library.directory("trust")
+    return try nilIf(.fileMissing) { try library.directory("trust") }
   }
 }

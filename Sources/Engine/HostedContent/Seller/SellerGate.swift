@@ -7,15 +7,10 @@ import ContentModel
 /// seller names them, and the catalog provides the details.
 struct SellerGate: GrantLookup {
   let service: any StoreService
-  /// Nil if no configured key verifies receipts.
-  let verifier: ReceiptVerifier?
-  /// Verifies receipts with the keys that the catalog lists; nil if it does not.
-  let catalogKeys: SignedContents?
+  /// Throws the reason why the receipt of a grant is invalid; nil if receipts are not checked.
+  let checkReceipt: (@Sendable (Grant) async throws -> Void)?
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
-  /// The account in receipts for grants without an account; usually nil.
-  var ownAccount: String?
-  let clock: EngineClock
   /// Called with the error of each dropped grant.
   let report: @Sendable (ContentError) -> Void
 
@@ -127,7 +122,7 @@ struct SellerGate: GrantLookup {
 
   /// Returns the reason why each grant is refused, or nil; checks many in parallel.
   private func refusals(of grants: [Grant]) async -> [ContentError?] {
-    guard verifier != nil || catalogKeys != nil else { return grants.map { _ in nil } }
+    guard checkReceipt != nil else { return grants.map { _ in nil } }
     let portions = stride(from: 0, to: grants.count, by: Self.checkedTogether).map {
       grants[$0...].prefix(Self.checkedTogether)
     }
@@ -141,8 +136,7 @@ struct SellerGate: GrantLookup {
 
   private func refusal(of grant: Grant) async -> ContentError? {
     do {
-      try verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
-      try await catalogKeys?.checkReceipt(of: grant, ownAccount: ownAccount)
+      try await checkReceipt?(grant)
       return nil
     } catch {
       let product = grant.payment.productIdentifier.rawValue
