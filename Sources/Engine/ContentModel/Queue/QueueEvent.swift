@@ -100,6 +100,4 @@ package struct RestoreEnd: Hashable, Sendable {
   package var transactions: [String] = []
   /// The error that ended the restore, or the error of a missing purchase.
   package var error: ContentError?
-
-  package init(request: String) { self.request = request }
 }

@@ -8,9 +8,9 @@ struct HostedFile {
   /// The path below the store.
   let path: String
   let file: TargetFile
+}
 
-  init(path: String, file: TargetFile) { (self.path, self.file) = (path, file) }
-
+extension HostedFile {
   init(_ file: SignedFile) {
     self.init(path: file.path, file: TargetFile(length: file.length, digest: file.digest))
   }

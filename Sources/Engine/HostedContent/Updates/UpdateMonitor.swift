@@ -40,15 +40,10 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   private let policy: Policy
   private let interval: Duration
   private let sleep: @Sendable (Duration) async throws -> Void
-  private let state = Mutex(State())
-
-  private struct State {
-    /// Whether a check is in progress.
-    var isChecking = false
-    /// Waiting checks, in order.
-    var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
-    var lastNumber = 0
-  }
+  /// Whether a check is in progress.
+  private let isChecking = Atomic(false)
+  /// Streams of waiting checks, which get an element at the end of a check.
+  private let waiting = OpenStreams<Void>()
 
   /// Creates a monitor, which retains the queue.
   ///
@@ -117,37 +112,19 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   }
 
   private func waitForTurn() async throws {
-    let number = state.withLock { state in
-      state.lastNumber += 1
-      return state.lastNumber
-    }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let result: Result<Void, any Error>? = state.withLock { state in
-          if Task.isCancelled { return .failure(CancellationError()) }
-          guard state.isChecking else {
-            state.isChecking = true
-            return .success(())
-          }
-          state.waiting.append((number, continuation))
-          return nil
-        }
-        if let result { continuation.resume(with: result) }
-      }
-    } onCancel: {
-      let cancelled = state.withLock { state in
-        state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
-      }
-      cancelled?.continuation.resume(throwing: CancellationError())
+    while true {
+      try Task.checkCancellation()
+      let (ends, sender) = AsyncStream.makeStream(of: Void.self)
+      // Before the test, so that no end is missed.
+      waiting.add(sender)
+      if !isChecking.exchange(true, ordering: .acquiring) { return sender.finish() }
+      for await _ in ends { break }
     }
   }
 
   private func endTurn() {
-    let next = state.withLock { state in
-      state.isChecking = !state.waiting.isEmpty
-      return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
-    }
-    next?.continuation.resume()
+    isChecking.store(false, ordering: .releasing)
+    waiting.yield(())
   }
 
   private func look() async throws -> Check {
