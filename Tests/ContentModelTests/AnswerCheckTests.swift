@@ -97,7 +97,7 @@ struct AnswerCheckTests {
     let decision = queue.apply(.contentResolved(download: "t-2", found))
     #expect(queue.download("t-2")?.offer == found)
     #expect(decision.changes == [.save(try #require(queue.transaction("t")))])
-    #expect(decision.effects == [.reportDownloads(["t-2"])])
+    #expect(decision.effects == [.reportDownloads(["t-2"], of: queue.transactions)])
     #expect(queue.apply(.contentResolved(download: "t-1", found)) == QueueDecision())
     #expect(queue.apply(.contentResolved(download: "x", found)) == QueueDecision())
   }

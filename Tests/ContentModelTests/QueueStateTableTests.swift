@@ -54,7 +54,7 @@ struct QueueStateTableTests {
       #expect(decision == QueueDecision())
     } else {
       #expect(decision.changes.count == 1)
-      #expect(decision.effects.contains(.reportDownloads(["t-1"])))
+      #expect(decision.effects.contains(.reportDownloads(["t-1"], of: queue.transactions)))
     }
   }
 

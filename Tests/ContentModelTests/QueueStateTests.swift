@@ -17,7 +17,7 @@ struct QueueStateTests {
     #expect(decision.changes == [.add(record)])
     #expect(
       decision.effects == [
-        .reportTransactions(["t"]), .purchase(transaction: "t", payment),
+        .reportTransactions([record]), .purchase(transaction: "t", payment),
       ])
   }
 
@@ -56,7 +56,7 @@ struct QueueStateTests {
     let decision = queue.apply(.paymentAdded(transaction: "t", payment))
     #expect(queue.transaction("t")?.state == .failed)
     #expect(queue.transaction("t")?.error?.code == .paymentInvalid)
-    #expect(decision.effects == [.reportTransactions(["t"])])
+    #expect(decision.effects == [.reportTransactions([try #require(queue.transaction("t"))])])
   }
 
   @Test("Finishing early cancels the downloads and discards their data after the work ends")
@@ -195,7 +195,7 @@ struct QueueStateTests {
       try Sample.transaction(.purchased, id: "d", sequence: 4, download: .finished),
     ])
     let decision = queue.apply(.launched)
-    #expect(decision.effects.first == .reportEverything)
+    #expect(decision.effects.first == .reportEverything(queue.transactions))
     #expect(decision.effects.contains { if case .purchase("a", _) = $0 { true } else { false } })
     #expect(queue.download("b-1")?.state == .active)
     #expect(queue.hasWorker("b-1"))
@@ -211,7 +211,7 @@ struct QueueStateTests {
     let payment = Payment(productIdentifier: ProductIdentifier("b"))
     let early = queue.apply(.paymentAdded(transaction: "t", payment))
     #expect(early.changes.count == 1)
-    #expect(early.effects == [.reportTransactions(["t"])])
+    #expect(early.effects == [.reportTransactions([try #require(queue.transaction("t"))])])
     let launch = queue.apply(.launched)
     #expect(
       launch.effects.filter { $0 == .purchase(transaction: "t", payment) }.count == 1)
@@ -241,7 +241,8 @@ struct QueueStateTests {
     #expect(record.original == (try Sample.grant()))
     #expect(record.grant?.transactionIdentifier == "r")
     #expect(record.downloads.map(\.state) == [.waiting])
-    #expect(decision.effects == [.reportTransactions(["r"]), .reportDownloads(["r-1"])])
+    #expect(
+      decision.effects == [.reportTransactions([record]), .reportDownloads(["r-1"], of: [record])])
   }
 
   @Test(

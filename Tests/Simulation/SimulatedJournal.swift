@@ -92,10 +92,12 @@ final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable 
         for index in record.downloads.indices { record.downloads[index].priority = 0 }
         return record
       }
-      return JournaledQueue(
-        transactions: records, lastSequence: records.last?.sequence ?? 0,
-        notices: tables.notices.values.sorted { $0.transaction < $1.transaction },
-        storeCursor: tables.storeCursor)
+      var queue = JournaledQueue()
+      queue.transactions = records
+      queue.lastSequence = records.last?.sequence ?? 0
+      queue.notices = tables.notices.values.sorted { $0.transaction < $1.transaction }
+      queue.storeCursor = tables.storeCursor
+      return queue
     }
   }
 

@@ -4,18 +4,16 @@ import Database
 /// Finished purchases that the seller has not acknowledged.
 extension SQLiteJournal {
   static func finishNotices(_ connection: borrowing SQLiteConnection) throws -> [FinishNotice] {
-    var notices: [FinishNotice] = []
-    try connection.query(
+    try connection.all(
       "SELECT id, number, product, quantity, account FROM finish_notice"
-    ) { row in
+    ) { row -> FinishNotice? in
       // An unreadable notice must not keep the library from opening.
-      guard let product = try? row.identifier(2) else { return }
+      guard let product = try? row.identifier(2) else { return nil }
       let payment = Payment(
         productIdentifier: product, quantity: Int(row.integer(3)),
         applicationUsername: row.optionalText(4))
-      notices.append(FinishNotice(transaction: row.text(0), number: row.text(1), payment: payment))
-    }
-    return notices
+      return FinishNotice(transaction: row.text(0), number: row.text(1), payment: payment)
+    }.compactMap(\.self)
   }
 
   static func add(
@@ -28,7 +26,7 @@ extension SQLiteJournal {
         .text(notice.transaction), .text(notice.number),
         .text(notice.payment.productIdentifier.rawValue),
         .integer(Int64(notice.payment.quantity)),
-        notice.payment.applicationUsername.map { .text($0) } ?? .null,
+        .optional(notice.payment.applicationUsername),
       ])
   }
 }

@@ -1,6 +1,41 @@
 import ContentModel
 import Database
 
+extension SQLiteConnection {
+  /// Returns the values of `body` for all rows, in order.
+  func all<Output>(
+    _ sql: String, _ values: [Value] = [], _ body: (Row) throws -> Output
+  ) throws -> [Output] {
+    var found: [Output] = []
+    try query(sql, values) { found.append(try body($0)) }
+    return found
+  }
+
+  /// Returns the value of `body` for the first row; nil without rows.
+  func first<Output>(
+    _ sql: String, _ values: [Value] = [], _ body: (Row) throws -> Output
+  ) throws -> Output? {
+    try all(sql, values, body).first
+  }
+
+  /// Returns whether a query has rows.
+  func hasRows(_ sql: String, _ values: [Value]) throws -> Bool {
+    try first(sql, values) { _ in } != nil
+  }
+}
+
+extension SQLiteConnection.Value {
+  /// A text, or null for nil.
+  static func optional(_ text: String?) -> Self { text.map { .text($0) } ?? .null }
+}
+
+extension [SQLiteConnection.Value] {
+  /// The values of the columns content and version.
+  static func key(_ content: ProductIdentifier, _ version: ContentVersion) -> Self {
+    [.text(content.rawValue), .text(version.rawValue)]
+  }
+}
+
 extension SQLiteConnection.Row {
   /// The text as an identifier; throws `journalFailed` if it is invalid.
   func identifier(_ column: Int32) throws -> ProductIdentifier {

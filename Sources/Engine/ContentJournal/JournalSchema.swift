@@ -160,9 +160,7 @@ struct JournalSchema: Sendable {
   }
 
   private static func version(of connection: borrowing SQLiteConnection) throws -> Int {
-    var version = 0
-    try connection.query("PRAGMA user_version") { version = Int($0.integer(0)) }
-    return version
+    try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
   }
 
   private func refuseNewer(_ found: Int, _ path: String) throws {

@@ -18,17 +18,13 @@ extension SQLiteJournal: QueueJournal {
     ) { reader.take($0) }
     var queue = reader.queue
     queue.notices = try finishNotices(connection)
-    try connection.query("SELECT cursor FROM store_cursor") { queue.storeCursor = $0.text(0) }
+    queue.storeCursor = try connection.first("SELECT cursor FROM store_cursor") { $0.text(0) }
     return queue
   }
 
   package func receipt(of transaction: String) throws -> String? {
-    try read { connection in
-      var receipt: String?
-      try connection.query("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) {
-        receipt = $0.text(0)
-      }
-      return receipt
+    try read {
+      try $0.first("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) { $0.text(0) }
     }
   }
 
@@ -57,15 +53,12 @@ extension SQLiteJournal: QueueJournal {
 
   /// Finished transactions in no particular order: identifier, product and last state.
   package func finishedTransactions() throws -> [FinishedTransaction] {
-    try read { connection in
-      var finished: [FinishedTransaction] = []
-      try connection.query("SELECT id, product, state FROM finished_transaction") { row in
-        finished.append(
-          FinishedTransaction(
-            id: row.text(0), productIdentifier: try row.identifier(1),
-            state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed))
+    try read {
+      try $0.all("SELECT id, product, state FROM finished_transaction") { row in
+        FinishedTransaction(
+          id: row.text(0), productIdentifier: try row.identifier(1),
+          state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed)
       }
-      return finished
     }
   }
 }
@@ -78,7 +71,7 @@ private struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
   private var products: [String: ProductIdentifier] = [:]
-  private var accounts: [String: String] = [:]
+  private var accounts: Set<String> = []
   private let decoder = JSONDecoder()
 
   mutating func take(offer row: SQLiteConnection.Row) {
@@ -171,10 +164,7 @@ private struct QueueRowReader {
   }
 
   private mutating func account(_ name: String?) -> String? {
-    guard let name else { return nil }
-    if let known = accounts[name] { return known }
-    accounts[name] = name
-    return name
+    name.map { accounts.insert($0).memberAfterInsert }
   }
 
   private func optional<Value: Decodable>(
@@ -235,10 +225,8 @@ struct QueueRowWriter {
 
   /// Saves a new record; the state machine checks the identifiers of unfinished transactions.
   mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
-    var isFinished = false
-    try connection.query(
-      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id)]
-    ) { _ in isFinished = true }
+    let isFinished = try connection.hasRows(
+      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id)])
     guard !isFinished else { throw ContentError.transactionExists(record.id) }
     try save(record, connection)
   }
@@ -253,9 +241,8 @@ struct QueueRowWriter {
       [
         .integer(Int64(record.sequence)), .text(record.id),
         .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
-        record.payment.applicationUsername.map { .text($0) } ?? .null,
-        .integer(Int64(record.state.rawValue)),
-        grant.map { .text($0.transactionIdentifier) } ?? .null,
+        .optional(record.payment.applicationUsername),
+        .integer(Int64(record.state.rawValue)), .optional(grant?.transactionIdentifier),
         grant.map { .real($0.date.timeIntervalSince1970) } ?? .null,
         ownPayment ? .null : try json(grant?.payment), try json(record.original?.withoutReceipt),
         try json(record.error), .integer(record.payment.simulatesAskToBuy ? 1 : 0),
@@ -282,8 +269,7 @@ struct QueueRowWriter {
         + "VALUES (?1, ?2, ?3, ?4, unixepoch())",
       [
         .text(record.id), .text(record.payment.productIdentifier.rawValue),
-        record.payment.applicationUsername.map { .text($0) } ?? .null,
-        .integer(Int64(record.state.rawValue)),
+        .optional(record.payment.applicationUsername), .integer(Int64(record.state.rawValue)),
       ])
     let sequence = SQLiteConnection.Value.integer(Int64(record.sequence))
     try connection.run("DELETE FROM queue_transaction WHERE sequence = ?1", [sequence])
@@ -294,33 +280,29 @@ struct QueueRowWriter {
 
   /// Saves an order number, unless it equals its transaction's `id`, which is saved anyway.
   func remember(_ number: String, of id: String, _ connection: borrowing SQLiteConnection) throws {
-    var isTaken = false
     let values = [SQLiteConnection.Value.text(number), .text(id)]
-    try connection.query(
-      "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values
-    ) { _ in isTaken = true }
-    if number != id {
-      try connection.query(
-        "SELECT 1 FROM queue_transaction WHERE id = ?1 AND state = ?2 "
-          + "UNION ALL SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2",
-        [.text(number), .integer(Int64(TransactionState.purchased.rawValue))]
-      ) { _ in isTaken = true }
-    }
-    guard !isTaken else { throw ContentError.numberReused(number) }
-    if number != id {
-      try connection.run("INSERT OR IGNORE INTO order_number VALUES (?1, ?2)", values)
-    }
+    guard
+      try !connection.hasRows(
+        "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
+    else { throw ContentError.numberReused(number) }
+    guard number != id else { return }
+    let isOtherPurchase = try connection.hasRows(
+      "SELECT 1 FROM queue_transaction WHERE id = ?1 AND state = ?2 "
+        + "UNION ALL SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2",
+      [.text(number), .integer(Int64(TransactionState.purchased.rawValue))])
+    guard !isOtherPurchase else { throw ContentError.numberReused(number) }
+    try connection.run("INSERT OR IGNORE INTO order_number VALUES (?1, ?2)", values)
   }
 
   private mutating func row(of offer: ContentOffer, _ connection: borrowing SQLiteConnection)
     throws -> Int64
   {
     if let known = newOffers[offer] ?? knownRow(offer) { return known }
-    var id: Int64 = 0
-    try connection.query(
-      "INSERT INTO queue_offer (offer) VALUES (?1) "
-        + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
-    ) { id = $0.integer(0) }
+    let id =
+      try connection.first(
+        "INSERT INTO queue_offer (offer) VALUES (?1) "
+          + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
+      ) { $0.integer(0) } ?? 0
     newOffers[offer] = id
     return id
   }

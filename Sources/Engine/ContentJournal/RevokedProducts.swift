@@ -4,50 +4,38 @@ import Database
 /// The revoked products, the accounts that may still own them, and finished failures.
 extension SQLiteJournal {
   package func accounts(of product: ProductIdentifier) throws -> Set<String?> {
-    try read { connection in
-      var accounts: Set<String?> = []
-      try connection.query(
-        "SELECT account FROM queue_transaction WHERE product = ?1 "
-          + "UNION SELECT account FROM finished_transaction WHERE product = ?1",
-        [.text(product.rawValue)]
-      ) { accounts.insert($0.optionalText(0)) }
-      return accounts
-    }
+    try accounts(where: "WHERE product = ?1", [.text(product.rawValue)])
   }
 
-  package func accounts() throws -> Set<String?> {
-    try read { connection in
-      var accounts: Set<String?> = []
-      try connection.query(
-        "SELECT account FROM queue_transaction UNION SELECT account FROM finished_transaction"
-      ) { accounts.insert($0.optionalText(0)) }
-      return accounts
+  package func accounts() throws -> Set<String?> { try accounts(where: "", []) }
+
+  private func accounts(where condition: String, _ values: [SQLiteConnection.Value]) throws
+    -> Set<String?>
+  {
+    let accounts = try read {
+      try $0.all(
+        "SELECT account FROM queue_transaction \(condition) "
+          + "UNION SELECT account FROM finished_transaction \(condition)", values
+      ) { $0.optionalText(0) }
     }
+    return Set(accounts)
   }
 
   package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
-    try read { connection in
-      var hasFailed = false
-      try connection.query(
+    try read {
+      try $0.hasRows(
         "SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2 AND product = ?3 "
           + "AND account IS ?4",
         [
           .text(transaction), .integer(Int64(TransactionState.failed.rawValue)),
-          .text(payment.productIdentifier.rawValue),
-          payment.applicationUsername.map { .text($0) } ?? .null,
-        ]
-      ) { _ in hasFailed = true }
-      return hasFailed
+          .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername),
+        ])
     }
   }
 
   package func revokedProducts() throws -> [ProductIdentifier] {
-    try read { connection in
-      var products: [ProductIdentifier] = []
-      try connection.query("SELECT product FROM revoked_product ORDER BY product") {
-        products.append(try $0.identifier(0))
-      }
-      return products
+    try read {
+      try $0.all("SELECT product FROM revoked_product ORDER BY product") { try $0.identifier(0) }
     }
   }
 

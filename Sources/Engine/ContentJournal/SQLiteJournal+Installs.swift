@@ -23,18 +23,18 @@ extension SQLiteJournal: InstallJournal {
     // Megabytes for many files. The download has reserved space for them.
     try write(usingReserve: false) { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
-      var id: Int64 = 0
-      try connection.query(
-        "INSERT INTO content "
-          + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
-          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
-        [
-          .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
-          .text(content.productIdentifier.rawValue), .integer(content.size),
-          .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
-          .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
-        ]
-      ) { id = $0.integer(0) }
+      let id =
+        try connection.first(
+          "INSERT INTO content "
+            + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
+            + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+          [
+            .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+            .text(content.productIdentifier.rawValue), .integer(content.size),
+            .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+            .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
+          ]
+        ) { $0.integer(0) } ?? 0
       try connection.run(
         "INSERT INTO content_files VALUES (?1, ?2)", [.integer(id), .blob(list)])
     }
@@ -44,7 +44,7 @@ extension SQLiteJournal: InstallJournal {
     try write {
       try $0.run(
         "UPDATE content SET is_confirmed = 1 WHERE content = ?1 AND version = ?2",
-        [.text(content.rawValue), .text(version.rawValue)])
+        .key(content, version))
     }
   }
 
@@ -60,8 +60,7 @@ extension SQLiteJournal: InstallJournal {
     _ connection: borrowing SQLiteConnection
   ) throws {
     try connection.run(
-      "DELETE FROM content WHERE content = ?1 AND version = ?2",
-      [.text(content.rawValue), .text(version.rawValue)])
+      "DELETE FROM content WHERE content = ?1 AND version = ?2", .key(content, version))
   }
 
   package func announced() throws -> [InstalledContent] { try contents(confirmed: false) }
@@ -75,19 +74,16 @@ extension SQLiteJournal: InstallJournal {
   private func contents(confirmed: Bool, of content: ProductIdentifier? = nil) throws
     -> [InstalledContent]
   {
-    try read { connection in
-      var found: [InstalledContent] = []
-      try connection.query(
+    // `unreadableContents` returns those that cannot be read.
+    let found = try read {
+      try $0.all(
         "SELECT content, product, version, size, entry_count, installed_at FROM content "
           + "WHERE is_confirmed = ?1\(content == nil ? "" : " AND content = ?2")",
         [.integer(confirmed ? 1 : 0)] + (content.map { [.text($0.rawValue)] } ?? [])
-      ) { row in
-        // `unreadableContents` returns the others.
-        if let content = try? Self.content(row) { found.append(content) }
-      }
-      return found.sorted {
-        ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
-      }
+      ) { try? Self.content($0) }
+    }
+    return found.compactMap(\.self).sorted {
+      ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
     }
   }
 
@@ -99,22 +95,15 @@ extension SQLiteJournal: InstallJournal {
   }
 
   package func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
-    try read { connection in
-      var signers: Digest?
-      try connection.query(
-        "SELECT signers FROM content WHERE content = ?1 AND version = ?2",
-        [.text(content.rawValue), .text(version.rawValue)]
-      ) { signers = Digest(bytes: $0.blob(0)) }
-      return signers
+    try read {
+      try $0.first(
+        "SELECT signers FROM content WHERE content = ?1 AND version = ?2", .key(content, version)
+      ) { Digest(bytes: $0.blob(0)) } ?? nil
     }
   }
 
-  package func pins() throws -> Set<ContentKey> { try read(Self.pins) }
-
-  private static func pins(_ connection: borrowing SQLiteConnection) throws -> Set<ContentKey> {
-    var pins: Set<ContentKey> = []
-    try connection.query("SELECT content, version FROM pin") { pins.insert(try key($0)) }
-    return pins
+  package func pins() throws -> Set<ContentKey> {
+    try Set(read { try $0.all("SELECT content, version FROM pin") { try Self.key($0) } })
   }
 
   static func key(_ row: SQLiteConnection.Row) throws -> ContentKey {
@@ -126,24 +115,20 @@ extension SQLiteJournal: InstallJournal {
       // One pin for each version, in any spelling.
       try Self.unpin(key, connection)
       guard pinned else { return }
-      try connection.run("INSERT INTO pin VALUES (?1, ?2)", Self.values(of: key))
+      try connection.run(
+        "INSERT INTO pin VALUES (?1, ?2)", .key(key.contentIdentifier, key.version))
     }
   }
 
   /// Removes a pin in any spelling: 1.0 and 1.0.0 are the same version, but not in SQL.
   private static func unpin(_ key: ContentKey, _ connection: borrowing SQLiteConnection) throws {
-    var written: [ContentKey] = []
-    try connection.query("SELECT content, version FROM pin") { row in
-      // An unreadable pin is not a pin of this version.
-      if let pin = try? Self.key(row), pin == key { written.append(pin) }
+    // An unreadable pin is not a pin of this version.
+    let pins = try connection.all("SELECT content, version FROM pin") { try? Self.key($0) }
+    for pin in pins.compactMap(\.self) where pin == key {
+      try connection.run(
+        "DELETE FROM pin WHERE content = ?1 AND version = ?2",
+        .key(pin.contentIdentifier, pin.version))
     }
-    for pin in written {
-      try connection.run("DELETE FROM pin WHERE content = ?1 AND version = ?2", values(of: pin))
-    }
-  }
-
-  private static func values(of key: ContentKey) -> [SQLiteConnection.Value] {
-    [.text(key.contentIdentifier.rawValue), .text(key.version.rawValue)]
   }
 
   package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
@@ -178,12 +163,9 @@ extension SQLiteJournal: InstallJournal {
     of content: ProductIdentifier, _ version: ContentVersion,
     _ connection: borrowing SQLiteConnection
   ) throws -> [UInt8]? {
-    var record: [UInt8]?
-    try connection.query(
+    try connection.first(
       "SELECT files FROM content_files JOIN content c ON c.id = content_id "
-        + "WHERE content = ?1 AND version = ?2",
-      [.text(content.rawValue), .text(version.rawValue)]
-    ) { record = $0.blob(0) }
-    return record
+        + "WHERE content = ?1 AND version = ?2", .key(content, version)
+    ) { $0.blob(0) }
   }
 }

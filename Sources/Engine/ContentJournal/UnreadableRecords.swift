@@ -40,11 +40,9 @@ extension SQLiteJournal {
   private static func unreadablePins(_ connection: borrowing SQLiteConnection) throws
     -> [(content: String, version: String)]
   {
-    var found: [(content: String, version: String)] = []
-    try connection.query("SELECT content, version FROM pin") { row in
-      if (try? key(row)) == nil { found.append((row.text(0), row.text(1))) }
-    }
-    return found
+    try connection.all("SELECT content, version FROM pin") { row in
+      (content: row.text(0), version: row.text(1), pin: try? key(row))
+    }.filter { $0.pin == nil }.map { ($0.content, $0.version) }
   }
 
   package func removeUnreadable() throws -> [ContentError] {
@@ -52,7 +50,6 @@ extension SQLiteJournal {
     try write { connection in
       let queue = try Self.readQueue(connection)
       let contents = try Self.unreadableContents(connection, checkingAnnounced: true)
-      errors.withLock { $0 = queue.unreadable + contents.map(\.error) }
       for (id, _) in contents {
         try connection.run("DELETE FROM content WHERE id = ?1", [.integer(id)])
       }
@@ -60,13 +57,15 @@ extension SQLiteJournal {
       for (content, version) in pins {
         try connection.run(
           "DELETE FROM pin WHERE content = ?1 AND version = ?2", [.text(content), .text(version)])
-        errors.withLock { $0.append(.unreadableRecord(of: "the pin of \(content) \(version)", "")) }
+      }
+      errors.withLock {
+        $0 = queue.unreadable + contents.map(\.error)
+        $0 += pins.map { .unreadableRecord(of: "the pin of \($0.content) \($0.version)", "") }
       }
       guard !queue.unreadable.isEmpty else { return }
       let readable = Set(queue.transactions.map { Int64($0.sequence) })
-      var sequences: [Int64] = []
-      try connection.query("SELECT sequence FROM queue_transaction") {
-        sequences.append($0.integer(0))
+      let sequences = try connection.all("SELECT sequence FROM queue_transaction") {
+        $0.integer(0)
       }
       for sequence in sequences where !readable.contains(sequence) {
         for table in ["queue_transaction", "queue_download"] {

@@ -50,7 +50,6 @@ extension CollectionPolicy {
         ($0.isCurrent ? 1 : 0, $0.content.version) > ($1.isCurrent ? 1 : 0, $1.content.version)
       }
       kept += ordered.prefix(keptVersions)
-      kept += ordered.dropFirst(keptVersions).filter(\.isProtected)
       surplus += ordered.dropFirst(keptVersions).filter { !$0.isProtected }
     }
     let overQuota = kept.filter { !$0.isProtected }.sorted {

@@ -68,10 +68,7 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   package func unresolved(
     for product: ProductIdentifier, because problem: ContentError
   ) -> ContentOffer {
-    let nothing = SignedFile(path: "", length: 0, digest: package.digest)
-    var offer = ContentOffer(
-      productIdentifier: product, contentIdentifier: contentIdentifier, version: version,
-      installedSize: 0, package: nothing, index: nothing)
+    var offer = ContentOffer(contentIdentifier, version: version, of: product)
     offer.problem = problem
     return offer
   }

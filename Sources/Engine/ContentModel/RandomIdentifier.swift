@@ -6,15 +6,8 @@ package func randomIdentifier() -> String {
   var generator = SystemRandomNumberGenerator()
   let high: UInt64 = generator.next() & ~0xf000 | 0x4000
   let low: UInt64 = generator.next() & ~(3 << 62) | 2 << 62
-  let bytes = [high, low].flatMap { half in
-    (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) }
-  }
-  let digits = Hexadecimal.text(of: bytes).utf8
-  var (text, position) = ("", digits.startIndex)
-  for (number, count) in [8, 4, 4, 4, 12].enumerated() {
-    let end = digits.index(position, offsetBy: count)
-    text += (number == 0 ? "" : "-") + String(decoding: digits[position..<end], as: UTF8.self)
-    position = end
-  }
-  return text
+  let bytes = [high, low].flatMap { half in withUnsafeBytes(of: half.bigEndian) { Array($0) } }
+  var text = Array(Hexadecimal.text(of: bytes).utf8)
+  for position in [20, 16, 12, 8] { text.insert(UInt8(ascii: "-"), at: position) }
+  return String(decoding: text, as: UTF8.self)
 }

@@ -103,16 +103,10 @@ public struct LibraryReader: Sendable {
 
   /// Compares every byte of an installed version with its digests; returns the differences.
   ///
-  /// `bytesPerSecond` limits the rate of reading; nil means no limit. Throws `notInstalled` if the
-  /// version is removed meanwhile.
-  package func verify(_ content: InstalledContent, bytesPerSecond: Int64? = nil) throws
+  /// Throws `notInstalled` if the version is removed meanwhile.
+  package func verify(_ content: InstalledContent, pace: ReadThrottle? = nil) throws
     -> [ContentDamage]
   {
-    try verify(content, pace: bytesPerSecond.map { ReadThrottle(bytesPerSecond: $0) })
-  }
-
-  /// Compares every byte of an installed version; a test can control the clock of `pace`.
-  package func verify(_ content: InstalledContent, pace: ReadThrottle?) throws -> [ContentDamage] {
     try library.verify(content, pace: pace)
   }
 }

@@ -53,6 +53,19 @@ struct UnwrittenJournalTests {
       try fixture.reader().transactions().map(\.state) == [isPurchased ? .purchased : .failed])
   }
 
+  @Test func `a payment that cannot be journaled is reported as purchasing, then as failed`()
+    async throws
+  {
+    let disk = FullDisk()
+    let queue = try fixture.queue { $0.fileSystem = disk.fileSystem }
+    let observer = RecordingObserver(of: queue)
+    disk.set(true)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .failed }
+    #expect(observer.log.transactionStates[id] == [.purchasing, .failed])
+    queue.close()
+  }
+
   @Test func `after a restart a purchase that was not journaled is sent again`()
     async throws
   {

@@ -7,15 +7,7 @@ import Testing
 @Suite("Reports for waiting calls")
 struct ReportRouterTests {
   private let router = ReportRouter()
-  private let fixture: StoreFixture
-  private let queue: PaymentQueue
-  private let library: ReportLibrary
-
-  init() throws {
-    fixture = try StoreFixture()
-    queue = try fixture.queue()
-    library = ReportLibrary(productsPath: "/products", journal: NoJournal())
-  }
+  private let library = ReportLibrary(productsPath: "/products", journal: NoJournal())
 
   private func transaction(_ id: String, sequence: Int = 1) throws -> PaymentTransaction {
     let record = TransactionRecord(
@@ -44,22 +36,20 @@ struct ReportRouterTests {
     let ids = (0..<1_000).map { "t\($0)" }
     let streams = ids.map { router.signals(about: $0).stream }
     let transactions = try ids.map { try transaction($0) }
-    router.paymentQueue(queue, updatedTransactions: transactions)
-    router.paymentQueue(queue, removedTransactions: transactions)
+    router.send(.transactions(transactions))
+    router.send(.removed(transactions))
     for id in ids {
-      let error = ContentError(.stopped, "It failed", remedy: "Try again", subject: id)
-      router.paymentQueue(queue, didFailWith: error)
-      router.paymentQueue(
-        queue,
-        restoreEndedWith: RestoreResult(
-          identifier: RestoreID(rawValue: id), transactions: [], error: nil))
+      router.send(
+        .failure(ContentError(.stopped, "It failed", remedy: "Try again", subject: id)))
+      router.send(
+        .restoreEnded(
+          RestoreResult(identifier: RestoreID(rawValue: id), transactions: [], error: nil)))
     }
     router.finish()
     for (id, stream) in zip(ids, streams) {
       let found = await reports(stream)
       #expect(found == ["transaction \(id)", "removed \(id)", "failure \(id)", "restored \(id)"])
     }
-    queue.close()
   }
 
   @Test(
@@ -67,20 +57,18 @@ struct ReportRouterTests {
   func sameTransaction() async throws {
     let first = router.signals(about: "t")
     let second = router.signals(about: "t")
-    router.paymentQueue(queue, updatedTransactions: [try transaction("t")])
+    router.send(.transactions([try transaction("t")]))
     first.sender.finish()
-    router.paymentQueue(queue, removedTransactions: [try transaction("t")])
+    router.send(.removed([try transaction("t")]))
     router.finish()
     #expect(await reports(first.stream) == ["transaction t"])
     #expect(await reports(second.stream) == ["transaction t", "removed t"])
-    queue.close()
   }
 
   @Test("A call after closing ends at once")
   func closed() async throws {
     router.close()
     #expect(await reports(router.signals(about: "t").stream).isEmpty)
-    queue.close()
   }
 
   @Test("Unfinished transactions stay in the queue's order after late reports and removals")
@@ -95,6 +83,5 @@ struct ReportRouterTests {
     unfinished.remove("t2")
     unfinished.add(try transaction("t2", sequence: 2).report)
     #expect(unfinished.transactions.map(\.id) == ["t2", "t3", "t5", "t7"])
-    queue.close()
   }
 }

@@ -17,10 +17,10 @@ struct ManyReceiptTests {
       try Self.grant("order-\(number)", signer: isInvalid(number) ? stranger : key)
     }
     let reported = Watched<[ContentError.Code]>([])
+    let verifier = ReceiptVerifier(keys: [key.verificationKey])
     let gate = SellerGate(
       service: RestoringService(grants),
-      verifier: ReceiptVerifier(keys: [key.verificationKey]), catalogKeys: nil, contents: nil,
-      clock: .system
+      checkReceipt: { try verifier.check($0, ownAccount: nil, now: Date()) }, contents: nil
     ) { error in reported.change { $0.append(error.code) } }
     let valid = (0..<count).filter { !isInvalid($0) }
     #expect(try await gate.grants(account: nil) == valid.map { grants[$0] })

@@ -5,6 +5,13 @@ extension Payment {
     productIdentifier == order.productIdentifier && quantity == order.quantity
       && applicationUsername == order.applicationUsername
   }
+
+  /// The difference to `order`, as a clause of an error.
+  package func difference(from order: Payment) -> String {
+    let isOfAccount = applicationUsername == order.applicationUsername
+    return "expected \(order.quantity) of \(order.productIdentifier), found \(quantity) of "
+      + "\(productIdentifier)\(isOfAccount ? "" : " for another account")"
+  }
 }
 
 extension ContentOffer {
@@ -18,12 +25,9 @@ extension ContentOffer {
 extension ContentError {
   /// The seller's response grants something other than the order.
   static func answerMismatch(_ answer: Payment, to order: Payment) -> ContentError {
-    let isOfAccount = answer.applicationUsername == order.applicationUsername
-    return ContentError(
+    ContentError(
       .answerMismatch,
-      "The seller's response does not match the order: expected \(order.quantity) of "
-        + "\(order.productIdentifier), found \(answer.quantity) of \(answer.productIdentifier)"
-        + (isOfAccount ? "" : " for another account"),
+      "The seller's response does not match the order: \(answer.difference(from: order))",
       remedy: "Report it to the seller. Restore the purchase if it was paid for",
       subject: order.productIdentifier.rawValue)
   }

@@ -12,6 +12,7 @@ struct DecisionDraft {
   /// Changes other than those of records, such as the order that belongs to a seller's number.
   var changes: [JournalChange] = []
   var started: [DownloadRecord] = []
+  var restoreEnd: RestoreEnd?
   var effects: [QueueEffect] = []
 
   mutating func report(transaction id: String) {
@@ -28,24 +29,38 @@ struct DecisionDraft {
     for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
   }
 
-  /// Returns the decision; reports precede the start of work, so active is seen before finished.
-  func decision(for state: QueueState) -> QueueDecision {
-    var decision = QueueDecision()
-    let removedDownloads = Set(removed.flatMap { $0.downloads.map(\.id) })
-    let reportedDownloads = reportedDownloads.filter { !removedDownloads.contains($0) }
-    decision.changes = removed.map { .finish($0) }
-    decision.changes += changes
-    decision.changes += touched.compactMap(state.transaction)
-      .sorted { $0.sequence < $1.sequence }
+  /// Returns the changes to journal, with the transactions of `state`.
+  func changes(in state: QueueState) -> [JournalChange] {
+    var changes: [JournalChange] = removed.map { .finish($0) }
+    changes += self.changes
+    changes += touched.compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
       .map { added.contains($0.id) ? .add($0) : .save($0) }
-    if reportsEverything { decision.effects.append(.reportEverything) }
+    return changes
+  }
+
+  /// Returns the effects, with the transactions of `state`.
+  ///
+  /// Reports precede the start of work, so active is seen before finished.
+  func effects(in state: QueueState) -> [QueueEffect] {
+    var effects: [QueueEffect] = []
+    if reportsEverything { effects.append(.reportEverything(state.transactions)) }
     if !reportedTransactions.isEmpty {
-      decision.effects.append(.reportTransactions(reportedTransactions))
+      effects.append(.reportTransactions(reportedTransactions.compactMap(state.transaction)))
     }
-    if !reportedDownloads.isEmpty { decision.effects.append(.reportDownloads(reportedDownloads)) }
-    if !removed.isEmpty { decision.effects.append(.reportRemoved(removed)) }
-    decision.effects += effects
-    decision.effects += started.map { .startWork($0) }
-    return decision
+    let removedDownloads = Set(removed.flatMap { $0.downloads.map(\.id) })
+    let downloads = reportedDownloads.filter { !removedDownloads.contains($0) }
+    if !downloads.isEmpty {
+      let owners = Set(downloads.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+        .compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
+      effects.append(.reportDownloads(downloads, of: owners))
+    }
+    if !removed.isEmpty { effects.append(.reportRemoved(removed)) }
+    effects += self.effects
+    if let restoreEnd {
+      let found = restoreEnd.transactions.compactMap(state.transaction)
+      effects.append(.reportRestoreEnded(restoreEnd, found: found))
+    }
+    effects += started.map { .startWork($0) }
+    return effects
   }
 }

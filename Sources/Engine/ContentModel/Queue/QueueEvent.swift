@@ -69,13 +69,15 @@ package enum QueueEffect: Hashable, Sendable {
   /// Removes its fetched data.
   case discardStaging(download: String)
   /// Reports everything unfinished: first transactions, then downloads.
-  case reportEverything
-  case reportTransactions([String])
-  case reportDownloads([String])
+  case reportEverything([TransactionRecord])
+  /// Reports transactions as they are after the event.
+  case reportTransactions([TransactionRecord])
+  /// Reports downloads of these transactions.
+  case reportDownloads([String], of: [TransactionRecord])
   /// Reports removed transactions with their last state.
   case reportRemoved([TransactionRecord])
   /// Reports the end of a restore, after all its transactions.
-  case reportRestoreEnded(RestoreEnd)
+  case reportRestoreEnded(RestoreEnd, found: [TransactionRecord])
   /// Reports a refused request, which had no effect.
   case refuse(ContentError)
 }
@@ -98,6 +100,4 @@ package struct RestoreEnd: Hashable, Sendable {
   package var transactions: [String] = []
   /// The error that ended the restore, or the error of a missing purchase.
   package var error: ContentError?
-
-  package init(request: String) { self.request = request }
 }

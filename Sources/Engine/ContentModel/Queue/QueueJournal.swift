@@ -36,26 +36,17 @@ extension QueueJournal {
 /// The unfinished transactions in a journal.
 package struct JournaledQueue: Sendable {
   /// The readable transactions, in order.
-  package var transactions: [TransactionRecord]
+  package var transactions: [TransactionRecord] = []
   /// An error for each unreadable record, with its transaction as subject; rows stay in place.
-  package var unreadable: [ContentError]
+  package var unreadable: [ContentError] = []
   /// The highest sequence number, including unreadable records; 0 for an empty queue.
-  package var lastSequence: Int
+  package var lastSequence = 0
   /// Finished purchases that the seller has not acknowledged.
-  package var notices: [FinishNotice]
+  package var notices: [FinishNotice] = []
   /// The cursor of the seller's events; nil at first.
   package var storeCursor: String?
 
-  package init(
-    transactions: [TransactionRecord] = [], unreadable: [ContentError] = [], lastSequence: Int = 0,
-    notices: [FinishNotice] = [], storeCursor: String? = nil
-  ) {
-    self.transactions = transactions
-    self.unreadable = unreadable
-    self.lastSequence = lastSequence
-    self.notices = notices
-    self.storeCursor = storeCursor
-  }
+  package init() {}
 }
 
 /// A commit failed with an unknown outcome: after a crash, its changes may reappear.

@@ -11,30 +11,20 @@ struct QueueRecords: Hashable, Sendable {
 
   subscript(id: String) -> TransactionRecord? { table[id] }
 
-  /// A download, as it was when it was looked up.
-  struct Place {
-    let record: TransactionRecord
-    let position: Int
-
-    var download: DownloadRecord { record.downloads[position] }
-  }
-
-  func place(ofDownload id: String) -> Place? {
+  func place(ofDownload id: String) -> DownloadPlace? {
     guard let transaction = DownloadRecord.transaction(ofDownload: id),
       let record = table[transaction],
       let position = record.downloads.firstIndex(where: { $0.id == id })
     else { return nil }
-    return Place(record: record, position: position)
+    return DownloadPlace(record: record, position: position)
   }
 
   /// Returns waiting downloads that become finished together with `download`.
   ///
   /// The last come first, because removing from the end of the line is cheap.
-  func waiting(like download: DownloadRecord) -> [Place] {
-    line.places(of: download.offer.contentIdentifier).reversed().compactMap { place in
-      let other = Place(record: place.record, position: place.position)
-      return other.download.installsSame(as: download) ? other : nil
-    }
+  func waiting(like download: DownloadRecord) -> [DownloadPlace] {
+    line.places(of: download.offer.contentIdentifier).reversed()
+      .filter { $0.download.installsSame(as: download) }
   }
 
   /// Returns the first transaction that delivers `grant`: its own, or a restored one.
@@ -63,9 +53,10 @@ struct QueueRecords: Hashable, Sendable {
     return record
   }
 
-  mutating func change(_ id: String, _ position: Int, _ body: (inout DownloadRecord) -> Void) {
-    guard var record = table[id] else { return }
-    body(&record.downloads[position])
+  /// Changes the download at `place`, whose record may have changed since.
+  mutating func change(_ place: DownloadPlace, _ body: (inout DownloadRecord) -> Void) {
+    guard var record = table[place.record.id] else { return }
+    body(&record.downloads[place.position])
     store(record)
   }
 
@@ -86,17 +77,17 @@ struct QueueRecords: Hashable, Sendable {
   }
 
   /// Returns the places of the waiting downloads of `record`.
-  private static func waiting(in record: TransactionRecord) -> [WaitingLine.Place] {
-    var places: [WaitingLine.Place] = []
-    for (position, download) in record.downloads.enumerated()
-    where download.isRequested {
-      places.append(WaitingLine.Place(record: record, position: position))
-    }
-    return places
+  private static func waiting(in record: TransactionRecord) -> [DownloadPlace] {
+    record.places.filter(\.download.isRequested)
   }
 }
 
 extension TransactionRecord {
+  /// The places of its downloads.
+  var places: [DownloadPlace] {
+    downloads.indices.map { DownloadPlace(record: self, position: $0) }
+  }
+
   /// Whether a restore created it, and not an update, which sets `keepsCurrent`.
   package var isOfHistory: Bool {
     state == .restored && downloads.allSatisfy { $0.keepsCurrent == nil }

@@ -1,38 +1,33 @@
 /// Handles requests for downloads and results of work, and assigns free workers.
 extension QueueState {
-  mutating func start(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+  mutating func start(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
     switch place.download.state {
     case .waiting, .paused, .failed, .cancelled: request(place, &draft)
     case .active, .finished: break
     }
   }
 
-  mutating func resume(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+  mutating func resume(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
     switch place.download.state {
     case .paused, .failed: request(place, &draft)
     case .waiting, .active, .finished, .cancelled: break
     }
   }
 
-  mutating func pause(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+  mutating func pause(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
     switch place.download.state {
     case .waiting, .active:
-      set(.paused, place.record.id, place.position, &draft)
+      set(.paused, place, &draft)
       stopWorker(of: place.download.id, discarding: false, &draft)
     case .paused, .finished, .failed, .cancelled: break
     }
   }
 
-  mutating func cancel(_ id: String, _ position: Int, _ draft: inout DecisionDraft) {
-    guard let record = transaction(id) else { return }
-    cancel(QueueRecords.Place(record: record, position: position), &draft)
-  }
-
-  mutating func cancel(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+  mutating func cancel(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
     let download = place.download
     switch download.state {
     case .waiting, .active, .paused, .failed:
-      set(.cancelled, place.record.id, place.position, &draft)
+      set(.cancelled, place, &draft)
       if workers[download.id] == nil {
         draft.effects.append(.discardStaging(download: download.id))
       } else {
@@ -44,9 +39,9 @@ extension QueueState {
 
   /// The priority does not survive a launch, so it is neither journaled nor reported.
   mutating func setPriority(
-    _ priority: Int, _ place: QueueRecords.Place, _ draft: inout DecisionDraft
+    _ priority: Int, _ place: DownloadPlace, _ draft: inout DecisionDraft
   ) {
-    records.change(place.record.id, place.position) { $0.priority = Int32(priority) }
+    records.change(place) { $0.priority = Int32(priority) }
     draft.effects.append(.setPriority(download: place.download.id, priority))
   }
 
@@ -56,7 +51,7 @@ extension QueueState {
     guard let place = records.place(ofDownload: id), place.download.offer.problem != nil else {
       return
     }
-    records.change(place.record.id, place.position) { $0.offer = offer }
+    records.change(place) { $0.offer = offer }
     draft.report(download: id, of: place.record.id)
   }
 
@@ -66,33 +61,32 @@ extension QueueState {
       draft.effects.append(.discardStaging(download: id))
     }
     guard let place = records.place(ofDownload: id) else { return }
-    let (transaction, position) = (place.record.id, place.position)
     switch (place.download.state, result) {
     case (.active, .installed), (.paused, .installed):
       // The pause came too late: the content is installed.
-      set(.finished, transaction, position, &draft)
+      set(.finished, place, &draft)
       for other in records.waiting(like: place.download) {
-        set(.finished, other.record.id, other.position, &draft)
+        set(.finished, other, &draft)
         draft.effects.append(.discardStaging(download: other.download.id))
       }
     case (.active, .failed(let error)):
-      set(.failed(error), transaction, position, &draft)
+      set(.failed(error), place, &draft)
     case (.active, .stopped):
       // A stop without a request: continue the download.
-      set(.waiting(isRequested: true), transaction, position, &draft)
+      set(.waiting(isRequested: true), place, &draft)
     case (.paused, .failed), (.paused, .stopped), (.waiting, _), (.finished, _), (.failed, _),
       (.cancelled, _):
       break
     }
   }
 
-  private mutating func request(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+  private mutating func request(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
     switch place.record.state {
     case .purchased, .restored: break
     case .purchasing, .failed, .deferred: return
     }
     guard !place.download.isRequested else { return }
-    set(.waiting(isRequested: true), place.record.id, place.position, &draft)
+    set(.waiting(isRequested: true), place, &draft)
   }
 
   /// Assigns free workers to waiting downloads, in the queue's order.
@@ -105,25 +99,27 @@ extension QueueState {
     var busy = Set(workers.values.map(\.content))
     // Skip the many downloads that may wait for a busy content.
     let limit = min(activeLimit - workers.count, records.line.contentCount(besides: busy))
-    var turns: [WaitingLine.Place] = []
+    var turns: [DownloadPlace] = []
     for place in records.line.places {
       guard turns.count < limit else { break }
       if busy.insert(place.content).inserted { turns.append(place) }
     }
     for turn in turns {
-      set(.active, turn.record.id, turn.position, &draft)
-      guard let download = transaction(turn.record.id)?.downloads[turn.position] else { continue }
+      guard let download = set(.active, turn, &draft) else { continue }
       workers[download.id] = DownloadWorker(content: turn.content, duty: .working)
       draft.started.append(download)
     }
   }
 
+  /// Sets the status of a download, and returns the download.
+  @discardableResult
   private mutating func set(
-    _ status: DownloadStatus, _ id: String, _ position: Int, _ draft: inout DecisionDraft
-  ) {
-    records.change(id, position) { $0.status = status }
-    guard let download = transaction(id)?.downloads[position] else { return }
-    draft.report(download: download.id, of: id)
+    _ status: DownloadStatus, _ place: DownloadPlace, _ draft: inout DecisionDraft
+  ) -> DownloadRecord? {
+    records.change(place) { $0.status = status }
+    guard let download = transaction(place.record.id)?.downloads[place.position] else { return nil }
+    draft.report(download: download.id, of: place.record.id)
+    return download
   }
 
   private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout DecisionDraft) {
@@ -145,9 +141,7 @@ extension QueueState {
     guard limit > 0 else { return (account, []) }
     let active = workers.keys.compactMap { records.place(ofDownload: $0) }
     // A long line is not searched to its end.
-    let waiting = records.line.places.prefix(4 * limit).map {
-      QueueRecords.Place(record: $0.record, position: $0.position)
-    }
+    let waiting = records.line.places.prefix(4 * limit)
     let ahead = (active + waiting).filter { place in
       place.download.id != id && place.download.offer.problem == nil
         && place.record.payment.applicationUsername == account
@@ -157,7 +151,7 @@ extension QueueState {
 
   mutating func each(
     _ ids: [String], _ draft: inout DecisionDraft,
-    _ act: (inout QueueState, QueueRecords.Place, inout DecisionDraft) -> Void
+    _ act: (inout QueueState, DownloadPlace, inout DecisionDraft) -> Void
   ) {
     for id in ids {
       guard let place = records.place(ofDownload: id) else { continue }

@@ -77,13 +77,13 @@ package struct QueueState: Hashable, Sendable {
       each(ids, &draft) { $0.setPriority(min(max(priority, -1000), 1000), $1, &$2) }
     }
     activateWaiting(&draft)
-    let decision = draft.decision(for: self)
+    let changes = draft.changes(in: self)
     // The journal has the receipt after the save, so drop it from memory.
-    for record in decision.changes.compactMap(\.savedRecord)
+    for record in changes.compactMap(\.savedRecord)
     where record.grant?.receipt != nil || record.original?.receipt != nil {
       records.store(record.withoutReceipt)
     }
-    return decision
+    return QueueDecision(changes: changes, effects: draft.effects(in: self))
   }
 
   // MARK: Transactions
@@ -95,9 +95,9 @@ package struct QueueState: Hashable, Sendable {
       if !isLaunched, transaction.state == .purchasing || transaction.state == .deferred {
         draft.effects.append(.purchase(transaction: transaction.id, transaction.payment))
       }
-      for (position, download) in transaction.downloads.enumerated()
-      where download.state == .active && workers[download.id] == nil {
-        records.change(transaction.id, position) { $0.status = .waiting(isRequested: true) }
+      for place in transaction.places
+      where place.download.state == .active && workers[place.download.id] == nil {
+        records.change(place) { $0.status = .waiting(isRequested: true) }
         draft.touched.insert(transaction.id)
       }
     }
@@ -113,8 +113,7 @@ package struct QueueState: Hashable, Sendable {
     if case .purchasing = status, isLaunched {
       draft.effects.append(.purchase(transaction: id, payment))
     }
-    append(
-      TransactionRecord(id: id, sequence: nextSequence, payment: payment, status: status), &draft)
+    append(id, payment, status, [], &draft)
   }
 
   /// Journals a payment that was only added in memory, then sends it to the seller.
@@ -151,22 +150,15 @@ package struct QueueState: Hashable, Sendable {
     let grant = Grant(
       transactionIdentifier: id, date: original.date, payment: original.payment,
       receipt: original.receipt)
-    append(
-      TransactionRecord(
-        id: id, sequence: nextSequence, payment: original.payment,
-        status: .restored(grant, original: original), downloads: downloads),
-      &draft)
+    append(id, original.payment, .restored(grant, original: original), downloads, &draft)
   }
 
   private mutating func take(
     _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
   ) {
     guard isNew(id, &draft), records.holder(of: grant) == nil else { return }
-    append(
-      TransactionRecord(
-        id: id, sequence: nextSequence, payment: grant.payment, status: .purchased(grant),
-        downloads: downloads(of: id, contents, for: grant.payment)),
-      &draft)
+    let downloads = downloads(of: id, contents, for: grant.payment)
+    append(id, grant.payment, .purchased(grant), downloads, &draft)
   }
 
   private mutating func beginRestore(
@@ -183,7 +175,7 @@ package struct QueueState: Hashable, Sendable {
     guard var end = restoring, end.request == request else { return }
     end.error = error ?? end.error
     restoring = nil
-    draft.effects.append(.reportRestoreEnded(end))
+    draft.restoreEnd = end
   }
 
   /// Returns whether `id` is unused by unfinished transactions; otherwise refuses it.
@@ -193,10 +185,21 @@ package struct QueueState: Hashable, Sendable {
     return false
   }
 
-  private mutating func append(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
+  private mutating func append(
+    _ id: String, _ payment: Payment, _ status: TransactionStatus,
+    _ downloads: [DownloadRecord], _ draft: inout DecisionDraft
+  ) {
+    draft.added.insert(id)
+    store(
+      TransactionRecord(
+        id: id, sequence: nextSequence, payment: payment, status: status, downloads: downloads),
+      &draft)
     nextSequence += 1
+  }
+
+  /// Stores and reports a transaction and its downloads.
+  private mutating func store(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
     records.store(record)
-    draft.added.insert(record.id)
     draft.report(transaction: record.id)
     draft.report(downloads: record.downloads.map(\.id))
   }
@@ -222,9 +225,7 @@ package struct QueueState: Hashable, Sendable {
       guard record.state != .deferred else { return }
       record.status = .deferred
     }
-    records.store(record)
-    draft.report(transaction: id)
-    draft.report(downloads: record.downloads.map(\.id))
+    store(record, &draft)
   }
 
   private func downloads(of id: String, _ contents: [ContentOffer], for payment: Payment)
@@ -246,7 +247,7 @@ package struct QueueState: Hashable, Sendable {
       return
     case .purchased, .failed, .restored: break
     }
-    for position in record.downloads.indices { cancel(id, position, &draft) }
+    for place in record.places { cancel(place, &draft) }
     if let last = records.drop(id) { draft.removed.append(last) }
     guard notifiesSeller, case .purchased(let grant) = record.status else { return }
     let notice = FinishNotice(

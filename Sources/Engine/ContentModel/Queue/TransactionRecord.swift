@@ -167,13 +167,7 @@ extension TransactionRecord {
 extension [TransactionRecord] {
   /// The versions installed by finished downloads.
   package var finishedContents: Set<ContentKey> {
-    var contents: Set<ContentKey> = []
-    for record in self {
-      for download in record.downloads where download.state == .finished {
-        contents.insert(download.content)
-      }
-    }
-    return contents
+    Set(lazy.flatMap(\.downloads).filter { $0.state == .finished }.map(\.content))
   }
 }
 

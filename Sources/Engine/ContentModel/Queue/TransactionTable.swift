@@ -4,35 +4,19 @@
 /// the state after it, and must not copy the whole table for that.
 struct TransactionTable: Hashable, Sendable {
   /// Small dictionaries; a change copies only one of them.
-  private var shards: [[String: TransactionRecord]]
-  private(set) var count = 0
+  private var shards = [[String: TransactionRecord]](repeating: [:], count: Self.shardCount)
 
   private static let shardCount = 512
 
-  init() { shards = Array(repeating: [:], count: Self.shardCount) }
-
   subscript(id: String) -> TransactionRecord? {
     get { shards[Self.shard(of: id)][id] }
-    set {
-      let old: TransactionRecord?
-      if let newValue {
-        old = shards[Self.shard(of: id)].updateValue(newValue, forKey: id)
-      } else {
-        old = shards[Self.shard(of: id)].removeValue(forKey: id)
-      }
-      count += (newValue == nil ? 0 : 1) - (old == nil ? 0 : 1)
-    }
+    set { shards[Self.shard(of: id)][id] = newValue }
   }
 
   /// All transactions, in the queue's order.
   var ordered: [TransactionRecord] {
-    var records: [(sequence: Int, record: TransactionRecord)] = []
-    records.reserveCapacity(count)
-    for shard in shards {
-      for record in shard.values { records.append((record.sequence, record)) }
-    }
-    records.sort { $0.sequence < $1.sequence }
-    return records.map(\.record)
+    shards.joined().map { (sequence: $0.value.sequence, record: $0.value) }
+      .sorted { $0.sequence < $1.sequence }.map(\.record)
   }
 
   private static func shard(of id: String) -> Int {
@@ -40,42 +24,43 @@ struct TransactionTable: Hashable, Sendable {
   }
 }
 
+/// A download in the queue, as it was when it was looked up.
+///
+/// Places of equal rank in the line are equal.
+struct DownloadPlace: Hashable, Sendable {
+  let record: TransactionRecord
+  /// The position in its transaction.
+  let position: Int
+
+  var download: DownloadRecord { record.downloads[position] }
+
+  var content: ProductIdentifier { download.offer.contentIdentifier }
+
+  /// The sort key in the line.
+  fileprivate var rank: (Int32, Int, Int) { (-download.priority, record.sequence, position) }
+
+  static func == (left: Self, right: Self) -> Bool { left.rank == right.rank }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(record.sequence)
+    hasher.combine(position)
+  }
+}
+
 /// Requested downloads that wait for a free worker, by priority, then in the queue's order.
 struct WaitingLine: Hashable, Sendable {
-  /// A place in the line; places of equal rank are equal.
-  struct Place: Hashable, Sendable {
-    /// The transaction, as it is now.
-    let record: TransactionRecord
-    /// The position in its transaction.
-    let position: Int
-
-    var content: ProductIdentifier { record.downloads[position].offer.contentIdentifier }
-
-    /// The sort key.
-    fileprivate var rank: (Int32, Int, Int) {
-      (-record.downloads[position].priority, record.sequence, position)
-    }
-
-    static func == (left: Self, right: Self) -> Bool { left.rank == right.rank }
-
-    func hash(into hasher: inout Hasher) {
-      hasher.combine(record.sequence)
-      hasher.combine(position)
-    }
-  }
-
-  private(set) var places: [Place] = []
+  private(set) var places: [DownloadPlace] = []
   /// The number of waiting downloads of each content.
   private var counts: [ProductIdentifier: Int] = [:]
 
-  mutating func insert(_ place: Place) {
+  mutating func insert(_ place: DownloadPlace) {
     let index = index(of: place)
     if index < places.endIndex, places[index] == place { return }
     places.insert(place, at: index)
     counts[place.content, default: 0] += 1
   }
 
-  mutating func remove(_ place: Place) {
+  mutating func remove(_ place: DownloadPlace) {
     let index = index(of: place)
     guard index < places.endIndex, places[index] == place else { return }
     let content = places.remove(at: index).content
@@ -84,7 +69,7 @@ struct WaitingLine: Hashable, Sendable {
   }
 
   /// Returns the places of a content, in order.
-  func places(of content: ProductIdentifier) -> [Place] {
+  func places(of content: ProductIdentifier) -> [DownloadPlace] {
     counts[content] == nil ? [] : places.filter { $0.content == content }
   }
 
@@ -94,7 +79,7 @@ struct WaitingLine: Hashable, Sendable {
   }
 
   /// Returns the index of `place`, or where to insert it.
-  private func index(of place: Place) -> Int {
+  private func index(of place: DownloadPlace) -> Int {
     var (low, high) = (places.startIndex, places.endIndex)
     while low < high {
       let middle = (low + high) / 2

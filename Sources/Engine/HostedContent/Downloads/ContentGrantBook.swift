@@ -117,17 +117,14 @@ private struct Order: Sendable {
 /// The contents of one call.
 private struct Call: Sendable {
   let account: String?
-  private(set) var contents: [ContentOffer] = []
-  private var holdings: Set<Holding> = []
+  let contents: [ContentOffer]
 
-  init(for account: String?) { self.account = account }
-
-  /// Adds a content, unless the call has it or is full.
-  mutating func add(_ offer: ContentOffer) {
-    guard contents.count < ContentGrantBook.callLimit,
-      holdings.insert(Holding(offer, of: account)).inserted
-    else { return }
-    contents.append(offer)
+  /// Takes each of `offers` once, up to the limit of a call.
+  init(for account: String?, _ offers: [ContentOffer]) {
+    self.account = account
+    var holdings: Set<Holding> = []
+    let contents = offers.filter { holdings.insert(Holding($0, of: account)).inserted }
+    self.contents = Array(contents.prefix(ContentGrantBook.callLimit))
   }
 }
 
@@ -152,29 +149,29 @@ private struct State: Sendable {
   mutating func nextCall() -> Call? {
     isCalling = !waiting.isEmpty
     guard let first = waiting.first else { return nil }
-    var call = Call(for: first.request.account)
+    let account = first.request.account
     var others: [Order] = []
     for order in waiting {
-      let fits = !first.isAlone && !order.isAlone && order.request.account == call.account
+      let fits = !first.isAlone && !order.isAlone && order.request.account == account
       if called.isEmpty || fits && called.count < ContentGrantBook.callLimit {
         called.append(order)
-        call.add(order.request.offer)
       } else {
         others.append(order)
       }
     }
     waiting = others
-    guard asksAhead, !first.isAlone else { return call }
-    for offer in called.flatMap(\.request.ahead)
-    where kept[Holding(offer, of: call.account)] == nil { call.add(offer) }
-    return call
+    var offers = called.map(\.request.offer)
+    if asksAhead, !first.isAlone {
+      offers += called.flatMap(\.request.ahead).filter { kept[Holding($0, of: account)] == nil }
+    }
+    return Call(for: account, offers)
   }
 
   /// Records the answer to `call`, and returns the transfers whose wait ends.
   mutating func end(
     _ call: Call, _ answer: Result<ContentGrants, any Error>, since start: Double, at now: Double
   ) -> [(Order, Result<AuthorizedURLs, any Error>)] {
-    let orders = called
+    var orders = called
     called = []
     guard !isClosed else { return [] }
     if case .failure(let error as ContentError) = answer, !error.isRetryable,
@@ -182,7 +179,8 @@ private struct State: Sendable {
     {
       // The error may be about one of them.
       if call.contents.count > Set(orders.map(\.holding)).count { asksAhead = false }
-      waiting = orders.map(\.alone) + waiting
+      for index in orders.indices { orders[index].isAlone = true }
+      waiting = orders + waiting
       return []
     }
     kept = kept.filter { $0.value.urls.aged(by: now - $0.value.since).isFresh }
@@ -206,15 +204,6 @@ private struct State: Sendable {
     }
     waiting = others
     return ended
-  }
-}
-
-extension Order {
-  /// The same transfer, for a call without others.
-  fileprivate var alone: Order {
-    var order = self
-    order.isAlone = true
-    return order
   }
 }
 

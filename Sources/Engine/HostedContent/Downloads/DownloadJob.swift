@@ -51,24 +51,21 @@ final class DownloadJob: Sendable {
 
   /// Adds `bytes` that were fetched and verified; throws `stopped` if the job must end.
   func fetch(_ bytes: Int64) throws {
-    try state.withLock { state in
-      state.work?.fetched += bytes
-      if state.isStopped { throw Self.stopped }
-    }
-    try isStopped()
+    state.withLock { $0.work?.fetched += bytes }
+    try checkStopped()
   }
 
   /// Adds `bytes` that were written; throws `stopped` if the job must end.
   func write(_ bytes: Int64) throws {
-    try state.withLock { state in
-      state.work?.written += bytes
-      if state.isStopped { throw Self.stopped }
-    }
-    try isStopped()
+    state.withLock { $0.work?.written += bytes }
+    try checkStopped()
   }
 
   /// Throws `stopped` if the job must end.
-  func checkStopped() throws { try write(0) }
+  func checkStopped() throws {
+    if state.withLock({ $0.isStopped }) { throw Self.stopped }
+    try isStopped()
+  }
 
   /// Makes the job end at its next check.
   func stop() {
@@ -92,12 +89,9 @@ final class DownloadJob: Sendable {
   }
 
   /// The current phase, and the reason if the job is waiting.
-  var activity: DownloadActivity {
-    let phase = state.withLock { $0.phase }
-    if case .waiting(let wait) = ticket.status {
-      return DownloadActivity(phase: .waiting, wait: wait)
-    }
-    return DownloadActivity(phase: phase)
+  var activity: (phase: DownloadPhase, wait: TransferWait?) {
+    if case .waiting(let wait) = ticket.status { return (.waiting, wait) }
+    return (state.withLock { $0.phase }, nil)
   }
 
   private static let stopped = ContentError(

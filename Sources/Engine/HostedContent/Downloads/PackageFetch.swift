@@ -74,9 +74,7 @@ struct PackageFetch {
       comparingDigests: comparesDigests, writeback: library.writeback,
       // Fetched bytes are written even after a stop: the fetch checks for it.
       progress: { [job] in try? job.write($0) })
-    let pieces = survey.missing.map {
-      Piece(offset: $0.offset, length: $0.length, digest: $0.digest)
-    }
+    let pieces = survey.missingPieces
     if !pieces.isEmpty {
       try source.fetch(pieces, of: offer.package, ticket: job.ticket) { piece, bytes in
         try assembly.take(bytes, at: piece.offset)
@@ -169,6 +167,12 @@ extension PackageIndex {
         "The index of \(offer.package.path) is for a package of another length",
         remedy: "Ask the store's owner to publish the package again", subject: offer.package.path)
     }
+  }
+}
+
+extension PackageSurvey {
+  var missingPieces: [Piece] {
+    missing.map { Piece(offset: $0.offset, length: $0.length, digest: $0.digest) }
   }
 }
 

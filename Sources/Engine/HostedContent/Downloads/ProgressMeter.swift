@@ -6,8 +6,9 @@ struct DownloadProgress: Hashable, Sendable {
   var fraction: Double
   /// In seconds; nil if unknown.
   var timeRemaining: Double?
-  /// The current phase.
-  var activity = DownloadActivity(phase: .preparing)
+  var phase = DownloadPhase.preparing
+  /// The reason if the phase is `waiting`.
+  var wait: TransferWait?
   /// Statistics of its transfers in this attempt.
   var statistics = TransferStatistics()
 }

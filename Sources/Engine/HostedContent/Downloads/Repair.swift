@@ -31,10 +31,14 @@ extension PaymentQueue {
   /// errors of a download; the installed files then stay as they were.
   public func repair(_ content: InstalledContent) async throws -> RepairReport {
     let paths = try await repairs.run { try self.damagedPaths(of: content) }
-    guard !paths.isEmpty else { return RepairReport(content, paths, bytesFetched: 0) }
-    let offer = try await offer(of: content)
-    let bytes = try await repairs.run { try self.replace(content, by: offer) }
-    return RepairReport(content, paths, bytesFetched: bytes)
+    var bytes: Int64 = 0
+    if !paths.isEmpty {
+      let offer = try await offer(of: content)
+      bytes = try await repairs.run { try self.replace(content, by: offer) }
+    }
+    return RepairReport(
+      contentIdentifier: content.contentIdentifier, version: content.version, damagedPaths: paths,
+      bytesFetched: bytes)
   }
 
   /// Returns the damaged paths of `content`.
@@ -125,13 +129,5 @@ extension PaymentQueue {
   {
     let source = try sources.source(for: ContentRequest(offer: offer, account: account))
     return (try PackageIndex(signedAs: offer, from: source, ticket: job.ticket), source)
-  }
-}
-
-extension RepairReport {
-  fileprivate init(_ content: InstalledContent, _ damagedPaths: [String], bytesFetched: Int64) {
-    self.init(
-      contentIdentifier: content.contentIdentifier, version: content.version,
-      damagedPaths: damagedPaths, bytesFetched: bytesFetched)
   }
 }

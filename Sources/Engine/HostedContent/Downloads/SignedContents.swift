@@ -11,8 +11,7 @@ final class SignedContents: Sendable {
   private let clock: EngineClock
   /// Whether a missing root is an error; otherwise the service is trusted without a catalog.
   private let needsCatalog: Bool
-  private let refreshes = Mutex(Refreshes())
-  private let receipts = Mutex(ReceiptState())
+  private let state = Mutex(State())
   // A refresh blocks, so it must not run on a thread of the task pool.
   private let calls = BlockingCalls(serial: "hostedcontent.contents")
 
@@ -23,13 +22,18 @@ final class SignedContents: Sendable {
     let uptime: Double
   }
 
-  private struct Refreshes {
-    /// The last one that succeeded.
+  private struct State {
+    /// The last refresh that succeeded.
     var last: Refresh?
-    /// The number of those that have ended.
+    /// The number of refreshes that have ended.
     var count = 0
-    /// The error of the one that ended last; nil if it succeeded.
+    /// The error of the refresh that ended last; nil if it succeeded.
     var error: (any Error)?
+    var receiptKeys: ReceiptKeys?
+    /// When a refused receipt last caused a refresh, in seconds of `EngineClock.uptime`.
+    var refreshed = -Double.infinity
+    /// When the catalog was last fetched because none was known, in the same seconds.
+    var fetched = -Double.infinity
   }
 
   /// The keys of a catalog that verify receipts.
@@ -37,14 +41,6 @@ final class SignedContents: Sendable {
     let catalogVersion: String
     /// Nil if the catalog lists none.
     let verifier: ReceiptVerifier?
-  }
-
-  private struct ReceiptState {
-    var keys: ReceiptKeys?
-    /// When a refused receipt last caused a refresh, in seconds of `EngineClock.uptime`.
-    var refreshed = -Double.infinity
-    /// When the catalog was last fetched because none was known, in the same seconds.
-    var fetched = -Double.infinity
   }
 
   /// How long a refresh is reused, in seconds, unless a content or version is not found in it, or
@@ -67,7 +63,7 @@ final class SignedContents: Sendable {
   /// returned unchanged.
   func offers(for contents: [ContentOffer], of product: ProductIdentifier) async -> [ContentOffer] {
     guard !contents.isEmpty else { return [] }
-    let count = refreshes.withLock { $0.count }
+    let count = state.withLock { $0.count }
     do {
       return try await calls.run { self.resolve(contents, product, after: count) }
     } catch {
@@ -84,7 +80,7 @@ final class SignedContents: Sendable {
   ///
   /// Throws the reason if the catalog still does not have it.
   func offer(for content: ContentOffer) throws -> ContentOffer {
-    let count = refreshes.withLock { $0.count }
+    let count = state.withLock { $0.count }
     let offer = resolve([content], content.productIdentifier, after: count).first ?? content
     if let problem = offer.problem { throw problem }
     return offer
@@ -98,7 +94,7 @@ final class SignedContents: Sendable {
   /// Returns offers from the last refresh if it is recent and has these versions of all `contents`.
   private func known(_ contents: [ContentOffer], _ product: ProductIdentifier) -> [ContentOffer]? {
     let now = clock.uptime()
-    guard let last = refreshes.withLock({ $0.last }), now - last.uptime < Self.lifetime else {
+    guard let last = state.withLock({ $0.last }), now - last.uptime < Self.lifetime else {
       return nil
     }
     guard let snapshot = last.snapshot else { return contents }
@@ -118,7 +114,7 @@ final class SignedContents: Sendable {
   ) -> [ContentOffer] {
     // Another call may have refreshed the catalog while this one waited, or have failed to.
     if let known = known(contents, product) { return known }
-    let error = refreshes.withLock { $0.count > count ? $0.error : nil }
+    let error = state.withLock { $0.count > count ? $0.error : nil }
     let refreshed: Result<CatalogSnapshot?, any Error> = Result {
       if let error { throw error }
       return try refresh()
@@ -137,7 +133,7 @@ final class SignedContents: Sendable {
   private func refresh() throws -> CatalogSnapshot? {
     let result = Result { try newestSnapshot() }
     let uptime = clock.uptime()
-    refreshes.withLock { state in
+    state.withLock { state in
       state.count += 1
       switch result {
       case .success(let snapshot):
@@ -149,11 +145,7 @@ final class SignedContents: Sendable {
   }
 
   private func newestSnapshot() throws -> CatalogSnapshot? {
-    do {
-      return try catalog.refresh()
-    } catch let error as ContentError where error.code == .rootMissing && !needsCatalog {
-      return nil
-    }
+    try needsCatalog ? catalog.refresh() : nilIf(.rootMissing) { try catalog.refresh() }
   }
 
   // MARK: Receipts
@@ -178,14 +170,14 @@ final class SignedContents: Sendable {
 
   /// The keys of the newest known catalog; nil if they were not read yet.
   private var knownReceiptKeys: ReceiptKeys? {
-    let version = refreshes.withLock { $0.last?.snapshot?.version }
-    guard let keys = receipts.withLock({ $0.keys }) else { return nil }
+    let (version, keys) = state.withLock { ($0.last?.snapshot?.version, $0.receiptKeys) }
+    guard let keys else { return nil }
     return version == nil || keys.catalogVersion == version ? keys : nil
   }
 
   /// Reads the keys of the newest known catalog, or else of the store's; nil without a catalog.
   private func readReceiptKeys() throws -> ReceiptKeys? {
-    if let last = refreshes.withLock({ $0.last }) { return try receiptKeys(of: last.snapshot) }
+    if let last = state.withLock({ $0.last }) { return try receiptKeys(of: last.snapshot) }
     if let cached = try? catalog.cached() { return try receiptKeys(of: cached) }
     // A store that cannot be reached would delay each purchase.
     return try isDue(\.fetched) ? receiptKeys(of: try? refresh()) : nil
@@ -197,9 +189,9 @@ final class SignedContents: Sendable {
   }
 
   /// Returns whether `time` is at least a minute ago; if so, sets it to now.
-  private func isDue(_ time: WritableKeyPath<ReceiptState, Double>) -> Bool {
+  private func isDue(_ time: WritableKeyPath<State, Double>) -> Bool {
     let now = clock.uptime()
-    return receipts.withLock { state in
+    return state.withLock { state in
       guard now - state[keyPath: time] >= Self.lifetime else { return false }
       state[keyPath: time] = now
       return true
@@ -211,7 +203,7 @@ final class SignedContents: Sendable {
     let keys = ReceiptKeys(
       catalogVersion: snapshot.version,
       verifier: try snapshot.receiptKeys().map(ReceiptVerifier.init(keys:)))
-    receipts.withLock { $0.keys = keys }
+    state.withLock { $0.receiptKeys = keys }
     return keys
   }
 }

@@ -7,8 +7,7 @@ import Dispatch
 extension Engine {
   func startWork(on download: DownloadRecord) {
     let job = DownloadJob(priority: Int(download.priority))
-    jobs[download.id] = job
-    progress.begin(download.id)
+    running[download.id] = RunningDownload(job)
     startTicking()
     // One call can ask for the grants of many downloads.
     let limit = pipeline.sources.grants == nil ? 0 : ContentGrantBook.callLimit - 1
@@ -40,9 +39,8 @@ extension Engine {
 
   func endWork(on id: String) {
     // Report only this download. The ticker reports the others, however many downloads end.
-    reportProgress(of: jobs.filter { $0.key == id })
-    jobs[id] = nil
-    progress.end(id)
+    reportProgress(of: [id])
+    running[id] = nil
   }
 
   /// Moves the staging folder aside at once, so the download can restart; deletes it later.
@@ -75,13 +73,15 @@ extension Engine {
   /// Repeats while downloads are running.
   private func tick() {
     isTicking = false
-    guard !isClosed, !jobs.isEmpty else { return }
-    reportProgress(of: jobs)
+    guard !isClosed, !running.isEmpty else { return }
+    reportProgress(of: Array(running.keys))
     startTicking()
   }
 
-  private func reportProgress(of jobs: [String: DownloadJob]) {
-    let moved = progress.take(from: jobs)
-    if !moved.isEmpty { delivery.report(progress: moved) }
+  private func reportProgress(of downloads: [String]) {
+    let instant = pipeline.clock.uptime()
+    var changed: [String: DownloadProgress] = [:]
+    for id in downloads { changed[id] = running[id]?.newProgress(at: instant) }
+    if !changed.isEmpty { delivery.report(progress: changed) }
   }
 }

@@ -22,13 +22,11 @@ final class Engine: @unchecked Sendable {
   let diagnostics: Diagnostics
   let revokedContent: RevokedContentPolicy
 
-  /// Submitted events, in order.
+  /// Submitted events, in order; handled in groups with one commit per group.
   private let inbox = Mutex(EngineInbox())
-  /// Events taken from the inbox, handled in groups with one commit per group.
-  private var taken: ArraySlice<PendingEvent> = []
   private(set) var state: QueueState
-  var jobs: [String: DownloadJob] = [:]
-  var progress: ProgressReports
+  /// By the download's identifier.
+  var running: [String: RunningDownload] = [:]
   /// Events that failed to be journaled; they are reported only after they are journaled.
   private var held = HeldEvents()
   /// Whether a retry timer is set, and whether a retry is enqueued.
@@ -44,24 +42,29 @@ final class Engine: @unchecked Sendable {
   private static let groupLimit = 256
 
   init(
-    state: QueueState, library: ContentLibrary, journal: any QueueJournal, pipeline: Pipeline,
-    delivery: Delivery, service: any StoreService, sellerTimeout: Double,
-    revokedContent: RevokedContentPolicy, environment: Environment
+    of opened: OpenedLibrary, _ configuration: PaymentQueue.Configuration,
+    contents: SignedContents?, sources: ContentSources, delivery: Delivery,
+    service: any StoreService
   ) {
+    let (environment, queue) = (configuration.environment, opened.queue)
     self.environment = environment
     serial = environment.execution.line("hostedcontent.engine", on: nil)
     runningWork = environment.execution.group("hostedcontent.work")
-    self.state = state
+    state = QueueState(
+      transactions: queue.transactions, lastSequence: queue.lastSequence,
+      activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
+      notifiesSeller: service.needsFinishes)
     earlierOrders = Set(
-      state.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
-    self.library = library
-    self.journal = journal
-    self.pipeline = pipeline
+      queue.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
+    library = opened.library
+    journal = opened.journal
+    pipeline = Pipeline(
+      library: opened.library, contents: contents, sources: sources, clock: configuration.clock,
+      workers: environment.assemblyWorkers)
     self.delivery = delivery
-    self.revokedContent = revokedContent
-    seller = Seller(service, environment, timeout: sellerTimeout)
-    diagnostics = Diagnostics(now: pipeline.clock.now)
-    progress = ProgressReports(clock: pipeline.clock)
+    revokedContent = configuration.revokedContent
+    seller = Seller(service, environment, timeout: configuration.sellerTimeout.inSeconds)
+    diagnostics = Diagnostics(now: configuration.clock.now)
     seller.onAnswer = { [weak self] in self?.submit($0) }
     seller.onProblem = { [delivery, diagnostics] error in
       diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
@@ -93,7 +96,7 @@ final class Engine: @unchecked Sendable {
     seller.stop()
     serial.sync {
       isClosed = true
-      jobs.values.forEach { $0.stop() }
+      running.values.forEach { $0.job.stop() }
     }
   }
 
@@ -118,8 +121,7 @@ final class Engine: @unchecked Sendable {
     try serial.sync {
       guard !isClosed else { throw ContentError.queueClosed }
       let needed = state.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-        .map { ContentKey($0.offer.contentIdentifier, $0.offer.version) }
-      return try body(Set(needed))
+      return try body(Set(needed.map(\.content)))
     }
   }
 
@@ -141,67 +143,40 @@ final class Engine: @unchecked Sendable {
   // MARK: Handling events
 
   private func handleWaiting() {
-    if taken.isEmpty { taken = inbox.withLock { $0.take() } }
-    let pendingEvents = Array(taken.prefix(Self.groupLimit))
-    taken = pendingEvents.count == taken.count ? [] : taken.dropFirst(pendingEvents.count)
-    let hasMore = inbox.withLock { inbox in
-      inbox.isExpected = !taken.isEmpty || !inbox.pendingEvents.isEmpty
-      return inbox.isExpected
+    let (pendingEvents, hasMore) = inbox.withLock { inbox in
+      (inbox.take(Self.groupLimit), inbox.isExpected)
     }
     if !isClosed { handle(pendingEvents.filter { !held.decides($0.event) }) }
     if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 
-  private func handle(_ pendingEvents: [PendingEvent]) {
-    if pendingEvents.count <= 1 || !handleTogether(pendingEvents) { pendingEvents.forEach(handle) }
-  }
-
   /// Journals the changes of `pendingEvents` in one commit, then performs the effects of each.
   ///
-  /// Returns false, and does nothing, if the commit failed.
-  private func handleTogether(_ pendingEvents: [PendingEvent]) -> Bool {
+  /// If the commit fails, tries each event alone: some may succeed, the others report why not.
+  private func handle(_ pendingEvents: [PendingEvent]) {
     var next = state
-    let steps = pendingEvents.map { pending in
-      let decision = next.apply(pending.event)
-      return DecidedEvent(
-        pending: pending, decision: decision, reported: ReportedRecords(by: decision, in: next))
-    }
-    let changes = steps.flatMap(\.decision.changes)
+    let decisions = pendingEvents.map { next.apply($0.event) }
     do {
-      try commit(changes)
+      try commit(decisions.flatMap(\.changes))
     } catch {
-      // Some may succeed alone; each of the others then reports its own failure.
-      return false
+      if pendingEvents.count == 1 { return handle(pendingEvents[0], unwrittenAfter: error) }
+      for pending in pendingEvents where !held.decides(pending.event) { handle([pending]) }
+      return
     }
     state = next
-    for step in steps {
-      if case .workEnded(let id, _) = step.pending.event { endWork(on: id) }
-      diagnostics.log(step.pending.event)
-      step.pending.onDecided?()
-      for effect in step.decision.effects { perform(effect, step.reported) }
+    for (pending, decision) in zip(pendingEvents, decisions) {
+      carryOut(decision.effects, of: [pending.event], pending.onDecided)
     }
-    return true
-  }
-
-  private func handle(_ pending: PendingEvent) {
-    guard !held.decides(pending.event) else { return }
-    if case .workEnded(let id, _) = pending.event { endWork(on: id) }
-    var next = state
-    let decision = next.apply(pending.event)
-    do {
-      try commit(decision.changes)
-    } catch {
-      return handle(pending, unwrittenAfter: error)
-    }
-    carryOut(decision, of: [pending.event], to: next, pending.onDecided)
   }
 
   private func handle(_ pending: PendingEvent, unwrittenAfter failure: any Error) {
     let (event, uncertain) = (pending.event, failure as? UncertainCommit)
     var error = ContentError(uncertain?.error ?? failure, while: "writing the journal")
+    if case .workEnded(let id, _) = event { endWork(on: id) }
     if let refused = event.refused(with: error) {
-      return handle(
-        PendingEvent(event: refused, onDecided: pending.onDecided, isRetry: pending.isRetry))
+      return handle([
+        PendingEvent(event: refused, onDecided: pending.onDecided, isRetry: pending.isRetry)
+      ])
     }
     if error.code == .transactionExists { return delivery.report(error: error) }
     if let transaction = event.awaitedTransaction {
@@ -213,32 +188,25 @@ final class Engine: @unchecked Sendable {
     // A held event stays held after any error, because its first attempt may be in the log.
     if pending.isRetry { return held.hold(event, pending.onDecided) }
     delivery.report(error: error)
-    var happened: [QueueEvent] = []
-    switch event.handling(after: error, isCertain: uncertain == nil) {
-    case .replaced(let events): happened = events
-    case .held(let event, let shown):
-      held.hold(event, pending.onDecided)
+    let (shown, later) = event.handling(after: error, isCertain: uncertain == nil)
+    if let later {
+      held.hold(later, pending.onDecided)
       startRetryTimer()
-      happened = shown
-    case .dropped: break
     }
-    guard !happened.isEmpty else { return }
-    var next = state
-    var decision = happened.reduce(into: QueueDecision()) { $0.effects += next.apply($1).effects }
+    guard !shown.isEmpty else { return }
+    var effects = shown.flatMap { state.apply($0).effects }
     // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
-    if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
-    carryOut(decision, of: happened, to: next, pending.onDecided)
+    if case .paymentAdded = event { effects.removeAll(where: \.isPurchase) }
+    carryOut(effects, of: shown, pending.onDecided)
   }
 
   private func carryOut(
-    _ decision: QueueDecision, of events: [QueueEvent], to next: QueueState,
-    _ onDecided: (@Sendable () -> Void)?
+    _ effects: [QueueEffect], of events: [QueueEvent], _ onDecided: (@Sendable () -> Void)?
   ) {
-    state = next
+    for case .workEnded(let id, _) in events { endWork(on: id) }
     events.forEach(diagnostics.log)
     onDecided?()
-    let reported = ReportedRecords(by: decision, in: state)
-    for effect in decision.effects { perform(effect, reported) }
+    effects.forEach(perform)
   }
 
   private func commit(_ changes: [JournalChange]) throws {
@@ -280,7 +248,7 @@ final class Engine: @unchecked Sendable {
 
   // MARK: Effects
 
-  private func perform(_ effect: QueueEffect, _ reported: ReportedRecords) {
+  private func perform(_ effect: QueueEffect) {
     switch effect {
     case .purchase(let id, let payment):
       if !held.isHeld(id) {
@@ -288,19 +256,14 @@ final class Engine: @unchecked Sendable {
       }
     case .notifyFinished(let notice): seller.notifyFinished(notice)
     case .restore(let request, let account): seller.restore(request: request, account: account)
-    case .reportRestoreEnded(let end):
-      delivery.report(end, found: end.transactions.compactMap { reported[$0] })
+    case .reportRestoreEnded(let end, let found): delivery.report(end, found: found)
     case .startWork(let download): startWork(on: download)
-    case .stopWork(let id): jobs[id]?.stop()
-    case .setPriority(let id, let priority): jobs[id]?.ticket.priority = priority
+    case .stopWork(let id): running[id]?.job.stop()
+    case .setPriority(let id, let priority): running[id]?.job.ticket.priority = priority
     case .discardStaging(let id): discardStaging(for: id)
-    case .reportEverything: delivery.report(everything: reported.everything)
-    case .reportTransactions(let ids):
-      delivery.report(transactions: ids.compactMap { reported[$0] })
-    case .reportDownloads(let ids):
-      let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
-        .compactMap { reported[$0] }.sorted { $0.sequence < $1.sequence }
-      delivery.report(downloads: ids, of: owners)
+    case .reportEverything(let records): delivery.report(everything: records)
+    case .reportTransactions(let records): delivery.report(transactions: records)
+    case .reportDownloads(let ids, let owners): delivery.report(downloads: ids, of: owners)
     case .reportRemoved(let records): delivery.report(removed: records)
     case .refuse(let error): delivery.report(error: error)
     }

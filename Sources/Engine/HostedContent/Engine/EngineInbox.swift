@@ -2,14 +2,17 @@ import ContentModel
 
 /// Submitted events, in order.
 struct EngineInbox {
-  var pendingEvents: [PendingEvent] = []
+  var pendingEvents: ArraySlice<PendingEvent> = []
   /// Whether the serial queue is scheduled to read it.
   var isExpected = false
 
-  /// Removes and returns all events.
-  mutating func take() -> ArraySlice<PendingEvent> {
-    defer { pendingEvents = [] }
-    return pendingEvents[...]
+  /// Removes and returns up to `limit` events.
+  mutating func take(_ limit: Int) -> [PendingEvent] {
+    let taken = Array(pendingEvents.prefix(limit))
+    // An empty slice would keep the handled events in memory.
+    pendingEvents = taken.count == pendingEvents.count ? [] : pendingEvents.dropFirst(limit)
+    isExpected = !pendingEvents.isEmpty
+    return taken
   }
 }
 
@@ -20,13 +23,4 @@ struct PendingEvent {
   var onDecided: (@Sendable () -> Void)?
   /// Whether it was held; if so, it may be in the journal already and must not be dropped.
   var isRetry = false
-}
-
-/// An event, its decision, and the transactions as they were right after it.
-///
-/// Storing the whole state instead would copy it for each of hundreds of events.
-struct DecidedEvent {
-  let pending: PendingEvent
-  let decision: QueueDecision
-  let reported: ReportedRecords
 }

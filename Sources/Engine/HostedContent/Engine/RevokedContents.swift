@@ -34,31 +34,22 @@ extension Engine {
   func removeRevokedContents(_ service: any StoreService) {
     guard revokedContent == .remove else { return }
     seller.run { [weak self] in
-      guard let products = await self?.retrying({ try $0.journal.revokedProducts() }) else {
-        return
-      }
-      for product in products { self?.removeContents(of: product, service) }
+      let products = await self?.retryingJournal { try $0.journal.revokedProducts() }
+      for product in products ?? [] { self?.removeContents(of: product, service) }
     }
   }
 
   private func removeContents(of product: ProductIdentifier, _ service: any StoreService) {
     seller.run { [weak self] in
-      var failures = 0
-      while !Task.isCancelled {
-        guard let self else { return }
-        do {
-          if try await !hasGrant(of: product, service) {
-            try await performBlocking { try self.removeVersions(of: product) }
-          }
-          if await setRevoked(false, [product]) {
-            diagnostics.log(.info, "revoked product handled") { ["product": product.rawValue] }
-          }
-          return
-        } catch {
-          // Such as a lease, or a service that does not respond.
-          failures += 1
+      guard let self else { return }
+      // Fails because of a lease, for example, or if the service does not respond.
+      await retrying {
+        if try await !hasGrant(of: product, service) {
+          try await performBlocking { try self.removeVersions(of: product) }
         }
-        await Self.pause(after: failures)
+      }
+      if await setRevoked(false, [product]) {
+        diagnostics.log(.info, "revoked product handled") { ["product": product.rawValue] }
       }
     }
   }
@@ -91,26 +82,29 @@ extension Engine {
 
   /// Journals the change; returns false if the queue is closed before it succeeds.
   private func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) async -> Bool {
-    await retrying { try $0.journal.setRevoked(isRevoked, products) } != nil
+    await retryingJournal { try $0.journal.setRevoked(isRevoked, products) } != nil
+  }
+
+  private func retryingJournal<Value: Sendable>(
+    _ body: @escaping @Sendable (Engine) throws -> Value
+  ) async -> Value? {
+    await retrying {
+      // A closed queue must not change the journal.
+      try await performBlocking { try self.betweenEvents { _ in try body(self) } }
+    }
   }
 
   /// Repeats `body` until it succeeds; returns nil if the queue is closed.
-  private func retrying<Value: Sendable>(
-    _ body: @escaping @Sendable (Engine) throws -> Value
-  ) async -> Value? {
+  ///
+  /// Waits 1 second after a failure, doubling with each one up to 64 seconds.
+  @discardableResult
+  private func retrying<Value: Sendable>(_ body: () async throws -> Value) async -> Value? {
     var failures = 0
     while !Task.isCancelled {
-      // A closed queue must not change the journal.
-      let change = { @Sendable in try self.betweenEvents { _ in try body(self) } }
-      if let value = try? await performBlocking(change) { return value }
+      if let value = try? await body() { return value }
+      try? await Task.sleep(for: .seconds(1 << min(failures, 6)))
       failures += 1
-      await Self.pause(after: failures)
     }
     return nil
-  }
-
-  /// Waits 1 second, doubling with each failure up to 64 seconds.
-  private static func pause(after failures: Int) async {
-    try? await Task.sleep(for: .seconds(1 << min(failures - 1, 6)))
   }
 }

@@ -1,42 +1,34 @@
 import ContentModel
 import Dispatch
 
-/// How to handle an event whose changes could not be journaled.
-enum UnwrittenEvent {
-  /// Applies these events in memory instead.
-  case replaced([QueueEvent])
-  /// Journals the event later and reports it after that; applies `shown` in memory at once.
-  case held(QueueEvent, shown: [QueueEvent] = [])
-  /// Drops the event.
-  case dropped
-}
-
 extension QueueEvent {
-  /// Returns how to handle this event after `error` of a commit.
+  /// Returns how to handle this event after `error` of a commit: the events to apply in memory at
+  /// once, and the event to journal later and to report after that.
   ///
   /// Unless `isCertain`, its changes may reappear after a crash. Requests may be lost by a crash,
   /// so they are applied in memory. A result that must be durable is held, or becomes a failure
   /// that is consistent with what the next start finds.
-  func handling(after error: ContentError, isCertain: Bool) -> UnwrittenEvent {
+  func handling(after error: ContentError, isCertain: Bool) -> (
+    shown: [QueueEvent], held: QueueEvent?
+  ) {
     switch self {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
       .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded(_, .failed),
       .workEnded(_, .stopped), .purchaseAnswered(_, .deferred), .restoreRequested, .restoreLost,
       .restoreEnded, .finishAcknowledged, .storeEventsHandled:
-      .replaced([self])
+      ([self], nil)
     // Otherwise the next start asks the seller again and may get another response.
     case .purchaseAnswered(_, .purchased), .purchaseAnswered(_, .failed), .granted,
       .paymentRetried:
-      .held(self)
-    case .restored(_, _, _, purpose: .history): .replaced([.restoreLost(error)])
+      ([], self)
+    case .restored(_, _, _, purpose: .history): ([.restoreLost(error)], nil)
     case .paymentAdded(let id, _):
       isCertain
-        ? .replaced([self, .purchaseAnswered(transaction: id, .failed(error))])
-        : .held(.paymentRetried(transaction: id), shown: [self])
+        ? ([self, .purchaseAnswered(transaction: id, .failed(error))], nil)
+        : ([self], .paymentRetried(transaction: id))
     case .workEnded(let id, .installed):
-      isCertain ? .replaced([.workEnded(download: id, .failed(error))]) : .held(self)
-    case .restored(_, _, _, purpose: .update), .finishRequested:
-      isCertain ? .dropped : .held(self)
+      isCertain ? ([.workEnded(download: id, .failed(error))], nil) : ([], self)
+    case .restored(_, _, _, purpose: .update), .finishRequested: ([], isCertain ? nil : self)
     }
   }
 
@@ -59,6 +51,12 @@ extension QueueEvent {
       .cancelRequested, .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded:
       nil
     }
+  }
+}
+
+extension QueueEffect {
+  var isPurchase: Bool {
+    if case .purchase = self { true } else { false }
   }
 }
 

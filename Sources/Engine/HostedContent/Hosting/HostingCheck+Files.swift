@@ -8,9 +8,9 @@ struct HostedFile {
   /// The path below the store.
   let path: String
   let file: TargetFile
+}
 
-  init(path: String, file: TargetFile) { (self.path, self.file) = (path, file) }
-
+extension HostedFile {
   init(_ file: SignedFile) {
     self.init(path: file.path, file: TargetFile(length: file.length, digest: file.digest))
   }
@@ -70,7 +70,7 @@ extension HostingCheck {
   mutating func checkCompression(_ listed: HostedFile) throws {
     let answer = try answer(
       for: listed.path, headers: [HTTPHeader("Accept-Encoding", "gzip")], limit: 1)
-    if let finding = HostingRules.compression(answer, listed.path) { report.add(finding) }
+    report.add(HostingRules.compression(answer, listed.path))
   }
 
   // MARK: Packages
@@ -85,24 +85,17 @@ extension HostingCheck {
       return
     }
     let answer = try answer(for: path, range: first.range)
-    if let finding = HostingRules.file(answer, path)
-      ?? HostingRules.length(answer, path, expected: length)
-    {
-      report.add(finding)
-      return
-    }
-    for case let finding? in [
-      HostingRules.type(answer, path), HostingRules.validators(answer, path),
-    ] {
-      report.add(finding)
-    }
+    let wrongFile =
+      HostingRules.file(answer, path) ?? HostingRules.length(answer, path, expected: length)
+    if report.add(wrongFile) { return }
+    report.add(HostingRules.type(answer, path))
+    report.add(HostingRules.validators(answer, path))
     if isFirst {
       try checkCompression(listed)
       let head = try self.answer(for: path, limit: 0, isHead: true)
-      if let finding = HostingRules.head(head, path, length: length) { report.add(finding) }
+      report.add(HostingRules.head(head, path, length: length))
     }
-    if let finding = HostingRules.range(answer, path, first.range, length: length) {
-      report.add(finding)
+    if report.add(HostingRules.range(answer, path, first.range, length: length)) {
       _ = try compareWhole(listed)
       return
     }
@@ -114,12 +107,10 @@ extension HostingCheck {
     guard isEqual(answer, first, path) else { return }
     for part in parts.dropFirst() {
       let answer = try self.answer(for: path, range: part.range)
-      if let finding = HostingRules.file(answer, path)
+      let wrongPart =
+        HostingRules.file(answer, path)
         ?? HostingRules.range(answer, path, part.range, length: length)
-      {
-        report.add(finding)
-        return
-      }
+      if report.add(wrongPart) { return }
       guard isEqual(answer, part, path) else { return }
     }
   }
@@ -132,10 +123,7 @@ extension HostingCheck {
 
   /// Returns whether the answer has the bytes of `part`; adds a finding if it does not.
   private mutating func isEqual(_ answer: HTTPProbeAnswer, _ part: Part, _ path: String) -> Bool {
-    if let finding = HostingRules.connection(answer, path) {
-      report.add(finding)
-      return false
-    }
+    if report.add(HostingRules.connection(answer, path)) { return false }
     let isEqual =
       answer.body.count == part.range.count && !answer.isCut
       && (part.digest == nil || (try? Digest(of: answer.body)) == part.digest)
@@ -153,10 +141,7 @@ extension HostingCheck {
     for start in stride(from: 0, to: length, by: Int(Self.rangeLength)) {
       let part = Part(range: start..<min(start + Self.rangeLength, length), digest: nil)
       let answer = try answer(for: path, range: part.range)
-      if let finding = HostingRules.file(answer, path) {
-        report.add(finding)
-        return
-      }
+      if report.add(HostingRules.file(answer, path)) { return }
       guard isEqual(answer, part, path) else { return }
       try answer.body.withUnsafeBytes { try hashing.update($0) }
     }

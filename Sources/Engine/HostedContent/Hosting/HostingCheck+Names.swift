@@ -11,16 +11,13 @@ extension HostingCheck {
     let name = randomIdentifier()
     for path in ["metadata/\(name).json", "targets/\(name)/\(name).content.pkg"] {
       let answer = try answer(for: path, limit: 1024)
-      if let finding = HostingRules.missing(
-        answer, path, askedFor: try store.appending(path), isAuthorized: isAuthorized)
-      {
-        report.add(finding)
-      }
+      report.add(
+        HostingRules.missing(
+          answer, path, askedFor: try store.appending(path), isAuthorized: isAuthorized))
     }
     try checkKeys()
     for name in HostingRules.hiddenFiles.keys.sorted() {
-      let answer = try answer(for: name, limit: 1024)
-      if let finding = HostingRules.hidden(answer, name) { report.add(finding) }
+      report.add(HostingRules.hidden(try answer(for: name, limit: 1024), name))
     }
     guard let timestamp else { return }
     try checkListing("metadata/", has: "timestamp.json")
@@ -29,7 +26,7 @@ extension HostingCheck {
 
   mutating func checkListing(_ path: String, has entry: String) throws {
     let answer = try answer(for: path, limit: Self.pageLimit)
-    if let finding = HostingRules.listing(answer, path, has: entry) { report.add(finding) }
+    report.add(HostingRules.listing(answer, path, has: entry))
   }
 
   /// The store's URL in two parts: without a slash at its end, and the query.
@@ -51,10 +48,8 @@ extension HostingCheck {
       for name in ["timestamp.pem", "targets.pem", "root/root.pem", "published.json", ""] {
         let url = try WebURL("\(folder)/\(name)\(query)")
         let answer = try answer(to: HTTPProbe(url, limit: Int(Self.pageLimit)))
-        guard let finding = HostingRules.keys(answer, url.description) else { continue }
-        report.add(finding)
         // One file is enough to say so.
-        break
+        if report.add(HostingRules.keys(answer, url.description)) { break }
       }
     }
   }

@@ -84,17 +84,13 @@ package struct HostingCheck {
     of path: String, length: Int64?, limit: Int64, neverChanges: Bool = false
   ) throws -> [UInt8]? {
     let answer = try answer(for: path, limit: length ?? limit)
-    if let finding = HostingRules.file(answer, path)
-      ?? length.flatMap({ HostingRules.length(answer, path, expected: $0) })
+    let wrongFile =
+      HostingRules.file(answer, path)
+      ?? length.flatMap { HostingRules.length(answer, path, expected: $0) }
       ?? HostingRules.connection(answer, path)
-    {
-      report.add(finding)
-      return nil
-    }
-    if let finding = HostingRules.type(answer, path) { report.add(finding) }
-    if neverChanges, let finding = HostingRules.uncached(answer, path, now: now) {
-      report.add(finding)
-    }
+    if report.add(wrongFile) { return nil }
+    report.add(HostingRules.type(answer, path))
+    if neverChanges { report.add(HostingRules.uncached(answer, path, now: now)) }
     guard !answer.isCut else {
       report.add(HostingRules.wrongBytes(path, from: "its signed digest: it is longer"))
       return nil
@@ -130,10 +126,8 @@ package struct HostingCheck {
     let last = min(given?.root.version ?? 1, Int64(MetadataLimits.rootSteps))
     for version in stride(from: Int64(2), through: last, by: 1) {
       let path = MetadataName.root.path(version: version)
-      guard let finding = HostingRules.file(try answer(for: path, limit: 1024), path) else {
-        continue
-      }
-      report.add(finding.kind == .fileMissing ? Self.gap(path) : finding)
+      let finding = HostingRules.file(try answer(for: path, limit: 1024), path)
+      report.add(finding?.kind == .fileMissing ? Self.gap(path) : finding)
     }
     try followRoots(&trusted)
     check(.root, MetadataName.root.path(version: trusted.root.version), trusted.root.expires)
@@ -153,7 +147,7 @@ package struct HostingCheck {
     if let fault = answer.fault, fault.isOfAddress {
       throw ContentError(fault, from: answer.url, subject: store.description)
     }
-    if let finding = HostingRules.certificate(answer, now: now) { report.add(finding) }
+    report.add(HostingRules.certificate(answer, now: now))
     if answer.status != 0, answer.url != probe.url {
       report.add(HostingRules.redirected(path, to: answer.url))
     }
@@ -191,13 +185,9 @@ package struct HostingCheck {
         trusted = later
         continue
       }
-      if let finding = HostingRules.missing(
+      let wrongAnswer = HostingRules.missing(
         answer, path, askedFor: url, isAuthorized: isAuthorized)
-      {
-        report.add(finding)
-      } else if let finding = HostingRules.cache(answer, path, now: now) {
-        report.add(finding)
-      }
+      report.add(wrongAnswer ?? HostingRules.cache(answer, path, now: now))
       return
     }
   }
@@ -256,7 +246,7 @@ package struct HostingCheck {
 
   /// Adds a finding if the metadata of `role` has expired, or was not renewed in time.
   mutating func check(_ role: MetadataName, _ path: String, _ expires: Date) {
-    if let finding = HostingRules.expiry(role, path, expires, now: now) { report.add(finding) }
+    report.add(HostingRules.expiry(role, path, expires, now: now))
   }
 
   /// Returns the verified timestamp, and compares it with those that caches have.
@@ -265,16 +255,12 @@ package struct HostingCheck {
     // The first request fills a cache like the request of a browser.
     let kept = try self.answer(for: path, limit: limit)
     let answer = try self.answer(for: path, headers: Self.noCache, limit: limit)
-    if let finding = HostingRules.file(answer, path) ?? HostingRules.connection(answer, path) {
-      report.add(finding)
+    if report.add(HostingRules.file(answer, path) ?? HostingRules.connection(answer, path)) {
       return nil
     }
-    for case let finding? in [
-      HostingRules.type(answer, path), HostingRules.cache(answer, path, now: now),
-      HostingRules.age(answer, path),
-    ] {
-      report.add(finding)
-    }
+    report.add(HostingRules.type(answer, path))
+    report.add(HostingRules.cache(answer, path, now: now))
+    report.add(HostingRules.age(answer, path))
     guard
       try isAccepted(path, { _ = try trusted.update(timestamp: answer.body, now: .distantPast) }),
       let timestamp = trusted.timestamp

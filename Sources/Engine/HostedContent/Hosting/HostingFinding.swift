@@ -113,17 +113,22 @@ package struct HostingReport: Encodable, Sendable {
 
   init(url: String) { self.url = url }
 
-  /// Adds `finding`, or counts it if there are enough of its kind and severity.
-  mutating func add(_ finding: HostingFinding) {
+  /// Adds `finding` if there is one, or counts it if there are enough of its kind and severity.
+  ///
+  /// Returns whether there is one.
+  @discardableResult
+  mutating func add(_ finding: HostingFinding?) -> Bool {
+    guard let finding else { return false }
     let same = findings.indices.filter {
       findings[$0].kind == finding.kind && findings[$0].severity == finding.severity
     }
-    if same.contains(where: { findings[$0].path == finding.path }) { return }
+    if same.contains(where: { findings[$0].path == finding.path }) { return true }
     if let last = same.last, same.count >= finding.kind.limit {
       findings[last].others += 1
     } else {
       findings.append(finding)
     }
+    return true
   }
 
   /// Sorts the findings: errors first, otherwise in the order in which they were found.
@@ -135,6 +140,6 @@ package struct HostingReport: Encodable, Sendable {
 
   /// Returns the number of findings of `severity`.
   package func count(of severity: HostingFinding.Severity) -> Int {
-    findings.reduce(0) { $0 + ($1.severity == severity ? 1 : 0) }
+    findings.count { $0.severity == severity }
   }
 }

@@ -29,11 +29,9 @@ extension PaymentQueue {
       transaction = begun
     } else {
       let id = newIdentifier()
-      let begin = { () async throws -> PaymentTransaction? in
-        try await self.add(update, as: id, switching: switching)
-        return nil
-      }
-      transaction = try await first(about: id, begin: begin) { report in
+      let signals = signals(about: id).stream
+      try await add(update, as: id, switching: switching)
+      transaction = try await signals.firstValue { report in
         if case .failure(let error) = report { throw error }
         return report.transaction
       }
@@ -49,11 +47,9 @@ extension PaymentQueue {
   /// is deferred. Cancelling the task does not take the payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newIdentifier()
-    let begin = { () -> PaymentTransaction? in
-      self.add(payment, as: id)
-      return nil
-    }
-    let transaction = try await first(about: id, begin: begin) { report in
+    let signals = signals(about: id).stream
+    add(payment, as: id)
+    let transaction = try await signals.firstValue { report -> PaymentTransaction? in
       if case .failure(let error) = report, error.code == .transactionExists { throw error }
       guard let transaction = report.transaction else { return nil }
       switch transaction.transactionState {
@@ -95,12 +91,10 @@ extension PaymentQueue {
   ///
   /// Returns at once if it is removed already.
   public func finish(_ transaction: PaymentTransaction) async throws {
-    let begin = { () -> Void? in
-      guard self.delivery.transaction(transaction.report.id) != nil else { return () }
-      self.finishTransaction(transaction)
-      return nil
-    }
-    try await first(about: transaction.report.id, begin: begin) { report -> Void? in
+    let signals = signals(about: transaction.report.id).stream
+    guard delivery.transaction(transaction.report.id) != nil else { return }
+    finishTransaction(transaction)
+    try await signals.firstValue { report -> Void? in
       switch report {
       case .removed: ()
       case .failure(let error): throw error
@@ -116,11 +110,9 @@ extension PaymentQueue {
     -> [PaymentTransaction]
   {
     let id = newIdentifier()
-    let begin = { () -> [PaymentTransaction]? in
-      self.restore(as: id, account: account)
-      return nil
-    }
-    return try await first(about: id, begin: begin) { report in
+    let signals = signals(about: id).stream
+    restore(as: id, account: account)
+    return try await signals.firstValue { report in
       switch report {
       case .restoreEnded(let result):
         if let error = result.error { throw error }

@@ -42,13 +42,13 @@ public struct Download: Sendable, Identifiable {
   /// The current phase; nil unless the download is active.
   public var phase: DownloadPhase? {
     guard record.state == .active else { return nil }
-    return report.progress(of: record.id)?.activity.phase ?? .preparing
+    return report.progress(of: record.id)?.phase ?? .preparing
   }
 
   /// The reason and end of the current wait; nil unless it is active and in phase `.waiting`.
   public var wait: TransferWait? {
     guard record.state == .active else { return nil }
-    return report.progress(of: record.id)?.activity.wait
+    return report.progress(of: record.id)?.wait
   }
 
   /// Statistics of its transfers in the last attempt, as last reported.

@@ -32,22 +32,4 @@ struct OpenedLibrary {
       + library.reopenIncomplete(&queue.transactions, journal)
     self.queue = queue
   }
-
-  /// Creates the engine of the library's queue.
-  func engine(
-    _ configuration: PaymentQueue.Configuration, contents: SignedContents?,
-    sources: ContentSources, delivery: Delivery, service: any StoreService
-  ) -> Engine {
-    Engine(
-      state: QueueState(
-        transactions: queue.transactions, lastSequence: queue.lastSequence,
-        activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
-        notifiesSeller: service.needsFinishes),
-      library: library, journal: journal,
-      pipeline: Pipeline(
-        library: library, contents: contents, sources: sources, clock: configuration.clock,
-        workers: configuration.environment.assemblyWorkers),
-      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
-      revokedContent: configuration.revokedContent, environment: configuration.environment)
-  }
 }

@@ -74,8 +74,9 @@ public final class PaymentQueue: Sendable {
     service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
       delivery.report(error: $0)
     }
-    engine = opened.engine(
-      configuration, contents: contents, sources: sources, delivery: delivery, service: service)
+    engine = Engine(
+      of: opened, configuration, contents: contents, sources: sources, delivery: delivery,
+      service: service)
     delivery.attach(to: self)
     try listen(after: opened.queue.storeCursor)
   }
@@ -302,6 +303,11 @@ public final class PaymentQueue: Sendable {
       .restored(
         transaction: id, original: original, contents: contents,
         purpose: .update(switching: switching)))
+  }
+
+  /// Returns the grants of `account`, oldest first; nil means the library's own account.
+  public func grants(account: String? = nil) async throws -> [Grant] {
+    try await service.grants(account: account)
   }
 
   /// Returns whether the account was granted `product`; nil means the library's own account.

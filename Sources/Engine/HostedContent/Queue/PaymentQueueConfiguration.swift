@@ -84,15 +84,21 @@ extension PaymentQueue {
     ) -> any StoreService {
       // `receiptKey` is for the built-in seller, so another service may sign with other keys.
       let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
-      let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:))
-      let catalogKeys = self.service == nil || verifier != nil ? nil : contents
+      // The account in receipts for grants without an account; usually nil.
+      let ownAccount = (self.service as? HTTPStoreService)?.connection.pinnedAccount
+      var checkReceipt: (@Sendable (Grant) async throws -> Void)?
+      if let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:)) {
+        checkReceipt = { [clock] grant in
+          try verifier.check(grant, ownAccount: ownAccount, now: clock.now())
+        }
+      } else if self.service != nil, let contents {
+        checkReceipt = { try await contents.checkReceipt(of: $0, ownAccount: ownAccount) }
+      }
       // The built-in seller takes its contents from the catalog already.
       let contents = self.service == nil && seller == nil ? nil : contents
-      guard verifier != nil || contents != nil else { return service }
+      guard checkReceipt != nil || contents != nil else { return service }
       return SellerGate(
-        service: service, verifier: verifier, catalogKeys: catalogKeys, contents: contents,
-        ownAccount: (self.service as? HTTPStoreService)?.connection.pinnedAccount, clock: clock,
-        report: report)
+        service: service, checkReceipt: checkReceipt, contents: contents, report: report)
     }
   }
 }

@@ -21,8 +21,9 @@ extension StoreLocation {
     network: NetworkSettings = NetworkSettings()
   ) throws -> ProductsResponse {
     try withCatalog(trustedRoot, trustsOnFirstUse, library, mirrors, network) { catalog in
-      identifiers.map { ProductsResponse(to: $0, from: catalog.products) }
-        ?? catalog.products(nil)
+      guard let identifiers else { return catalog.products(nil) }
+      let (valid, invalid) = ProductsResponse.sorted(identifiers)
+      return catalog.products(valid).adding(invalid: invalid)
     }
   }
 
@@ -84,7 +85,6 @@ extension StoreLocation {
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError.noLibrary(at: path, error)
     }
-    guard try library.status(of: "trust") != nil else { return nil }
-    return try library.directory("trust")
+    return try nilIf(.fileMissing) { try library.directory("trust") }
   }
 }

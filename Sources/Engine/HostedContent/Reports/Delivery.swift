@@ -17,7 +17,8 @@ final class Delivery: Sendable {
   /// Running calls of user code.
   private let calls: ActivityGate
   /// Update sequences to wake when content is published.
-  let publicationListeners = PublicationListeners()
+  let publications = OpenStreams<Void>()
+  private let streams = OpenStreams<QueueReport>()
   private let state: Mutex<State>
 
   private struct State {
@@ -25,10 +26,6 @@ final class Delivery: Sendable {
     var hasBeenObserved = false
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
-    /// Observers of streams; only this array retains them.
-    var streams: [StreamObserver] = []
-    /// Whether the queue is closed and new streams are refused.
-    var areStreamsEnding = false
   }
 
   /// `now` returns the time on the clock of `target`.
@@ -64,13 +61,7 @@ final class Delivery: Sendable {
   func add(_ observer: any PaymentTransactionObserver) -> Bool {
     guard list.add(observer) else { return false }
     let isFirst = beginObserving()
-    if !isFirst {
-      deliver {
-        self.reportUnfinished(observer) { body in
-          if self.list.contains(observer) { self.calls.perform(body) }
-        }
-      }
-    }
+    if !isFirst { deliver { self.reportUnfinished(to: observer) } }
     return isFirst
   }
 
@@ -84,21 +75,18 @@ final class Delivery: Sendable {
 
   func remove(_ observer: any PaymentTransactionObserver) { list.remove(observer) }
 
-  private func reportUnfinished(
-    _ observer: any PaymentTransactionObserver, call: (_ body: () -> Void) -> Void
-  ) {
+  private func reportUnfinished(to observer: any PaymentTransactionObserver) {
     let transactions = transactions
     guard let queue = library.queue, !transactions.isEmpty else { return }
+    func call(_ body: () -> Void) { if list.contains(observer) { calls.perform(body) } }
     call { observer.paymentQueue(queue, updatedTransactions: transactions) }
     let downloads = transactions.flatMap(\.downloads)
     if !downloads.isEmpty { call { observer.paymentQueue(queue, updatedDownloads: downloads) } }
   }
 
-  private func notify(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
+  private func callObservers(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
     guard let queue = library.queue else { return }
     list.forEach { observer in calls.perform { body(queue, observer) } }
-    for stream in state.withLock({ $0.streams }) { body(queue, stream) }
-    body(queue, router)
   }
 
   /// Stops calling observers, and waits for a running call until `deadline` at most.
@@ -122,41 +110,40 @@ final class Delivery: Sendable {
 
   // MARK: Streams
 
-  /// Adds and retains a stream's observer; returns nil if the queue is closed.
+  /// Adds a stream until it ends; returns the same as `add` for observers.
   ///
-  /// Otherwise returns the same as `add` for observers.
-  func add(_ stream: StreamObserver) -> Bool? {
-    let isHeld = state.withLock { state in
-      if !state.areStreamsEnding { state.streams.append(stream) }
-      return !state.areStreamsEnding
-    }
-    guard isHeld else { return nil }
+  /// If the queue is closed, the stream ends at once.
+  func add(_ stream: AsyncStream<QueueReport>.Continuation) -> Bool {
+    guard streams.add(stream) else { return false }
     let isFirst = beginObserving()
-    if !isFirst { deliver { self.reportUnfinished(stream) { $0() } } }
+    if !isFirst { deliver { self.reportUnfinished(to: stream) } }
     return isFirst
   }
 
-  func remove(_ stream: StreamObserver) {
-    state.withLock { $0.streams.removeAll { $0 === stream } }
+  private func reportUnfinished(to stream: AsyncStream<QueueReport>.Continuation) {
+    let transactions = transactions
+    guard !transactions.isEmpty else { return }
+    stream.yield(.transactions(transactions))
+    let downloads = transactions.flatMap(\.downloads)
+    if !downloads.isEmpty { stream.yield(.downloads(downloads.map(DownloadUpdate.init))) }
+  }
+
+  /// Passes a report to streams and waiting calls.
+  private func pass(_ report: QueueReport) {
+    streams.yield(report)
+    router.send(report)
   }
 
   /// Ends all streams and waiting calls, after all earlier reports.
   func endStreams() {
     router.close()
-    publicationListeners.finish()
-    let hasStreams = state.withLock { state in
-      state.areStreamsEnding = true
-      return !state.streams.isEmpty
-    }
+    streams.close()
+    publications.finish()
     // Without streams and waiters, do not enqueue a block that would keep the journal open.
-    guard hasStreams || router.hasWaiters else { return }
+    guard !streams.isEmpty || router.hasWaiters else { return }
     deliver {
       self.router.finish()
-      let streams = self.state.withLock { state in
-        defer { state.streams = [] }
-        return state.streams
-      }
-      streams.forEach { $0.finish() }
+      self.streams.finish()
     }
   }
 
@@ -167,16 +154,16 @@ final class Delivery: Sendable {
     deliver {
       let result = RestoreResult(
         identifier: RestoreID(rawValue: end.request),
-        transactions: records.map { PaymentTransaction(report: self.updated($0)) },
-        error: end.error)
-      self.notify { $1.paymentQueue($0, restoreEndedWith: result) }
+        transactions: self.updated(records), error: end.error)
+      self.callObservers { $1.paymentQueue($0, restoreEndedWith: result) }
+      self.pass(.restoreEnded(result))
     }
   }
 
-  func reportContentPublished() { deliver { self.publicationListeners.notify() } }
+  func reportContentPublished() { deliver { self.publications.yield(()) } }
 
   func report(_ revocation: Revocation) {
-    deliver { self.notify { $1.paymentQueue($0, didRevoke: revocation) } }
+    deliver { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
   }
 
   /// Stores the storefront; calls `refuse` for purchasing transactions the delegate stops.
@@ -190,7 +177,7 @@ final class Delivery: Sendable {
         return state.delegate
       }
       guard isNew else { return }
-      self.notify { queue, observer in observer.paymentQueueDidChangeStorefront(queue) }
+      self.callObservers { $1.paymentQueueDidChangeStorefront($0) }
       guard let queue = self.library.queue, let delegate else { return }
       for transaction in self.transactions where transaction.transactionState == .purchasing {
         let isWanted = self.calls.perform {
@@ -207,7 +194,7 @@ final class Delivery: Sendable {
   ) {
     deliver {
       var isWanted = false
-      self.notify { queue, observer in
+      self.callObservers { queue, observer in
         if observer.paymentQueue(queue, shouldAddStorePayment: payment, for: product) {
           isWanted = true
         }
@@ -238,10 +225,8 @@ final class Delivery: Sendable {
   func report(everything records: [TransactionRecord]) {
     guard !records.isEmpty else { return }
     deliver {
-      let handles = records.map { PaymentTransaction(report: self.updated($0)) }
-      self.notify { $1.paymentQueue($0, updatedTransactions: handles) }
-      let downloads = handles.flatMap(\.downloads)
-      if !downloads.isEmpty { self.notify { $1.paymentQueue($0, updatedDownloads: downloads) } }
+      let transactions = self.notify(records)
+      self.notify(transactions.flatMap(\.downloads))
     }
   }
 
@@ -250,9 +235,12 @@ final class Delivery: Sendable {
     send(.transactions(records), of: records.map(\.id))
   }
 
-  private func notify(_ records: [TransactionRecord]) {
-    let handles = records.map { PaymentTransaction(report: updated($0)) }
-    notify { $1.paymentQueue($0, updatedTransactions: handles) }
+  @discardableResult
+  private func notify(_ records: [TransactionRecord]) -> [PaymentTransaction] {
+    let transactions = updated(records)
+    callObservers { $1.paymentQueue($0, updatedTransactions: transactions) }
+    pass(.transactions(transactions))
+    return transactions
   }
 
   /// Reports changes of the downloads `ids`; `records` are their transactions.
@@ -271,17 +259,22 @@ final class Delivery: Sendable {
   }
 
   private func notify(_ reports: WaitingReports) {
-    for call in reports.calls {
-      let downloads = downloads(of: call)
-      if !downloads.isEmpty { notify { $1.paymentQueue($0, updatedDownloads: downloads) } }
-    }
+    for call in reports.calls { notify(downloads(of: call)) }
+  }
+
+  private func notify(_ downloads: [Download]) {
+    guard !downloads.isEmpty else { return }
+    callObservers { $1.paymentQueue($0, updatedDownloads: downloads) }
+    // At launch there may be 100,000 downloads, and calls wait for few of them.
+    let wanted = streams.isEmpty ? downloads.filter { router.isAwaited($0.report.id) } : downloads
+    if !wanted.isEmpty { pass(.downloads(wanted.map(DownloadUpdate.init))) }
   }
 
   /// Updates the handles of `call`, and returns its downloads.
   private func downloads(of call: WaitingReports.Call) -> [Download] {
     let changed = Set(call.downloads)
-    var downloads = call.records.map { PaymentTransaction(report: updated($0)) }
-      .flatMap(\.downloads).filter { changed.contains($0.record.id) }
+    var downloads = updated(call.records).flatMap(\.downloads)
+      .filter { changed.contains($0.record.id) }
     for download in self.downloads(call.progress.keys) {
       let id = download.record.id
       guard let progress = call.progress[id] else { continue }
@@ -306,24 +299,30 @@ final class Delivery: Sendable {
   }
 
   private func notify(removed records: [TransactionRecord]) {
-    let handles = records.map { PaymentTransaction(report: updated($0)) }
+    let transactions = updated(records)
     state.withLock { state in records.forEach { state.reports.remove($0.id) } }
-    notify { $1.paymentQueue($0, removedTransactions: handles) }
+    callObservers { $1.paymentQueue($0, removedTransactions: transactions) }
+    pass(.removed(transactions))
   }
 
   func report(error: ContentError) {
-    deliver { self.notify { $1.paymentQueue($0, didFailWith: error) } }
+    deliver {
+      self.callObservers { $1.paymentQueue($0, didFailWith: error) }
+      self.pass(.failure(error))
+    }
   }
 
-  /// Returns the storage of the handles of `record`, updated with it.
-  private func updated(_ record: TransactionRecord) -> TransactionReport {
-    let report = state.withLock { state in
-      if let known = state.reports[record.id] { return known }
-      let new = TransactionReport(record, in: library)
-      state.reports.add(new)
-      return new
+  /// Returns the handles of `records`, updated with them.
+  private func updated(_ records: [TransactionRecord]) -> [PaymentTransaction] {
+    records.map { record in
+      let report = state.withLock { state in
+        if let known = state.reports[record.id] { return known }
+        let new = TransactionReport(record, in: library)
+        state.reports.add(new)
+        return new
+      }
+      report.update(record)
+      return PaymentTransaction(report: report)
     }
-    report.update(record)
-    return report
   }
 }

@@ -70,57 +70,29 @@ extension PaymentQueue {
 /// Counts events and passes them to listeners; very cheap without listeners.
 final class Diagnostics: Sendable {
   private let now: @Sendable () -> Date
-  private let state = Mutex(State())
-
-  private struct State {
-    var statistics = QueueStatistics()
-    var listeners: [Int: AsyncStream<DiagnosticEvent>.Continuation] = [:]
-    var lastListener = 0
-    var isClosed = false
-  }
+  private let counters = Mutex(QueueStatistics())
+  private let listeners = OpenStreams<DiagnosticEvent>()
 
   init(now: @escaping @Sendable () -> Date) { self.now = now }
 
-  var statistics: QueueStatistics { state.withLock { $0.statistics } }
+  var statistics: QueueStatistics { counters.withLock { $0 } }
 
   var events: AsyncStream<DiagnosticEvent> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { continuation in
-      let key = state.withLock { state -> Int? in
-        guard !state.isClosed else { return nil }
-        state.lastListener += 1
-        state.listeners[state.lastListener] = continuation
-        return state.lastListener
-      }
-      guard let key else { return continuation.finish() }
-      continuation.onTermination = { [weak self] _ in
-        _ = self?.state.withLock { $0.listeners.removeValue(forKey: key) }
-      }
-    }
+    AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { listeners.add($0) }
   }
 
-  func close() {
-    let listeners = state.withLock { state in
-      state.isClosed = true
-      defer { state.listeners = [:] }
-      return state.listeners.values
-    }
-    listeners.forEach { $0.finish() }
-  }
+  func close() { listeners.finish() }
 
-  func count(_ change: (inout QueueStatistics) -> Void) {
-    state.withLock { change(&$0.statistics) }
-  }
+  func count(_ change: (inout QueueStatistics) -> Void) { counters.withLock { change(&$0) } }
 
   /// Logs an event; `details` is called only if there are listeners.
   func log(
     _ severity: DiagnosticEvent.Severity, _ name: StaticString,
     _ details: () -> [String: String] = { [:] }
   ) {
-    let listeners = state.withLock { $0.listeners.values }
     guard !listeners.isEmpty else { return }
-    let event = DiagnosticEvent(
-      date: now(), severity: severity, name: "\(name)", details: details())
-    for listener in listeners { listener.yield(event) }
+    listeners.yield(
+      DiagnosticEvent(date: now(), severity: severity, name: "\(name)", details: details()))
   }
 
   /// Logs an event of the queue after it is journaled.

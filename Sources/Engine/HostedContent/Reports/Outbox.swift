@@ -36,10 +36,9 @@ struct Outbox {
     let scope = Scope(notification, ids)
     for index in entries.indices.reversed() {
       let overlaps = entries[index].scope.overlaps(scope)
-      if entries[index].notification.canAppend(notification),
-        !overlaps || !notification.needsOwnCall
-      {
+      if !overlaps || !notification.needsOwnCall,
         entries[index].notification.append(notification)
+      {
         entries[index].scope.formUnion(scope)
         entries[index].due = min(entries[index].due, due)
         return
@@ -112,17 +111,8 @@ extension Outbox.Notification {
     }
   }
 
-  fileprivate func canAppend(_ other: Self) -> Bool {
-    switch (self, other) {
-    case (.transactions, .transactions), (.changes, .changes), (.removed, .removed),
-      (.calls, .calls):
-      true
-    case (.transactions, _), (.changes, _), (.removed, _), (.calls, _): false
-    }
-  }
-
-  /// Appends a later notification of the same kind.
-  fileprivate mutating func append(_ later: Self) {
+  /// Appends a later notification of the same kind; returns false for one of another kind.
+  fileprivate mutating func append(_ later: Self) -> Bool {
     let earlier = self
     // With `self` emptied, the payload is referenced once and changes in place without a copy.
     self = .calls([])
@@ -139,7 +129,10 @@ extension Outbox.Notification {
     case (.calls(var bodies), .calls(let others)):
       bodies += others
       self = .calls(bodies)
-    case (let unchanged, _): self = unchanged
+    case (let unchanged, _):
+      self = unchanged
+      return false
     }
+    return true
   }
 }

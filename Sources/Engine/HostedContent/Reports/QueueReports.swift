@@ -47,11 +47,8 @@ extension PaymentQueue {
   /// A stream counts as an observer: the first one starts the queue. It ends when its task is
   /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
   public func reports() -> AsyncStream<QueueReport> {
-    AsyncStream { continuation in
-      let observer = StreamObserver(continuation)
-      continuation.onTermination = { [weak delivery] _ in delivery?.remove(observer) }
-      guard let isFirst = delivery.add(observer) else { return continuation.finish() }
-      if isFirst { launch() }
+    AsyncStream { sender in
+      if delivery.add(sender) { launch() }
     }
   }
 
@@ -62,18 +59,14 @@ extension PaymentQueue {
     if delivery.beginObserving() { launch() }
     return signals
   }
+}
 
-  /// Returns the first value that `transform` finds in the reports about `id`.
+extension AsyncStream<StreamSignal> {
+  /// Returns the first value that `transform` finds in the reports.
   ///
-  /// `begin` is called after observation starts; if it returns a value, that is the result. Throws
-  /// `CancellationError` if the reports end.
-  func first<Value>(
-    about id: String, begin: () async throws -> Value?,
-    _ transform: (QueueReport) throws -> Value?
-  ) async throws -> Value {
-    let signals = signals(about: id).stream
-    if let value = try await begin() { return value }
-    for await case .report(let report) in signals {
+  /// Throws `CancellationError` if the reports end.
+  func firstValue<Value>(_ transform: (QueueReport) throws -> Value?) async throws -> Value {
+    for await case .report(let report) in self {
       if let value = try transform(report) { return value }
     }
     throw CancellationError()
@@ -85,37 +78,4 @@ enum StreamSignal: Sendable {
   case report(QueueReport)
   /// The request has taken effect: later reports are results of it.
   case begun
-}
-
-/// Converts an observer's calls into a stream's elements.
-final class StreamObserver: PaymentTransactionObserver {
-  private let continuation: AsyncStream<QueueReport>.Continuation
-
-  init(_ continuation: AsyncStream<QueueReport>.Continuation) { self.continuation = continuation }
-
-  func finish() { continuation.finish() }
-
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
-    continuation.yield(.transactions(transactions))
-  }
-
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) {
-    continuation.yield(.removed(transactions))
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    continuation.yield(.downloads(downloads.map(DownloadUpdate.init)))
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    continuation.yield(.failure(error))
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult) {
-    continuation.yield(.restoreEnded(result))
-  }
 }

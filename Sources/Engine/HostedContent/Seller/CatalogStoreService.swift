@@ -42,11 +42,9 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let order = PurchaseOrder(payment: payment, transaction: transaction)
-    switch await purchase([order]).first {
-    case .failed(let error): throw error
-    case .purchased(let grant, let contents): return .purchased(grant, contents: contents)
-    case .deferred, nil: return .deferred
-    }
+    let outcome = await purchase([order]).first ?? .deferred
+    if case .failed(let error) = outcome { throw error }
+    return outcome
   }
 
   let maximumBatchSize = 64

@@ -192,11 +192,7 @@ public final class HTTPStoreService: StoreService {
       var requests = EventRequests(connection, openOrders, after: start, to: sender)
       await requests.run()
     }
-    let number = openOrders.add(sender)
-    sender.onTermination = { [openOrders] _ in
-      task.cancel()
-      openOrders.removeStream(number)
-    }
+    openOrders.streams.add(sender) { task.cancel() }
     return stream
   }
 

@@ -69,12 +69,10 @@ extension ContentError {
     -> ContentError
   {
     let product = order.payment.productIdentifier
-    let isOfAccount = known.applicationUsername == order.payment.applicationUsername
     return ContentError(
       .transactionExists,
       "The transaction identifier \(order.transaction) exists for another payment: "
-        + "expected \(order.payment.quantity) of \(product), found \(known.quantity) of "
-        + known.productIdentifier.rawValue + (isOfAccount ? "" : " for another account"),
+        + known.difference(from: order.payment),
       remedy: "Buy the product again. A new purchase has a new transaction identifier",
       subject: product.rawValue)
   }

@@ -7,15 +7,10 @@ import ContentModel
 /// seller names them, and the catalog provides the details.
 struct SellerGate: GrantLookup {
   let service: any StoreService
-  /// Nil if no configured key verifies receipts.
-  let verifier: ReceiptVerifier?
-  /// Verifies receipts with the keys that the catalog lists; nil if it does not.
-  let catalogKeys: SignedContents?
+  /// Throws the reason why the receipt of a grant is invalid; nil if receipts are not checked.
+  let checkReceipt: (@Sendable (Grant) async throws -> Void)?
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
-  /// The account in receipts for grants without an account; usually nil.
-  var ownAccount: String?
-  let clock: EngineClock
   /// Called with the error of each dropped grant.
   let report: @Sendable (ContentError) -> Void
 
@@ -36,14 +31,7 @@ struct SellerGate: GrantLookup {
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     let outcomes = await service.purchase(orders)
     // At the same time, so that they share a refresh of the catalog.
-    return await withTaskGroup(of: (index: Int, outcome: PurchaseOutcome).self) { group in
-      for (index, outcome) in outcomes.enumerated() {
-        group.addTask { (index, await checked(outcome)) }
-      }
-      var results = outcomes
-      for await result in group { results[result.index] = result.outcome }
-      return results
-    }
+    return await concurrently(outcomes) { await checked($0) }
   }
 
   var needsFinishes: Bool { service.needsFinishes }
@@ -134,30 +122,21 @@ struct SellerGate: GrantLookup {
 
   /// Returns the reason why each grant is refused, or nil; checks many in parallel.
   private func refusals(of grants: [Grant]) async -> [ContentError?] {
-    guard verifier != nil || catalogKeys != nil else { return grants.map { _ in nil } }
-    let starts = Array(stride(from: 0, to: grants.count, by: Self.checkedTogether))
-    guard starts.count > 1 else { return await refusalsInOrder(of: grants[...]) }
-    return await withTaskGroup(of: (part: Int, refusals: [ContentError?]).self) { group in
-      for (part, start) in starts.enumerated() {
-        let portion = grants[start...].prefix(Self.checkedTogether)
-        group.addTask { (part, await refusalsInOrder(of: portion)) }
-      }
-      var parts: [[ContentError?]] = Array(repeating: [], count: starts.count)
-      for await result in group { parts[result.part] = result.refusals }
-      return parts.flatMap { $0 }
+    guard checkReceipt != nil else { return grants.map { _ in nil } }
+    let portions = stride(from: 0, to: grants.count, by: Self.checkedTogether).map {
+      grants[$0...].prefix(Self.checkedTogether)
     }
-  }
-
-  private func refusalsInOrder(of grants: ArraySlice<Grant>) async -> [ContentError?] {
-    var refusals: [ContentError?] = []
-    for grant in grants { refusals.append(await refusal(of: grant)) }
-    return refusals
+    let refusals = await concurrently(portions) { portion in
+      var refusals: [ContentError?] = []
+      for grant in portion { refusals.append(await refusal(of: grant)) }
+      return refusals
+    }
+    return refusals.flatMap { $0 }
   }
 
   private func refusal(of grant: Grant) async -> ContentError? {
     do {
-      try verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
-      try await catalogKeys?.checkReceipt(of: grant, ownAccount: ownAccount)
+      try await checkReceipt?(grant)
       return nil
     } catch {
       let product = grant.payment.productIdentifier.rawValue

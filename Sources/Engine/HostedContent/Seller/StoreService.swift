@@ -167,20 +167,13 @@ extension ProductsResponse {
     self = try await products(valid).adding(invalid: invalid)
   }
 
-  /// Looks up `texts` synchronously.
-  init(to texts: Set<String>, from products: (Set<ProductIdentifier>) throws -> ProductsResponse)
-    rethrows
-  {
-    let (valid, invalid) = Self.sorted(texts)
-    self = try products(valid).adding(invalid: invalid)
-  }
-
-  private static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
+  /// Divides `texts` into identifiers and others.
+  static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
     let valid = Set(texts.compactMap { try? ProductIdentifier(validating: $0) })
     return (valid, texts.filter { text in !valid.contains { $0.rawValue == text } })
   }
 
-  private func adding(invalid: [String]) -> ProductsResponse {
+  func adding(invalid: [String]) -> ProductsResponse {
     ProductsResponse(
       products: products,
       invalidProductIdentifiers: (invalidProductIdentifiers + invalid).sorted(), failures: failures

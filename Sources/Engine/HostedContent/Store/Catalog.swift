@@ -1,28 +1,25 @@
 import ContentModel
-import ContentPackage
 package import ContentTrust
-import FileIO
-import FoundationEssentials
-import Concurrency
+package import FileIO
+package import FoundationEssentials
 
 /// The catalog of a store from its verified metadata; blocks, may be used from any thread.
 package final class Catalog: Sendable {
   private let client: TrustClient
   private let trustedRoot: [UInt8]?
-  private let firstUse: @Sendable () throws -> [UInt8]?
+  /// Nil if the client does not read a store.
+  private let store: StoreAccess?
   private let records = RecordCache()
 
-  /// Creates a catalog.
-  ///
-  /// Without a `trustedRoot`, the first refresh of a library starts from the root that `firstUse`
-  /// returns.
-  package init(
-    client: TrustClient, trustedRoot: [UInt8]?,
-    firstUse: @escaping @Sendable () throws -> [UInt8]? = { nil }
-  ) {
+  private init(_ client: TrustClient, trustedRoot: [UInt8]?, of store: StoreAccess?) {
     self.client = client
     self.trustedRoot = trustedRoot
-    self.firstUse = firstUse
+    self.store = store
+  }
+
+  /// Creates the catalog that `client` reads.
+  package convenience init(client: TrustClient, trustedRoot: [UInt8]?) {
+    self.init(client, trustedRoot: trustedRoot, of: nil)
   }
 
   /// Creates the catalog of `store`, trusted by `trustedRoot` or by the store's own root.
@@ -31,25 +28,44 @@ package final class Catalog: Sendable {
     now: @escaping @Sendable () -> Date
   ) {
     self.init(
-      client: TrustClient(
-        trustFolder: trustFolder, isReadOnly: isReadOnly, fetcher: store, now: now),
-      trustedRoot: trustedRoot, firstUse: store.ownRoot)
+      TrustClient(trustFolder: trustFolder, isReadOnly: isReadOnly, fetcher: store, now: now),
+      trustedRoot: trustedRoot, of: store)
   }
+
+  /// Creates the catalog of the store at `location`, with the trusted metadata in `trustFolder`.
+  ///
+  /// Only one catalog at a time may use the folder. The other parameters are those of
+  /// `StoreLocation.products`. Does not connect yet; `close` ends transfers.
+  package convenience init(
+    at location: StoreLocation, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
+    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings(),
+    trustFolder: Directory, now: @escaping @Sendable () -> Date = { Date() }
+  ) throws {
+    let store = try StoreAccess(
+      location, mirrors: mirrors, network: network, trustsOnFirstUse: trustsOnFirstUse)
+    self.init(of: store, trustedRoot: trustedRoot, trustFolder: trustFolder, now: now)
+  }
+
+  /// Whether the store is a folder, so that a refresh costs little.
+  package var isLocal: Bool { store?.isLocal ?? false }
 
   /// Fetches new metadata and returns the catalog; throws the errors of `TrustClient`.
   package func refresh() throws -> CatalogSnapshot {
-    snapshot(
-      try retryingOnce { try client.refresh(initialRoot: trustedRoot, firstUse: firstUse) })
+    let targets = try retryingOnce {
+      try client.refresh(initialRoot: trustedRoot) { try store?.ownRoot() }
+    }
+    return CatalogSnapshot(targets, records)
   }
 
-  /// Returns the catalog of the last refresh without fetching; nil before the first refresh.
+  /// Returns the catalog of the last refresh, also of an earlier process, without fetching.
+  ///
+  /// Returns nil before the first refresh.
   package func cached() throws -> CatalogSnapshot? {
-    try client.cached(initialRoot: trustedRoot).map { snapshot($0) }
+    try client.cached(initialRoot: trustedRoot).map { CatalogSnapshot($0, records) }
   }
 
-  private func snapshot(_ targets: TrustedTargets) -> CatalogSnapshot {
-    CatalogSnapshot(targets, records)
-  }
+  /// Ends running transfers of the store; their callers get `stopped`.
+  package func close() { store?.close() }
 }
 
 /// Runs `body`, and once more if it received bytes that do not match the signed metadata.

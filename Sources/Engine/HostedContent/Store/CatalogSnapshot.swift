@@ -280,12 +280,7 @@ extension Product {
 
 /// Caches records by digest, so that a refresh fetches only changed records.
 final class RecordCache: Sendable {
-  private struct Known {
-    let digest: Digest
-    let record: CatalogRecord
-  }
-
-  private let known = Mutex<[ProductIdentifier: Known]>([:])
+  private let known = Mutex<[ProductIdentifier: (digest: Digest, record: CatalogRecord)]>([:])
   /// The maximum number of records.
   private static let limit = 4096
 
@@ -303,7 +298,7 @@ final class RecordCache: Sendable {
     let record = try fetch()
     known.withLock { known in
       if known.count >= Self.limit { known = [:] }
-      known[product] = Known(digest: digest, record: record)
+      known[product] = (digest, record)
     }
     return record
   }

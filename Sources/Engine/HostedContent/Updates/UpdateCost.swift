@@ -52,11 +52,8 @@ extension ContentLibrary {
     }
     let survey = try PackageSurvey(
       of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
-    let pieces = survey.missing.map {
-      Piece(offset: $0.offset, length: $0.length, digest: $0.digest)
-    }
     measured.bytesToMove =
-      source.bytesMoved(by: pieces, of: offer.package) + offer.index.length
+      source.bytesMoved(by: survey.missingPieces, of: offer.package) + offer.index.length
     return measured
   }
 }

@@ -40,15 +40,10 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   private let policy: Policy
   private let interval: Duration
   private let sleep: @Sendable (Duration) async throws -> Void
-  private let state = Mutex(State())
-
-  private struct State {
-    /// Whether a check is in progress.
-    var isChecking = false
-    /// Waiting checks, in order.
-    var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
-    var lastNumber = 0
-  }
+  /// Whether a check is in progress.
+  private let isChecking = Atomic(false)
+  /// Streams of waiting checks, which get an element at the end of a check.
+  private let waiting = OpenStreams<Void>()
 
   /// Creates a monitor, which retains the queue.
   ///
@@ -99,8 +94,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     let timer = Task { [sleep, interval] in
       while (try? await sleep(interval)) != nil, !Task.isCancelled { sender.yield() }
     }
-    sender.onTermination = { _ in timer.cancel() }
-    queue.delivery.publicationListeners.add(sender)
+    queue.delivery.publications.add(sender) { timer.cancel() }
     return AsyncIterator(monitor: self, wakeups: wakeups.makeAsyncIterator())
   }
 
@@ -118,37 +112,19 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   }
 
   private func waitForTurn() async throws {
-    let number = state.withLock { state in
-      state.lastNumber += 1
-      return state.lastNumber
-    }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let result: Result<Void, any Error>? = state.withLock { state in
-          if Task.isCancelled { return .failure(CancellationError()) }
-          guard state.isChecking else {
-            state.isChecking = true
-            return .success(())
-          }
-          state.waiting.append((number, continuation))
-          return nil
-        }
-        if let result { continuation.resume(with: result) }
-      }
-    } onCancel: {
-      let cancelled = state.withLock { state in
-        state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
-      }
-      cancelled?.continuation.resume(throwing: CancellationError())
+    while true {
+      try Task.checkCancellation()
+      let (ends, sender) = AsyncStream.makeStream(of: Void.self)
+      // Before the test, so that no end is missed.
+      waiting.add(sender)
+      if !isChecking.exchange(true, ordering: .acquiring) { return sender.finish() }
+      for await _ in ends { break }
     }
   }
 
   private func endTurn() {
-    let next = state.withLock { state in
-      state.isChecking = !state.waiting.isEmpty
-      return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
-    }
-    next?.continuation.resume()
+    isChecking.store(false, ordering: .releasing)
+    waiting.yield(())
   }
 
   private func look() async throws -> Check {
@@ -172,28 +148,14 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     let (queue, switching) = (queue, policy == .automatic)
     // While one update is journaled, the download of another must be ready to start.
     let limit = 2 * queue.configuration.maximumActiveDownloads + 2
-    return await withTaskGroup(of: (Int, Result<Void, any Error>).self) { group in
-      var results = [Result<Void, any Error>](
-        repeating: .failure(CancellationError()), count: updates.count)
-      var inProgress = 0
-      for (number, update) in updates.enumerated() {
-        if inProgress == limit, let (ended, result) = await group.next() {
-          results[ended] = result
-          inProgress -= 1
-        }
-        if Task.isCancelled { break }
-        inProgress += 1
-        group.addTask {
-          do {
-            _ = try await queue.deliver(update, switching: switching)
-            return (number, .success(()))
-          } catch {
-            return (number, .failure(error))
-          }
-        }
+    return await concurrently(updates, limit: limit) { update in
+      do {
+        try Task.checkCancellation()
+        _ = try await queue.deliver(update, switching: switching)
+        return .success(())
+      } catch {
+        return .failure(error)
       }
-      for await (ended, result) in group { results[ended] = result }
-      return results
     }
   }
 }

@@ -62,7 +62,7 @@ package final class SellingServer: Sendable {
   ///
   /// `report` gets errors that no caller sees, on any thread.
   package init(
-    _ folder: StoreServerFolder, selling catalog: ServedCatalog, _ configuration: Configuration,
+    _ folder: StoreServerFolder, selling catalog: Catalog, _ configuration: Configuration,
     report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) throws {
     let lock = try ServerLock(in: folder.directory)

@@ -7,7 +7,7 @@ package import StoreAPI
 ///
 /// It serves the last catalog while the store cannot be reached. Thread-safe; calls block.
 package final class StoreCatalog: SaleCatalog {
-  private let source: ServedCatalog
+  private let source: Catalog
   private let report: @Sendable (ContentError) -> Void
   private let state = Mutex(State())
 
@@ -39,7 +39,7 @@ package final class StoreCatalog: SaleCatalog {
   private static let minimumAge = Duration.seconds(1)
 
   /// `report` gets the first error of refreshes that fail in a row.
-  package init(_ source: ServedCatalog, report: @escaping @Sendable (ContentError) -> Void) {
+  package init(_ source: Catalog, report: @escaping @Sendable (ContentError) -> Void) {
     self.source = source
     self.report = report
   }

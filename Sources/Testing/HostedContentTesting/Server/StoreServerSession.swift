@@ -88,8 +88,8 @@ public final class StoreServerSession: Sendable {
     configuration.decider = decider
     configuration.now = { clock.now }
     configuration.onRequest = { [log] in log.add($0) }
-    let catalog = try ServedCatalog(
-      of: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
+    let catalog = try Catalog(
+      at: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
       trustFolder: data.trustFolder(), now: { clock.now })
     let new = try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
     try new.start()

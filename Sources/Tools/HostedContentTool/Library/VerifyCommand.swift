@@ -1,5 +1,6 @@
 import ContentLibrary
 import ContentModel
+import FileIO
 import HostedContent
 
 /// `verify`: compares installed files with their records.
@@ -32,7 +33,8 @@ enum VerifyCommand {
     var verified = 0
     for entry in entries {
       do {
-        damages += try library.verify(entry.content, bytesPerSecond: rate)
+        let pace = rate.map { ReadThrottle(bytesPerSecond: $0) }
+        damages += try library.verify(entry.content, pace: pace)
         verified += 1
       } catch let error as ContentError
         where error.code == .notInstalled && wanted.isEmpty

@@ -43,8 +43,8 @@ enum StoreServerRunCommand {
     configuration.listeningSocket = try SocketActivation.socket(
       ProcessInfo.processInfo.environment, process: getpid())
     let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
-    let catalog = try ServedCatalog(
-      of: location, trustedRoot: arguments.trustedRoot(),
+    let catalog = try Catalog(
+      at: location, trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), mirrors: arguments.mirrors(),
       network: network, trustFolder: folder.trustFolder())
     let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }

@@ -14,10 +14,10 @@ final class OpenOrders: Sendable {
     /// Those with a call in progress, which repeats them until they have an outcome.
     var sending: Set<TransactionID> = []
     var accounts: Set<String?> = [nil]
-    /// The streams of the queues that use the service.
-    var streams: [Int: AsyncStream<StoreEventRecord>.Continuation] = [:]
-    var lastStream = 0
   }
+
+  /// The streams of the queues that use the service.
+  let streams = OpenStreams<StoreEventRecord>()
 
   /// More accounts are not asked about, since each needs a request.
   private static let accountLimit = 1_000
@@ -92,27 +92,8 @@ final class OpenOrders: Sendable {
 
   var accounts: Set<String?> { state.withLock { $0.accounts } }
 
-  // MARK: Queues
-
-  /// Adds the stream of a queue, and returns its number.
-  func add(_ stream: AsyncStream<StoreEventRecord>.Continuation) -> Int {
-    state.withLock { state in
-      state.lastStream += 1
-      state.streams[state.lastStream] = stream
-      return state.lastStream
-    }
-  }
-
-  func removeStream(_ number: Int) {
-    // Released outside the lock.
-    _ = state.withLock { $0.streams.removeValue(forKey: number) }
-  }
-
   /// Passes an outcome to the queues; those without the order ignore it.
   func send(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {
-    let streams = state.withLock { Array($0.streams.values) }
-    for stream in streams {
-      stream.yield(StoreEventRecord(.answered(transaction: order.transaction, outcome)))
-    }
+    streams.yield(StoreEventRecord(.answered(transaction: order.transaction, outcome)))
   }
 }

@@ -11,30 +11,18 @@ extension HTTPStoreService: ContentGranting {
   public func contentGrants(for contents: [ContentOffer], account: String?) async throws
     -> ContentGrants
   {
-    try await connection.contentGrants(for: contents, account: account)
-  }
-}
-
-extension StoreServerConnection {
-  /// The maximum number of URLs of a file.
-  private static let mirrorLimit = 100
-
-  fileprivate func contentGrants(for contents: [ContentOffer], account: String?) async throws
-    -> ContentGrants
-  {
     let named = contents.map { SoldContent($0.contentIdentifier, $0.version).json }
-    let response = try await send(
+    let response = try await connection.send(
       "POST", "/v1/content-grants",
       body: .object([
         "account": .string(account ?? "-"), "contents": .array(named),
       ]), attempts: 1)
-    let page = try json(response)
-    let fields = MessageFields(page, of: "URLs of contents")
+    let fields = MessageFields(try connection.json(response), of: "URLs of contents")
     var urls: [String: [URL]] = [:]
     for file in try fields.list("files", limit: 2 * contents.count) {
       let fields = MessageFields(file, of: "URLs of a file")
       urls[try fields.text("target", limit: 4_096)] =
-        try fields.list("urls", limit: Self.mirrorLimit).map { value in
+        try fields.list("urls", limit: 100).map { value in
           // The error must not show the URL, which is secret.
           guard let text = value.string, text.utf8.count <= 8_192, (try? WebURL(text)) != nil,
             let url = URL(string: text)
@@ -42,11 +30,13 @@ extension StoreServerConnection {
           return url
         }
     }
-    return ContentGrants(urls: urls, lifetime: try lifetime(until: fields, response))
+    return ContentGrants(urls: urls, lifetime: try Self.lifetime(until: fields, response))
   }
 
   /// Returns the time until the URLs expire, by the server's clock.
-  private func lifetime(until fields: MessageFields, _ response: HTTPResponse) throws -> Duration? {
+  private static func lifetime(until fields: MessageFields, _ response: HTTPResponse) throws
+    -> Duration?
+  {
     guard let expires = try fields.optionalDate("expires") else { return nil }
     let now =
       response.headers["date"].flatMap { HTTPDate.seconds($0) }

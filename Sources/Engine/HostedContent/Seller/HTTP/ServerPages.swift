@@ -15,17 +15,19 @@ extension StoreServerConnection {
 
   /// Returns these products, or all if `identifiers` is nil.
   func products(_ identifiers: Set<ProductIdentifier>?) async throws -> ProductsResponse {
-    var found = FoundProducts()
-    for query in identifiers.map(Self.queries) ?? [""] { try await read(query, into: &found) }
+    var (products, invalid, failures): ([Product], [String], [ContentError]) = ([], [], [])
+    for query in identifiers.map(Self.queries) ?? [""] {
+      try await readProducts(query) { page in
+        products += page.products.compactMap(\.product)
+        invalid += page.invalid?.map(shown) ?? []
+        failures += page.failures?.map(error) ?? []
+        if page.products.contains(where: { $0.product == nil }) {
+          failures.append(.malformedAnswer("a product cannot be read"))
+        }
+      }
+    }
     return ProductsResponse(
-      products: found.products, invalidProductIdentifiers: found.invalid.sorted(),
-      failures: found.failures)
-  }
-
-  private struct FoundProducts {
-    var products: [Product] = []
-    var invalid: [String] = []
-    var failures: [ContentError] = []
+      products: products, invalidProductIdentifiers: invalid.sorted(), failures: failures)
   }
 
   private static func queries(for identifiers: Set<ProductIdentifier>) -> [String] {
@@ -41,7 +43,8 @@ extension StoreServerConnection {
     return queries
   }
 
-  private func read(_ query: String, into found: inout FoundProducts) async throws {
+  /// Calls `body` with each page of products.
+  private func readProducts(_ query: String, _ body: (ProductsPage) -> Void) async throws {
     var query = query
     for _ in 0..<Self.pageLimit {
       let response = try await send("GET", "/v1/products\(query)")
@@ -52,12 +55,7 @@ extension StoreServerConnection {
       } catch {
         throw ContentError.malformedAnswer("the products cannot be read")
       }
-      found.products += page.products.compactMap(\.product)
-      found.invalid += page.invalid?.map(shown) ?? []
-      found.failures += page.failures?.map(error) ?? []
-      if page.products.contains(where: { $0.product == nil }) {
-        found.failures.append(.malformedAnswer("a product cannot be read"))
-      }
+      body(page)
       guard let next = Self.nextQuery(in: response.headers["link"]) else { return }
       query = next
     }

@@ -1,5 +1,3 @@
-import ContentTransfer
-
 /// The phase of an active download.
 public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
   /// Determines what to fetch and what can be reused.
@@ -14,10 +12,4 @@ public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
   case unpacking
   /// Makes the files durable and visible, and switches `current`.
   case installing
-}
-
-/// The phase of a download, and the reason if it is waiting.
-struct DownloadActivity: Hashable, Sendable {
-  var phase: DownloadPhase
-  var wait: TransferWait?
 }

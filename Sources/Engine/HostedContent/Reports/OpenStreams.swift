@@ -1,0 +1,56 @@
+import Concurrency
+
+/// Streams that get the same elements until they end.
+///
+/// May be used from any thread. Elements are sent outside the lock.
+final class OpenStreams<Element: Sendable>: Sendable {
+  typealias Sender = AsyncStream<Element>.Continuation
+
+  private let state = Mutex(State())
+
+  private struct State {
+    var senders: Set<Sender> = []
+    var isClosed = false
+  }
+
+  /// Adds a stream until it ends, which calls `onEnd`; returns false if this is closed.
+  ///
+  /// Then the stream ends at once.
+  @discardableResult
+  func add(_ sender: Sender, onEnd: @escaping @Sendable () -> Void = {}) -> Bool {
+    sender.onTermination = { [weak self] _ in
+      onEnd()
+      self?.remove(sender)
+    }
+    let isOpen = state.withLock { state in
+      if !state.isClosed { state.senders.insert(sender) }
+      return !state.isClosed
+    }
+    if !isOpen { sender.finish() }
+    return isOpen
+  }
+
+  private func remove(_ sender: Sender) {
+    // Released outside the lock.
+    _ = state.withLock { $0.senders.remove(sender) }
+  }
+
+  var isEmpty: Bool { state.withLock { $0.senders.isEmpty } }
+
+  func yield(_ element: Element) {
+    for sender in state.withLock({ $0.senders }) { sender.yield(element) }
+  }
+
+  /// Refuses further streams.
+  func close() { state.withLock { $0.isClosed = true } }
+
+  /// Ends all streams, and refuses further ones.
+  func finish() {
+    let senders = state.withLock { state in
+      state.isClosed = true
+      defer { state.senders = [] }
+      return state.senders
+    }
+    for sender in senders { sender.finish() }
+  }
+}
