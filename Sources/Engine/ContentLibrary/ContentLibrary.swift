@@ -229,10 +229,10 @@ package final class ContentLibrary: Sendable {
     guard try hasFolder(content) else { return false }
     let tree = try folder.products.directory(content.contentIdentifier.rawValue)
       .directory(content.version.rawValue)
-    let walker = TreeWalker(tree)
+    let chain = FolderChain(tree)
     return try files.allSatisfy { file in
       guard let identity = file.identity else { return true }
-      return try walker.status(of: file.entry.path)?.identity.inode == identity.inode
+      return try chain.status(of: file.entry.path)?.identity.inode == identity.inode
     }
   }
 

@@ -57,9 +57,9 @@ extension ContentLibrary {
 
   /// Like `missingFiles(of:)`, for the folder of the version.
   func missingFiles(of content: InstalledContent, in tree: Directory) throws -> [ContentDamage] {
-    let walker = TreeWalker(tree)
+    let chain = FolderChain(tree)
     return try (recordedFiles(of: content) ?? []).compactMap { file in
-      guard let status = try walker.status(of: file.entry.path) else {
+      guard let status = try chain.status(of: file.entry.path) else {
         return ContentDamage(content, file.entry.path, .missing)
       }
       return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
@@ -137,14 +137,14 @@ extension ContentLibrary {
     _ isStopped: () throws -> Void
   ) throws -> [ContentDamage] {
     let files = try journal.files(of: content.contentIdentifier, content.version)
-    let walker = TreeWalker(tree)
+    let chain = FolderChain(tree)
     var found: [ContentDamage] = []
     if try lacksCurrent(content) {
       found.append(ContentDamage(content, Self.currentName, .dangling))
     }
     for file in files {
       try isStopped()
-      if let problem = try problem(of: file.entry, walker, pace) {
+      if let problem = try problem(of: file.entry, chain, pace) {
         found.append(ContentDamage(content, file.entry.path, problem))
       }
     }
@@ -163,21 +163,21 @@ extension ContentLibrary {
   }
 
   private func problem(
-    of entry: IndexedFile, _ walker: TreeWalker, _ pace: ReadThrottle?
+    of entry: IndexedFile, _ chain: FolderChain, _ pace: ReadThrottle?
   ) throws -> ContentDamage.Problem? {
-    guard let place = try walker.parent(of: entry.path),
-      let status = try place.folder.status(of: place.name)
-    else { return .missing }
+    guard let status = try chain.status(of: entry.path) else { return .missing }
     switch entry.kind {
     case .directory:
       // Other users must not be able to add files beside the verified ones.
       return status.kind == .directory && status.permissions & 0o022 == 0 ? nil : .changed
-    case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
+    case .link:
+      let place = try chain.parent(of: entry.path)
+      return try place.folder.link(place.name) == entry.target ? nil : .changed
     case .file:
       guard status.kind == .file, status.size == entry.size, status.isSealed else {
         return .changed
       }
-      return try Self.digest(of: place.folder.file(place.name), pace) == entry.digest
+      return try Self.digest(of: chain.file(entry.path), pace) == entry.digest
         ? nil : .changed
     }
   }

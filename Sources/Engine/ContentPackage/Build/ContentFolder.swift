@@ -20,7 +20,7 @@ struct ContentFolder {
     case memory([UInt8])
   }
 
-  let folder: Directory
+  private let chain: FolderChain
   private let name: String
   private(set) var entries: [Entry] = []
   private var headers: [ArchiveEntry] = []
@@ -32,7 +32,7 @@ struct ContentFolder {
   ///
   /// Messages use `name` for it. Throws if the folder cannot be read.
   init(_ folder: Directory, name: String) throws {
-    self.folder = folder
+    chain = FolderChain(folder)
     self.name = name
     try list(folder, prefix: "")
     entries.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
@@ -140,8 +140,5 @@ struct ContentFolder {
   }
 
   /// Opens the file of an entry on disk.
-  func open(_ entry: Entry) throws -> File {
-    let components = entry.path.pathComponents()
-    return try folder.directory(at: components.dropLast()).file(components.last ?? "")
-  }
+  func open(_ entry: Entry) throws -> File { try chain.file(entry.path) }
 }

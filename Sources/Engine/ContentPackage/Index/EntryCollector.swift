@@ -53,8 +53,7 @@ struct EntryCollector: ~Copyable {
       return IndexedFile(path: entry.path, kind: .file, size: size, digest: try digest.finish())
     case .directory: return IndexedFile(path: entry.path, kind: .directory)
     case .link(let target): return IndexedFile(path: entry.path, kind: .link, target: target)
-    case .hardLink(let components):
-      let path = components.joined(separator: "/")
+    case .hardLink(let path):
       guard let source = entryIndex(of: path).map({ entries[$0] }) else {
         throw Refusal.damaged(
           "“\(path)”, the target of the hard link “\(entry.path)”, was refused", path: path)

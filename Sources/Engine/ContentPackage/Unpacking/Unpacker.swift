@@ -7,7 +7,9 @@ final class Unpacker: EntryVisitor {
   private let readsInfo: Bool
   private let promise: UnpackPromise?
   private let promised: [String: IndexedFile]?
-  private let tree: TreeWriter
+  // Two chains, because the targets of hard links are in other folders than the entries.
+  private let chain: FolderChain
+  private let linked: FolderChain
   private let progress: (Int64) throws -> Void
 
   private var collector: EntryCollector
@@ -32,7 +34,8 @@ final class Unpacker: EntryVisitor {
     promised = promise?.entries.map {
       Dictionary($0.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     }
-    tree = TreeWriter(root: folder)
+    chain = FolderChain(folder)
+    linked = FolderChain(folder)
     collector = EntryCollector(isContent: readsInfo)
   }
 
@@ -41,13 +44,15 @@ final class Unpacker: EntryVisitor {
   func begin(_ entry: CheckedEntry) throws {
     collector.begin(entry)
     try checkPromised(entry)
+    let place = try chain.parent(of: entry.path, creating: true)
     switch entry.kind {
-    case .file: file = try tree.createFile(at: entry.components)
-    case .directory: _ = try tree.folder(at: entry.components)
-    case .link(let target): try tree.createLink(at: entry.components, to: target)
-    case .hardLink(let source):
-      try tree.createHardLink(at: entry.components, to: source)
-      linkedPaths.formUnion([entry.path, source.joined(separator: "/")])
+    case .file: file = try place.folder.createFile(place.name, mode: 0o444)
+    case .directory: try chain.createFolders(entry.path)
+    case .link(let target): try place.folder.createLink(place.name, to: target)
+    case .hardLink(let path):
+      let source = try linked.parent(of: path)
+      try source.folder.hardLink(source.name, to: place.folder, place.name)
+      linkedPaths.formUnion([entry.path, path])
     }
   }
 
@@ -84,7 +89,7 @@ final class Unpacker: EntryVisitor {
       let missing = expected.first { !found.contains($0.path) }
       throw difference(missing?.path ?? "an entry", "is missing, but listed in")
     }
-    for path in linkedPaths { identities[path] = try tree.identity(ofFileAt: path) }
+    for path in linkedPaths { identities[path] = try linked.status(of: path)?.identity }
     return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
   }
 
