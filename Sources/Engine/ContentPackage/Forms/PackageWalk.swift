@@ -8,7 +8,6 @@ final class PackageWalk {
   private let reader: PackageReader
   private let isContent: Bool
   private let readsInfo: Bool
-  private let packedLength: Int64
   private let plainLimit: Int64
   private var rules: EntryRules
   private var collector: EntryCollector
@@ -30,8 +29,7 @@ final class PackageWalk {
   ) throws {
     reader = try PackageReader(source, limits: limits)
     rules = EntryRules(limits: limits, isContent: isContent)
-    packedLength = source.length
-    plainLimit = limits.plainLimit(packedLength: packedLength)
+    plainLimit = limits.plainLimit(packedLength: source.length)
     self.isContent = isContent
     self.readsInfo = readsInfo
     collector = EntryCollector(readsInfo: readsInfo)
@@ -41,8 +39,6 @@ final class PackageWalk {
   ///
   /// Throws a refusal if the archive is damaged or exceeds a limit.
   func run(_ unpacker: Unpacker? = nil, refuse: Refuse) throws {
-    let buffer = UnsafeMutableRawBufferPointer.forReading(packedLength)
-    defer { buffer.deallocate() }
     for finding in reader.containerFindings { try refuse(Refusal(finding)) }
     while let header = try reader.next() {
       let verdict = rules.check(header)
@@ -56,9 +52,9 @@ final class PackageWalk {
         try unpacker?.begin(entry)
       }
       if header.kind == .file {
-        try readFile(header, verdict, buffer, unpacker, refuse)
+        try readFile(header, verdict, unpacker, refuse)
       } else {
-        try readNothing(verdict, buffer)
+        try readNothing(verdict)
       }
       if let entry = verdict.entry { try end(entry, unpacker, refuse) }
     }
@@ -78,14 +74,13 @@ final class PackageWalk {
   }
 
   private func readFile(
-    _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ buffer: UnsafeMutableRawBufferPointer,
-    _ unpacker: Unpacker?, _ refuse: Refuse
+    _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ unpacker: Unpacker?, _ refuse: Refuse
   ) throws {
     let path = verdict.shown
     try checkTotal(plainTotal.addingReportingOverflow(header.size ?? 0), path)
     var count: Int64 = 0
     while true {
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(try reader.read(into: buffer))])
+      let bytes = try reader.nextBytes()
       if bytes.isEmpty { break }
       // Only the last read is shorter than the buffer, so the first one contains any magic number.
       if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
@@ -103,10 +98,8 @@ final class PackageWalk {
   }
 
   /// Checks that a folder or a link has no data.
-  private func readNothing(_ verdict: EntryRules.Verdict, _ buffer: UnsafeMutableRawBufferPointer)
-    throws
-  {
-    guard try reader.read(into: buffer) == 0 else {
+  private func readNothing(_ verdict: EntryRules.Verdict) throws {
+    guard try reader.nextBytes().isEmpty else {
       // Do not read data that are not needed to their end, which may be far away.
       let message = "“\(verdict.shown)” is not a regular file but has data"
       throw Refusal(PathRules.finding("entry-data", message, path: verdict.shown))
