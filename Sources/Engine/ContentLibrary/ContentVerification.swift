@@ -1,4 +1,5 @@
 package import ContentModel
+import ContentPackage
 import Digests
 package import FileIO
 
@@ -138,13 +139,15 @@ extension ContentLibrary {
   ) throws -> [ContentDamage] {
     let files = try journal.files(of: content.contentIdentifier, content.version)
     let chain = FolderChain(tree)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    defer { buffer.deallocate() }
     var found: [ContentDamage] = []
     if try lacksCurrent(content) {
       found.append(ContentDamage(content, Self.currentName, .dangling))
     }
     for file in files {
       try isStopped()
-      if let problem = try problem(of: file.entry, chain, pace) {
+      if let problem = try problem(of: file.entry, chain, buffer, pace) {
         found.append(ContentDamage(content, file.entry.path, problem))
       }
     }
@@ -163,7 +166,8 @@ extension ContentLibrary {
   }
 
   private func problem(
-    of entry: IndexedFile, _ chain: FolderChain, _ pace: ReadThrottle?
+    of entry: IndexedFile, _ chain: FolderChain, _ buffer: UnsafeMutableRawBufferPointer,
+    _ pace: ReadThrottle?
   ) throws -> ContentDamage.Problem? {
     guard let status = try chain.status(of: entry.path) else { return .missing }
     switch entry.kind {
@@ -177,22 +181,10 @@ extension ContentLibrary {
       guard status.kind == .file, status.size == entry.size, status.isSealed else {
         return .changed
       }
-      return try Self.digest(of: chain.file(entry.path), pace) == entry.digest
-        ? nil : .changed
-    }
-  }
-
-  private static func digest(of file: consuming File, _ pace: ReadThrottle?) throws -> Digest {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-    defer { buffer.deallocate() }
-    var stream = DigestStream()
-    var offset: Int64 = 0
-    while true {
-      let count = try file.read(into: buffer, at: offset)
-      try stream.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      offset += Int64(count)
-      pace?.pass(count)
-      if count < buffer.count { return try stream.finish() }
+      let file = try chain.file(entry.path)
+      var stream = DigestStream()
+      let digest = try stream.finish(reading: file, through: buffer) { pace?.pass($0) }
+      return digest == entry.digest ? nil : .changed
     }
   }
 
