@@ -69,8 +69,7 @@ extension ContentLibrary {
 
   /// Whether a version is installed, with all its files by kind and size.
   package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
-    let installed = try journal.installed(content).first { $0.version.rawValue == version.rawValue }
-    guard let installed, try hasFolder(installed) else { return false }
+    guard let installed = try installed(content, version) else { return false }
     return try nilIf(.notInstalled) { try missingFiles(of: installed).isEmpty } ?? false
   }
 
@@ -120,9 +119,7 @@ extension ContentLibrary {
   private func tree(of content: InstalledContent) throws -> Directory? {
     let (name, version) = (content.contentIdentifier, content.version)
     while true {
-      do {
-        return try folder.products.directory(name.rawValue).directory(version.rawValue)
-      } catch let error as ContentError where error.code == .fileMissing {}
+      if let tree = try versionFolder(content) { return tree }
       // A removed folder is in staging until the journal has forgotten the version.
       let prefix = try StagingName.removalPrefix(of: StagingName.subject(of: name, version))
       guard try !folder.staging.entries().contains(where: { $0.name.hasPrefix(prefix) }),
