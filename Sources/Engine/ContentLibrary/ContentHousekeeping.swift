@@ -20,9 +20,7 @@ extension ContentLibrary {
     -> RemovedTree
   {
     try contentLocks.withLock(for: content) {
-      guard try isInstalled(content, version) else {
-        throw ContentError.notInstalled(content, version)
-      }
+      try checkInstalled(content, version)
       let home = try folder.products.directory(content.rawValue)
       let versionFolder = try home.directory(version.rawValue)
       // Closing the folder's descriptor releases the lock.
@@ -101,9 +99,7 @@ extension ContentLibrary {
   /// Makes an installed version the current one; it may be newer or older.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try contentLocks.withLock(for: content) {
-      guard try isInstalled(content, version) else {
-        throw ContentError.notInstalled(content, version)
-      }
+      try checkInstalled(content, version)
       try pointCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }
@@ -172,9 +168,8 @@ extension ContentLibrary {
       try folderErrors.collect {
         let (name, version) = (content.contentIdentifier, content.version)
         // The next start forgets what was removed manually.
-        guard try folder.products.status(of: name.rawValue)?.kind == .directory else { return }
-        let home = try folder.products.directory(name.rawValue)
-        guard let status = try home.status(of: version.rawValue), status.kind == .directory
+        guard let home = try home(of: name), let status = try home.status(of: version.rawValue),
+          status.kind == .directory
         else { return }
         candidates.append(
           CollectionCandidate(
@@ -191,16 +186,20 @@ extension ContentError {
   /// The error for a version, or the current version, that another process has locked.
   static func inUse(_ content: ProductIdentifier, _ version: ContentVersion?) -> ContentError {
     ContentError(
-      .contentInUse, "\(content) \(version.map { "\($0) " } ?? "")is in use by another process",
+      .contentInUse, "\(name(content, version)) is in use by another process",
       remedy: "Try again after that process has ended", subject: content.rawValue)
   }
 
-  /// The error for a version that is not in the library.
+  private static func name(_ content: ProductIdentifier, _ version: ContentVersion?) -> String {
+    version.map { "\(content) \($0)" } ?? "\(content)"
+  }
+
+  /// The error for a version, or any version, that is not in the library.
   package static func notInstalled(
-    _ content: ProductIdentifier, _ version: ContentVersion
+    _ content: ProductIdentifier, _ version: ContentVersion?
   ) -> ContentError {
     ContentError(
-      .notInstalled, "\(content) \(version) is not installed",
+      .notInstalled, "\(name(content, version)) is not installed",
       remedy: "Check the name and version, or install it first", subject: content.rawValue)
   }
 }

@@ -15,9 +15,9 @@ package final class ContentLease: Sendable {
 
   /// Takes a lease on `version`; nil if it does not exist or is being removed.
   init?(of version: ContentVersion, in home: Directory) throws {
-    guard try home.status(of: version.rawValue)?.kind == .directory else { return nil }
-    let folder = try home.directory(version.rawValue)
-    guard try folder.tryLock(alone: false) else { return nil }
+    guard let folder = try nilIf(.fileMissing, body: { try home.directory(version.rawValue) }),
+      try folder.tryLock(alone: false)
+    else { return nil }
     // It may have been removed between opening and locking.
     guard try home.status(of: version.rawValue)?.identity.inode == folder.status().identity.inode
     else { return nil }
@@ -42,17 +42,14 @@ extension ContentLibrary {
     for attempt in 0..<100 {
       if attempt > 0 { usleep(10_000) }
       isLocked = false
-      guard try folder.products.status(of: content.rawValue)?.kind == .directory,
-        let wanted = try version ?? currentVersion(of: content)
+      guard let home = try home(of: content),
+        let wanted = try version ?? Self.current(in: home)
       else { break }
-      let home = try folder.products.directory(content.rawValue)
       if let lease = try ContentLease(of: wanted, in: home) { return lease }
       isLocked = try home.status(of: wanted.rawValue) != nil
       if version != nil, !isLocked { break }
     }
     if isLocked { throw ContentError.inUse(content, version) }
-    throw ContentError(
-      .notInstalled, "\(content) \(version?.rawValue ?? "") is not installed",
-      remedy: "Check the name and version, or install it first", subject: content.rawValue)
+    throw ContentError.notInstalled(content, version)
   }
 }

@@ -125,12 +125,23 @@ package final class ContentLibrary: Sendable {
   ///
   /// The spelling must match: 1.0.0 equals 1.0, but has another folder name.
   package func isInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
-    guard
-      let found = try journal.installed(content).first(where: {
-        $0.version.rawValue == version.rawValue
-      })
-    else { return false }
-    return try hasFolder(found)
+    try installed(content, version) != nil
+  }
+
+  /// The record of this version; nil if it is not installed.
+  func installed(_ content: ProductIdentifier, _ version: ContentVersion) throws
+    -> InstalledContent?
+  {
+    try journal.installed(content).first {
+      try $0.version.rawValue == version.rawValue && hasFolder($0)
+    }
+  }
+
+  /// Throws `notInstalled` unless this version is installed.
+  func checkInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    guard try isInstalled(content, version) else {
+      throw ContentError.notInstalled(content, version)
+    }
   }
 
   func hasFolder(_ content: InstalledContent) throws -> Bool {
@@ -141,6 +152,13 @@ package final class ContentLibrary: Sendable {
   /// The folder of a content's versions; nil if it does not exist.
   func home(of content: ProductIdentifier) throws -> Directory? {
     try nilIf(.fileMissing) { try folder.products.directory(content.rawValue) }
+  }
+
+  /// The folder of a version; nil if it does not exist.
+  func versionFolder(_ content: InstalledContent) throws -> Directory? {
+    try nilIf(.fileMissing) {
+      try home(of: content.contentIdentifier)?.directory(content.version.rawValue)
+    }
   }
 
   /// The path of a version's folder, even if the folder does not exist.
@@ -218,7 +236,7 @@ package final class ContentLibrary: Sendable {
     try home.sync()
     // The download, which continues, decides whether it replaces a current version.
     try contentLocks.withLock(for: content.contentIdentifier) {
-      if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
+      if try Self.current(in: home) == nil { try pointCurrent(of: home, to: content.version) }
     }
     try journal.confirm(content.contentIdentifier, content.version)
     return true
@@ -226,13 +244,11 @@ package final class ContentLibrary: Sendable {
 
   /// Whether the folder in place is the announced one: the same inodes, not an older folder.
   private func isMoved(_ content: InstalledContent, _ files: [InstalledFile]) throws -> Bool {
-    guard try hasFolder(content) else { return false }
-    let tree = try folder.products.directory(content.contentIdentifier.rawValue)
-      .directory(content.version.rawValue)
-    let walker = TreeWalker(tree)
+    guard let tree = try versionFolder(content) else { return false }
+    let chain = FolderChain(tree)
     return try files.allSatisfy { file in
       guard let identity = file.identity else { return true }
-      return try walker.status(of: file.entry.path)?.identity.inode == identity.inode
+      return try chain.status(of: file.entry.path)?.identity.inode == identity.inode
     }
   }
 
@@ -246,9 +262,7 @@ package final class ContentLibrary: Sendable {
           present[content.contentIdentifier.rawValue, default: []].append(content.version)
         } else {
           // Make the removal durable first. Otherwise, a power failure could restore the folder.
-          let name = content.contentIdentifier.rawValue
-          let hasHome = try folder.products.status(of: name)?.kind == .directory
-          try (hasHome ? folder.products.directory(name) : folder.products).sync()
+          try (home(of: content.contentIdentifier) ?? folder.products).sync()
           try journal.forget(content.contentIdentifier, content.version)
         }
       }
@@ -261,7 +275,7 @@ package final class ContentLibrary: Sendable {
         let home = try folder.products.directory(entry.name)
         try home.removeFile(Self.newCurrentName)
         if try Self.current(in: home) == nil, let newest = present[entry.name]?.max() {
-          try switchCurrent(of: home, to: newest)
+          try pointCurrent(of: home, to: newest)
         }
       }
     }

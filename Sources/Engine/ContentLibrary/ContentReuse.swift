@@ -23,12 +23,7 @@ extension ContentLibrary {
   package func reusableTree(
     of content: InstalledContent, files: [InstalledFile], isTrusted: Bool
   ) throws -> ReusableTree? {
-    let name = content.contentIdentifier.rawValue
-    guard try folder.products.status(of: name)?.kind == .directory else { return nil }
-    let home = try folder.products.directory(name)
-    guard try home.status(of: content.version.rawValue)?.kind == .directory else { return nil }
-    let root = try home.directory(content.version.rawValue)
-    guard try root.tryLock(alone: false) else { return nil }
+    guard let root = try versionFolder(content), try root.tryLock(alone: false) else { return nil }
     return ReusableTree(root: root, files: files, isTrusted: isTrusted)
   }
 }

@@ -1,4 +1,5 @@
 package import ContentModel
+import ContentPackage
 import Digests
 package import FileIO
 
@@ -61,9 +62,9 @@ extension ContentLibrary {
   func missing(
     _ files: [InstalledFile], of content: InstalledContent, in tree: Directory
   ) throws -> [ContentDamage] {
-    let walker = TreeWalker(tree)
+    let chain = FolderChain(tree)
     return try files.compactMap { file in
-      guard let status = try walker.status(of: file.entry.path) else {
+      guard let status = try chain.status(of: file.entry.path) else {
         return ContentDamage(content, file.entry.path, .missing)
       }
       return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
@@ -72,8 +73,7 @@ extension ContentLibrary {
 
   /// Whether a version is installed, with all its files by kind and size.
   package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
-    let installed = try journal.installed(content).first { $0.version.rawValue == version.rawValue }
-    guard let installed, try hasFolder(installed) else { return false }
+    guard let installed = try installed(content, version) else { return false }
     return try nilIf(.notInstalled) { try missingFiles(of: installed).isEmpty } ?? false
   }
 
@@ -123,9 +123,7 @@ extension ContentLibrary {
   private func tree(of content: InstalledContent) throws -> Directory? {
     let (name, version) = (content.contentIdentifier, content.version)
     while true {
-      do {
-        return try folder.products.directory(name.rawValue).directory(version.rawValue)
-      } catch let error as ContentError where error.code == .fileMissing {}
+      if let tree = try versionFolder(content) { return tree }
       // A removed folder is in staging until the journal has forgotten the version.
       let prefix = try StagingName.removalPrefix(of: StagingName.subject(of: name, version))
       guard try !folder.staging.entries().contains(where: { $0.name.hasPrefix(prefix) }),
@@ -141,14 +139,16 @@ extension ContentLibrary {
     _ isStopped: () throws -> Void
   ) throws -> [ContentDamage] {
     let files = try journal.files(of: content.contentIdentifier, content.version)
-    let walker = TreeWalker(tree)
+    let chain = FolderChain(tree)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    defer { buffer.deallocate() }
     var found: [ContentDamage] = []
     if try lacksCurrent(content) {
       found.append(ContentDamage(content, Self.currentName, .dangling))
     }
     for file in files {
       try isStopped()
-      if let problem = try problem(of: file.entry, walker, pace) {
+      if let problem = try problem(of: file.entry, chain, buffer, pace) {
         found.append(ContentDamage(content, file.entry.path, problem))
       }
     }
@@ -167,36 +167,25 @@ extension ContentLibrary {
   }
 
   private func problem(
-    of entry: IndexedFile, _ walker: TreeWalker, _ pace: ReadThrottle?
+    of entry: IndexedFile, _ chain: FolderChain, _ buffer: UnsafeMutableRawBufferPointer,
+    _ pace: ReadThrottle?
   ) throws -> ContentDamage.Problem? {
-    guard let place = try walker.parent(of: entry.path),
-      let status = try place.folder.status(of: place.name)
-    else { return .missing }
+    guard let status = try chain.status(of: entry.path) else { return .missing }
     switch entry.kind {
     case .directory:
       // Other users must not be able to add files beside the verified ones.
       return status.kind == .directory && status.permissions & 0o022 == 0 ? nil : .changed
-    case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
+    case .link:
+      let place = try chain.parent(of: entry.path)
+      return try place.folder.link(place.name) == entry.target ? nil : .changed
     case .file:
       guard status.kind == .file, status.size == entry.size, status.isSealed else {
         return .changed
       }
-      return try Self.digest(of: place.folder.file(place.name), pace) == entry.digest
-        ? nil : .changed
-    }
-  }
-
-  private static func digest(of file: consuming File, _ pace: ReadThrottle?) throws -> Digest {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-    defer { buffer.deallocate() }
-    var stream = DigestStream()
-    var offset: Int64 = 0
-    while true {
-      let count = try file.read(into: buffer, at: offset)
-      try stream.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      offset += Int64(count)
-      pace?.pass(count)
-      if count < buffer.count { return try stream.finish() }
+      let file = try chain.file(entry.path)
+      var stream = DigestStream()
+      let digest = try stream.finish(reading: file, through: buffer) { pace?.pass($0) }
+      return digest == entry.digest ? nil : .changed
     }
   }
 

@@ -16,31 +16,25 @@ extension ContentLibrary {
     replacing withdrawn: [ContentVersion] = []
   ) throws {
     try contentLocks.withLock(for: content) {
-      guard try isInstalled(content, version) else {
-        throw ContentError.notInstalled(content, version)
-      }
+      try checkInstalled(content, version)
       let home = try folder.products.directory(content.rawValue)
-      if try Self.keepsCurrent(in: home, ratherThan: version, withdrawn) {
+      if try !switchCurrent(of: home, to: version, replacing: withdrawn) {
         // The link may come from a switch whose sync failed.
-        return try durability.names(in: home)
+        try durability.names(in: home)
       }
-      try pointCurrent(of: home, to: version)
     }
   }
 
-  /// Like `advance`, for a version that is in place.
+  /// Like `advance`, for a version that is in place; returns false if `current` stays.
+  @discardableResult
   func switchCurrent(
-    of home: Directory, to version: ContentVersion, replacing withdrawn: [ContentVersion] = []
-  ) throws {
-    if try Self.keepsCurrent(in: home, ratherThan: version, withdrawn) { return }
-    try pointCurrent(of: home, to: version)
-  }
-
-  private static func keepsCurrent(
-    in home: Directory, ratherThan version: ContentVersion, _ withdrawn: [ContentVersion]
+    of home: Directory, to version: ContentVersion, replacing withdrawn: [ContentVersion]
   ) throws -> Bool {
-    guard let current = try Self.current(in: home) else { return false }
-    return current >= version && !withdrawn.contains(current)
+    if let current = try Self.current(in: home), current >= version, !withdrawn.contains(current) {
+      return false
+    }
+    try pointCurrent(of: home, to: version)
+    return true
   }
 
   /// Makes `current` name `version`, or removes it for nil; one rename, durable on return.

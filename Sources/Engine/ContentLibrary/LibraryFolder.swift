@@ -114,7 +114,7 @@ package final class LibraryLock: Sendable {
   /// Whether `text` is the text of a lock file, or what a power failure has left of it.
   static func isHolder(_ text: [UInt8]) -> Bool {
     let isNumber = text.prefix(numberWidth).allSatisfy {
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0, UInt8(ascii: " ")].contains($0)
+      $0.isDigit || [0, UInt8(ascii: " ")].contains($0)
     }
     let mark = zip(text.dropFirst(numberWidth), " (".utf8)
     return isNumber && mark.allSatisfy { $0 == $1 || $0 == 0 }

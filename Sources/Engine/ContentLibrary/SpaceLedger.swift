@@ -7,15 +7,14 @@ import Concurrency
 /// Thread-safe. It prevents a download from using the space that another download needs.
 final class SpaceLedger: Sendable {
   /// The space for the journal and for folders, in bytes.
-  private static let margin: Int64 = 4 << 20
+  fileprivate static let margin: Int64 = 4 << 20
 
   private struct Request: Sendable {
     let reservation: SpaceReservation
     let claim: SpaceReservation.Claim
-    let product: ProductIdentifier
   }
 
-  private let root: Directory
+  fileprivate let root: Directory
   private let step: GroupCommit<Request>
   private let claims = Mutex<[ObjectIdentifier: SpaceReservation.Claim]>([:])
 
@@ -24,13 +23,9 @@ final class SpaceLedger: Sendable {
     step = GroupCommit(makeSignal)
   }
 
-  /// Adds a claim if it fits beside all others; throws `diskFull` otherwise.
-  fileprivate func add(
-    _ claim: SpaceReservation.Claim, of reservation: SpaceReservation,
-    for product: ProductIdentifier
-  ) throws {
-    let request = Request(reservation: reservation, claim: claim, product: product)
-    try step.join(request) { requests in
+  /// Sets the claim of `reservation` if it fits beside all others; throws `diskFull` otherwise.
+  fileprivate func add(_ claim: SpaceReservation.Claim, of reservation: SpaceReservation) throws {
+    try step.join(Request(reservation: reservation, claim: claim)) { requests in
       do {
         // Read the claims before the free space: concurrent writes are then counted twice, not
         // missed.
@@ -48,8 +43,8 @@ final class SpaceLedger: Sendable {
   private func add(_ request: Request, beside reserved: inout Int64, _ available: Int64) throws {
     let needed = request.claim.bytes + Self.margin
     guard needed <= available - reserved else {
-      throw Self.error(
-        request.product, "needs \(needed) bytes", in: root, available, reserved: reserved,
+      throw request.reservation.error(
+        "needs \(needed) bytes", available, reserved: reserved,
         lacking: needed - (available - reserved))
     }
     reserved += request.claim.bytes
@@ -58,29 +53,6 @@ final class SpaceLedger: Sendable {
 
   fileprivate func end(_ reservation: SpaceReservation) {
     claims.withLock { $0[ObjectIdentifier(reservation)] = nil }
-  }
-
-  /// The error for `product` if its files do not fit: `bytes` are not written yet.
-  fileprivate func error(
-    for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
-  ) -> ContentError {
-    guard let available = try? root.availableBytes() else { return cause }
-    return Self.error(
-      product, "needs \(bytes) bytes more", in: root, available,
-      lacking: max(bytes - available, Self.margin),
-      cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
-  }
-
-  private static func error(
-    _ product: ProductIdentifier, _ need: String, in root: Directory, _ available: Int64,
-    reserved: Int64 = 0, lacking: Int64, cause: String? = nil
-  ) -> ContentError {
-    let others = reserved == 0 ? "" : ", \(reserved) of them for other downloads"
-    let waiting = reserved == 0 ? "" : ", or wait for the other downloads,"
-    return ContentError(
-      .diskFull, "\(product) \(need) in \(root.path), where \(available) are free\(others)",
-      remedy: "Free \(lacking) bytes there\(waiting) and try again", subject: product.rawValue,
-      cause: cause)
   }
 }
 
@@ -107,7 +79,7 @@ package final class SpaceReservation: Sendable {
   /// `written` returns how many of them are on disk; it can run on any thread. Throws `diskFull` if
   /// they do not fit beside the reservations of others. Call it before writing.
   package func reserve(_ bytes: Int64, written: @escaping @Sendable () -> Int64) throws {
-    try ledger.add(Claim(bytes: bytes, written: written), of: self, for: product)
+    try ledger.add(Claim(bytes: bytes, written: written), of: self)
   }
 
   /// Releases what is not written.
@@ -115,7 +87,21 @@ package final class SpaceReservation: Sendable {
 
   /// The error if the files do not fit: `bytes` are not written yet.
   package func error(lacking bytes: Int64, cause: ContentError) -> ContentError {
-    ledger.error(for: product, lacking: bytes, cause: cause)
+    guard let available = try? ledger.root.availableBytes() else { return cause }
+    return error(
+      "needs \(bytes) bytes more", available, lacking: max(bytes - available, SpaceLedger.margin),
+      cause: cause.errorDescription)
+  }
+
+  fileprivate func error(
+    _ need: String, _ available: Int64, reserved: Int64 = 0, lacking: Int64, cause: String? = nil
+  ) -> ContentError {
+    let others = reserved == 0 ? "" : ", \(reserved) of them for other downloads"
+    let waiting = reserved == 0 ? "" : ", or wait for the other downloads,"
+    return ContentError(
+      .diskFull, "\(product) \(need) in \(ledger.root.path), where \(available) are free\(others)",
+      remedy: "Free \(lacking) bytes there\(waiting) and try again", subject: product.rawValue,
+      cause: cause)
   }
 }
 

@@ -73,7 +73,7 @@ package struct ThreadLimits {
     if let all = Self.threadCount(text("/proc/loadavg") ?? ""), all <= userLimit - count {
       return userLimit - all
     }
-    let used = processes().filter { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+    let used = processes().filter { $0.utf8.allSatisfy(\.isDigit) }
       .compactMap { text("/proc/\($0)/status") }
       .reduce(0) { $0 + Self.threads(of: user, status: $1) }
     return userLimit - used

@@ -52,6 +52,16 @@ struct LeaseTests {
     #expect(try fixture.staged().isEmpty)
   }
 
+  @Test("The error of a lease names the content, and the version if one was given")
+  func unknown() throws {
+    let reader = try fixture.reader()
+    let b = ProductIdentifier("b")
+    let any = #expect(throws: ContentError.self) { try reader.lease(b) }
+    #expect(any?.message == "b is not installed")
+    let one = #expect(throws: ContentError.self) { try reader.lease(a, "2.0") }
+    #expect(one?.message == "a 2.0 is not installed")
+  }
+
   @Test("No file of a version is missing at any step of its repair")
   func steps() async throws {
     let content = try #require(try fixture.reader().contents().first?.content)

@@ -80,16 +80,6 @@ struct WaitingLine: Hashable, Sendable {
 
   /// Returns the index of `place`, or where to insert it.
   private func index(of place: DownloadPlace) -> Int {
-    var (low, high) = (places.startIndex, places.endIndex)
-    while low < high {
-      let middle = (low + high) / 2
-      let other = places[middle]
-      if other.rank < place.rank {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    return low
+    places.partitionPoint { $0.rank < place.rank }
   }
 }

@@ -1,36 +1,27 @@
 import ContentModel
 import FileIO
 
-/// Creates folders, links and empty files, and removes unexpected entries.
-struct AssemblyPreparation {
-  private let survey: PackageSurvey
-  private let folder: Directory
-
-  init(_ survey: PackageSurvey, _ folder: Directory) {
-    self.survey = survey
-    self.folder = folder
-  }
-
-  func run() throws {
-    let chain = FolderChain(folder)
-    for unexpected in survey.unexpectedEntries {
+extension PackageSurvey {
+  /// Creates folders and links in staging, and removes unexpected and incorrect entries.
+  func prepare(_ staging: Directory) throws {
+    let chain = FolderChain(staging)
+    for unexpected in unexpectedEntries {
       let place = try chain.parent(of: unexpected.prefix + unexpected.entry.name)
       try place.folder.removeTree(unexpected.entry)
     }
-    for (entry, state) in zip(survey.plan.index.files, survey.states) {
-      let isPresent = survey.present.contains(entry.path)
+    for (entry, state) in zip(plan.index.files, states) {
+      let isPresent = present.contains(entry.path)
       switch entry.kind {
-      case .directory: try makeFolder(entry.path, chain, isPresent)
+      case .directory where !isPresent:
+        let place = try chain.parent(of: entry.path)
+        try place.folder.createDirectory(place.name, exclusive: true)
       case .link: try makeLink(entry, chain, isPresent)
-      case .file: if isPresent, Self.mustRemove(state) { try remove(entry.path, chain) }
+      case .file where isPresent && Self.mustRemove(state):
+        let place = try chain.parent(of: entry.path)
+        try place.folder.removeFile(place.name)
+      case .directory, .file: break
       }
     }
-  }
-
-  private func makeFolder(_ path: String, _ chain: FolderChain, _ isPresent: Bool) throws {
-    guard !isPresent else { return }
-    let place = try chain.parent(of: path)
-    try place.folder.createDirectory(place.name, exclusive: true)
   }
 
   private func makeLink(_ entry: IndexedFile, _ chain: FolderChain, _ isPresent: Bool) throws {
@@ -49,10 +40,5 @@ struct AssemblyPreparation {
     case .pieces(let pieces): !pieces.contains { $0.source == nil }
     case .nothing, .installed: true
     }
-  }
-
-  private func remove(_ path: String, _ chain: FolderChain) throws {
-    let place = try chain.parent(of: path)
-    try place.folder.removeFile(place.name)
   }
 }

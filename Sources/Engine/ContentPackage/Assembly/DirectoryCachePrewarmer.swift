@@ -16,8 +16,7 @@ struct DirectoryCachePrewarmer {
       guard isWanted() else { return }
       guard !survey.present.contains(file.path) else { continue }
       // Ignore the error. The thread that creates the file reports it.
-      guard let place = try? chain.parent(of: file.path) else { continue }
-      _ = try? place.folder.status(of: place.name)
+      _ = try? chain.status(of: file.path)
     }
   }
 }

@@ -5,21 +5,20 @@ import Concurrency
 
 /// A file that spans several members.
 ///
-/// Its parts arrive in any order, from any thread. Each part is written at once to its offset. The
-/// digest is computed over the parts in order: from the arriving bytes if they are next, otherwise
-/// by reading the written bytes back, which are usually in the page cache.
+/// Its parts arrive in any order, from any thread. Each part is written at once to its offset. One
+/// thread at a time passes over the written parts in order, and seals the file behind the last one.
+/// If digests are compared, it hashes each part: the arriving bytes if they are next, otherwise the
+/// written bytes, which are usually in the page cache.
 final class LargeFile: @unchecked Sendable {
-  // Unchecked, since only the thread that has set `isHashing` uses `digest`, and `file` does not
+  // Unchecked, since only the thread that has set `isPassing` uses `digest`, and `file` does not
   // change.
 
   private struct State {
     var isWritten: [Bool]
-    /// The number of parts that are not written.
-    var left: Int
-    var isSealed = false
-    /// The index of the first part that is not in the digest.
+    /// The index of the first part that was not passed.
     var next = 0
-    var isHashing = false
+    /// Whether a thread passes over parts; it stays true after the file is sealed.
+    var isPassing = false
   }
 
   private let parts: [AssemblyPlan.Part]
@@ -39,8 +38,7 @@ final class LargeFile: @unchecked Sendable {
     self.parts = parts
     // The file stays writable until it is complete, so that a restart can tell the difference.
     file = try folder.updatedFile(name, mode: 0o644)
-    let isWritten = parts.indices.map { written.contains($0) }
-    state = Mutex(State(isWritten: isWritten, left: isWritten.count { !$0 }))
+    state = Mutex(State(isWritten: parts.indices.map { written.contains($0) }))
   }
 
   /// Writes part `number`.
@@ -55,44 +53,38 @@ final class LargeFile: @unchecked Sendable {
     throws -> FileIdentity?
   {
     try file.write(bytes.runs, at: parts[number].fileOffset)
-    guard comparesDigest else {
-      state.withLock { state in
-        if !state.isWritten[number] { state.left -= 1 }
-        state.isWritten[number] = true
-      }
-      return try sealWhole(name)
-    }
     let isNext = state.withLock { state in
       state.isWritten[number] = true
-      guard state.next == number, !state.isHashing else { return false }
-      state.isHashing = true
+      guard state.next == number, !state.isPassing else { return false }
+      state.isPassing = true
       return true
     }
     guard isNext else { return nil }
-    for run in bytes.runs { try digest.update(run) }
-    return try hashOn(name, scratch, isFirstDone: true)
+    if comparesDigest {
+      for run in bytes.runs { try digest.update(run) }
+    }
+    return try passOn(name, scratch, isFirstDone: true)
   }
 
   /// Continues from the parts that are already written, and returns and throws like `write`.
   func resume(name: String, _ scratch: UnsafeMutableRawBufferPointer) throws -> FileIdentity? {
-    guard comparesDigest else { return try sealWhole(name) }
-    let mayHash = state.withLock { state in
-      guard !state.isHashing, state.next < parts.count, state.isWritten[state.next] else {
+    let mayPass = state.withLock { state in
+      guard !state.isPassing, state.next < parts.count, state.isWritten[state.next] else {
         return false
       }
-      state.isHashing = true
+      state.isPassing = true
       return true
     }
-    return mayHash ? try hashOn(name, scratch, isFirstDone: false) : nil
+    return mayPass ? try passOn(name, scratch, isFirstDone: false) : nil
   }
 
-  /// The next action of the thread that hashes.
+  /// The next action of the thread that passes over the parts.
   private enum Step {
-    case hash(Int), leave, seal
+    case pass(Int), leave, seal
   }
 
-  /// Hashes the written parts that follow, and returns the file's identity if it is complete.
-  private func hashOn(
+  /// Passes over the written parts that follow; returns the file's identity if it is complete.
+  private func passOn(
     _ name: String, _ scratch: UnsafeMutableRawBufferPointer, isFirstDone: Bool
   ) throws -> FileIdentity? {
     var isDone = isFirstDone
@@ -100,11 +92,8 @@ final class LargeFile: @unchecked Sendable {
       switch state.withLock({ Self.step(&$0, count: parts.count, isDone: isDone) }) {
       case .leave: return nil
       case .seal: return try seal(name)
-      case .hash(let next):
-        let part = parts[next]
-        let room = UnsafeMutableRawBufferPointer(rebasing: scratch[..<part.length])
-        let count = try file.read(into: room, at: part.fileOffset)
-        try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      case .pass(let next):
+        if comparesDigest { try hash(parts[next], scratch) }
         isDone = true
       }
     }
@@ -114,20 +103,16 @@ final class LargeFile: @unchecked Sendable {
     if isDone { state.next += 1 }
     guard state.next < count else { return .seal }
     guard state.isWritten[state.next] else {
-      state.isHashing = false
+      state.isPassing = false
       return .leave
     }
-    return .hash(state.next)
+    return .pass(state.next)
   }
 
-  /// Seals the file if all parts are written; returns nil if not, or if it is already sealed.
-  private func sealWhole(_ name: String) throws -> FileIdentity? {
-    let isMine = state.withLock { state in
-      guard state.left == 0, !state.isSealed else { return false }
-      state.isSealed = true
-      return true
-    }
-    return isMine ? try seal(name) : nil
+  private func hash(_ part: AssemblyPlan.Part, _ scratch: UnsafeMutableRawBufferPointer) throws {
+    let room = UnsafeMutableRawBufferPointer(rebasing: scratch[..<part.length])
+    let count = try file.read(into: room, at: part.fileOffset)
+    try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
   }
 
   private func seal(_ name: String) throws -> FileIdentity {

@@ -10,14 +10,11 @@ package import FileIO
 /// that were taken before an error or a stop are still written, and the survey of the next attempt
 /// finds them. Use it from one thread.
 package final class PackageAssembly {
-  private let survey: PackageSurvey
-  private let name: String
   private let promise: UnpackPromise
-  private let folder: Directory
   private let context: AssemblyContext
   private let memberAt: [Int64: Int]
   private let decoders: MemberDecoderPool
-  private let writebackThread: (WritebackThread, WorkerThreads)?
+  private let writebackThread: WorkerThreads?
 
   /// Prepares `folder`, the staging folder of `survey`, and starts with the local files.
   ///
@@ -37,10 +34,7 @@ package final class PackageAssembly {
     writeback: (@Sendable () -> Void)? = nil, progress: @escaping @Sendable (Int64) -> Void
   ) throws {
     let workers = workers ?? WorkerThreads.standardCount
-    self.survey = survey
-    self.name = name
     self.promise = promise
-    self.folder = folder
     memberAt = Dictionary(
       survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
     let isLarge = workers > 0 && survey.bytesToWrite >= WritebackThread.stretch
@@ -48,27 +42,27 @@ package final class PackageAssembly {
     context = AssemblyContext(
       survey, name: name, folder: folder, workers: workers, comparingDigests: comparingDigests,
       writeback: turns, progress: progress)
-    try AssemblyPreparation(survey, folder).run()
+    try survey.prepare(folder)
     decoders = try MemberDecoderPool(context)
     // Last, because only a complete assembly closes it. Without `close`, the thread never ends.
     writebackThread = try turns.map { turns in
       let prewarmer = DirectoryCachePrewarmer(survey: survey, folder: folder)
-      let thread = try WorkerThreads(count: 1) { _ in
+      return try WorkerThreads(count: 1) { _ in
         prewarmer.lookUpAll { !turns.isClosed }
         turns.run { writeback?() }
       }
-      return (turns, thread)
     }
   }
 
-  deinit { writebackThread?.0.close() }
+  deinit { context.writeback?.close() }
 
   /// Takes the verified, compressed bytes of the missing member at `offset` in the package.
   ///
   /// Blocks while too many members wait. Throws the first error of any member so far.
   package func take(_ bytes: LentBytes, at offset: Int64) throws {
+    let name = context.name
     guard let member = memberAt[offset],
-      survey.plan.payload.members[member].packedLength == bytes.count
+      context.survey.plan.payload.members[member].packedLength == bytes.count
     else {
       throw ContentError(
         .inconsistent, "\(name): no member of \(bytes.count) bytes is missing at offset \(offset)",
@@ -84,8 +78,9 @@ package final class PackageAssembly {
   /// describes.
   package func finish() throws -> [InstalledFile] {
     try decoders.finish()
-    let identities = context.identities
-    let files = try zip(survey.plan.index.files, identities).map { entry, identity in
+    let name = context.name
+    let entries = context.survey.plan.index.files
+    let files = try zip(entries, context.identities).map { entry, identity in
       guard entry.kind != .file || identity != nil else {
         throw ContentError(
           .inconsistent, "\(name): “\(entry.path)” was not written",
@@ -93,7 +88,7 @@ package final class PackageAssembly {
       }
       return InstalledFile(entry: entry, identity: identity)
     }
-    let list = try folder.contents(
+    let list = try context.folder.contents(
       of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
     try promise.check(ContentInfo(propertyList: list), in: name)
     return files

@@ -60,20 +60,9 @@ final class ReuseCatalog: Sendable {
 
 extension ReusableTree {
   /// Returns whether a file was installed at `path`.
-  ///
-  /// Binary search, since the files are sorted.
   fileprivate func hasFile(at path: String) -> Bool {
-    var low = 0
-    var high = files.count
-    while low < high {
-      let middle = (low + high) / 2
-      if files[middle].entry.path.precedesByBytes(path) {
-        low = middle + 1
-      } else {
-        high = middle
-      }
-    }
-    return low < files.count && files[low].entry.kind == .file
-      && files[low].entry.path.hasSameBytes(as: path)
+    let place = files.partitionPoint { $0.entry.path.precedesByBytes(path) }
+    return place < files.count && files[place].entry.kind == .file
+      && files[place].entry.path.hasSameBytes(as: path)
   }
 }

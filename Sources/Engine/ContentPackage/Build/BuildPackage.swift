@@ -22,10 +22,10 @@ package func buildPackage(
 ) throws -> PackageExamination {
   try checkReplaceable(outputName, in: output)
   let name = name ?? folder.path
-  var content = try ContentFolder(folder, name: name)
-  let findings = content.brokenRules(limits)
-  if let first = findings.first {
-    let more = findings.count > 1 ? " (and \(findings.count - 1) more)" : ""
+  var content = try ContentFolder(folder, name: name, limits: limits)
+  if let first = content.findings.first {
+    let count = content.findings.count
+    let more = count > 1 ? " (and \(count - 1) more)" : ""
     throw ContentError(
       first.code, "Cannot build from \(name): \(first.message)\(more)", remedy: first.remedy,
       subject: first.path ?? name)
@@ -70,21 +70,17 @@ private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
   _ limits: PackageLimits
 ) throws -> PayloadWriter {
-  var archive = XarWriter()
-  var small: [UInt8] = []
-  for (path, bytes) in texts.files {
-    var digest = DigestStream(.sha1)
-    try bytes.withUnsafeBytes { try digest.update($0) }
-    archive.add(path, length: Int64(bytes.count), checksum: try digest.finishBytes())
-    small += bytes
+  let small = try texts.files.map { path, bytes in
+    XarWriter.File(
+      path: path, length: Int64(bytes.count), checksum: try DigestStream.bytes(.sha1, of: bytes))
   }
-  archive.reserve("\(texts.name)/Payload")
-  let start = Int64(try archive.beginning().count + small.count)
+  let smallBytes = texts.files.flatMap(\.bytes)
+  var packed = XarWriter.File(path: "\(texts.name)/Payload")
+  let start = Int64(try XarWriter.beginning(of: small + [packed]).count + smallBytes.count)
   let payload = try PayloadWriter(
     file, at: start, upTo: limits.packageLength, workers: workers)
-  let (length, checksum) = try writeEntries(of: content, to: payload)
-  archive.completeLast(length: length, checksum: checksum)
-  try payload.complete(beginning: archive.beginning() + small)
+  (packed.length, packed.checksum) = try writeEntries(of: content, to: payload)
+  try payload.complete(beginning: XarWriter.beginning(of: small + [packed]) + smallBytes)
   return payload
 }
 
@@ -98,15 +94,18 @@ private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) 
     case .directory: try payload.add(path: path, mode: 0o040755)
     case .link(let target):
       try payload.add(path: path, mode: 0o120777, bytes: Array(target.utf8))
-    case .memory(let bytes):
+    case .file where entry.path == ContentInfo.fileName:
+      let bytes = content.contentInfo
       try payload.add(path: path, mode: 0o100644, size: Int64(bytes.count)) { buffer, offset in
         let rest = bytes[Int(offset)...].prefix(buffer.count)
         buffer.copyBytes(from: rest)
         return rest.count
       }
-    case .file(let size):
+    case .file, .hardLink:
       let file = try content.open(entry)
-      try payload.add(path: path, mode: 0o100644, size: size) { try file.read(into: $0, at: $1) }
+      try payload.add(path: path, mode: 0o100644, size: entry.size ?? 0) {
+        try file.read(into: $0, at: $1)
+      }
     }
   }
   return try payload.finish()

@@ -3,48 +3,38 @@ import FileIO
 
 /// A folder on disk that is packed; entries are sorted by the bytes of their paths.
 struct ContentFolder {
-  /// A file, folder or link.
-  struct Entry {
-    /// The path relative to the folder, without `./`.
-    let path: String
-    let kind: Kind
-  }
+  /// The entries to pack, if no rule is broken.
+  private(set) var entries: [CheckedEntry] = []
+  /// All rules that the folder on disk breaks.
+  private(set) var findings: [Finding] = []
+  /// The bytes of ContentInfo.plist.
+  private(set) var contentInfo: [UInt8] = []
 
-  /// The kind of an entry, and the location of its bytes.
-  enum Kind {
-    case directory
-    case link(target: String)
-    /// A file on disk of `size` bytes.
-    case file(size: Int64)
-    /// A file whose bytes are in memory.
-    case memory([UInt8])
-  }
-
-  let folder: Directory
+  private let chain: FolderChain
   private let name: String
-  private(set) var entries: [Entry] = []
   private var headers: [ArchiveEntry] = []
-  private var findings: [Finding] = []
   /// The total bytes of all files, and the bytes of those that are in holes.
   private var (size, holes): (Int64, Int64) = (0, 0)
 
-  /// Lists the folder.
+  /// Lists the folder and checks it.
   ///
   /// Messages use `name` for it. Throws if the folder cannot be read.
-  init(_ folder: Directory, name: String) throws {
-    self.folder = folder
+  init(_ folder: Directory, name: String, limits: PackageLimits) throws {
+    chain = FolderChain(folder)
     self.name = name
     try list(folder, prefix: "")
-    entries.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+    check(limits)
   }
 
   /// Replaces ContentInfo.plist.
   mutating func setContentInfo(_ bytes: [UInt8]) {
+    contentInfo = bytes
     entries.removeAll { $0.path == ContentInfo.fileName }
-    let entry = Entry(path: ContentInfo.fileName, kind: .memory(bytes))
     // "ContentInfo.plist" sorts before "Contents" and its entries.
-    let index = entries.firstIndex { !$0.path.utf8.lexicographicallyPrecedes(entry.path.utf8) }
-    entries.insert(entry, at: index ?? entries.endIndex)
+    entries.insert(
+      CheckedEntry(
+        path: ContentInfo.fileName, kind: .file, size: Int64(bytes.count), impliedFolders: [],
+        isKnownFolder: false), at: 0)
   }
 
   private mutating func list(_ directory: Directory, prefix: String) throws {
@@ -67,16 +57,10 @@ struct ContentFolder {
         kind = .directory
         // The setgid and sticky bits belong to the location. They are not packed.
         permissions &= 0o777
-        entries.append(Entry(path: path, kind: .directory))
         try list(directory.directory(name), prefix: path + "/")
-      case .link:
-        let target = try directory.linkBytes(name) ?? []
-        kind = .link(target: target)
-        entries.append(
-          Entry(path: path, kind: .link(target: String(decoding: target, as: UTF8.self))))
+      case .link: kind = .link(target: try directory.linkBytes(name) ?? [])
       case .file:
         kind = .file
-        entries.append(Entry(path: path, kind: .file(size: status.size)))
         let file = try directory.file(name)
         try checkBeginning(of: file, path)
         size += status.size
@@ -98,25 +82,26 @@ struct ContentFolder {
     }
   }
 
-  /// Returns all rules that the folder on disk breaks.
-  func brokenRules(_ limits: PackageLimits) -> [Finding] {
-    guard headers.contains(where: { $0.path == Array("Contents".utf8) && $0.kind == .directory })
-    else {
-      return [
+  private mutating func check(_ limits: PackageLimits) {
+    let top = Array("Contents".utf8)
+    guard headers.contains(where: { $0.path == top && $0.kind == .directory }) else {
+      findings = [
         Finding(
           path: nil, rule: "layout", message: "Folder Contents not found in \(name)",
           remedy: "Create a folder Contents inside it and move the files there", code: .buildFailed)
       ]
+      return
     }
     var rules = EntryRules(limits: limits, isContent: true)
+    headers.sort { ($0.path ?? []).lexicographicallyPrecedes($1.path ?? []) }
     // Contents comes first, because the first entry determines the root of the content.
-    let sorted = headers.sorted { left, right in
-      (left.path ?? []).lexicographicallyPrecedes(right.path ?? [])
+    for header in headers.filter({ $0.path == top }) + headers.filter({ $0.path != top }) {
+      let verdict = rules.check(header)
+      findings += verdict.findings
+      if let entry = verdict.entry { entries.append(entry) }
     }
-    let first = sorted.filter { $0.path == Array("Contents".utf8) }
-    let rest = sorted.filter { $0.path != Array("Contents".utf8) }
-    return findings + (first + rest).flatMap { rules.check($0).findings }
-      + (sizeFinding(limits).map { [$0] } ?? [])
+    if let finding = sizeFinding(limits) { findings.append(finding) }
+    entries.sort { $0.path.precedesByBytes($1.path) }
   }
 
   /// Returns why a package of this folder could not be unpacked, as far as is known before packing.
@@ -131,7 +116,7 @@ struct ContentFolder {
         remedy: "Split the content into several contents or products")
     }
     // The maximum: data that do not compress, holes as zeros, and a header for each entry.
-    let packed = size - holes + holes / 500 + Int64(entries.count) * 8192
+    let packed = size - holes + holes / 500 + Int64(headers.count) * 8192
     guard size > limits.plainLimit(packedLength: packed) else { return nil }
     return finding(
       "The files have \(size) bytes, \(holes) of them in holes: more than "
@@ -140,8 +125,5 @@ struct ContentFolder {
   }
 
   /// Opens the file of an entry on disk.
-  func open(_ entry: Entry) throws -> File {
-    let components = entry.path.pathComponents()
-    return try folder.directory(at: components.dropLast()).file(components.last ?? "")
-  }
+  func open(_ entry: CheckedEntry) throws -> File { try chain.file(entry.path) }
 }

@@ -14,13 +14,7 @@ struct ProductTexts {
     identifier = info.productIdentifier.rawValue
     version = info.version.rawValue
     fileCount = content.entries.count + 1
-    let size = content.entries.reduce(Int64(0)) { sum, entry in
-      switch entry.kind {
-      case .file(let size): sum + size
-      case .memory(let bytes): sum + Int64(bytes.count)
-      case .directory, .link: sum
-      }
-    }
+    let size = content.entries.filter { $0.indexedKind == .file }.reduce(0) { $0 + ($1.size ?? 0) }
     kilobytes = (size + 1023) / 1024
   }
 

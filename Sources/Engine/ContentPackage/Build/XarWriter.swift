@@ -7,58 +7,38 @@ import Digests
 /// archive. The length of the header does not depend on numbers and checksums, so that the long
 /// file can be written before they are known. SHA-1 is used because libarchive and older readers do
 /// not support newer digests. Source: the xar format.
-struct XarWriter {
+enum XarWriter {
   /// A file with its path, length and SHA-1.
-  private struct File {
+  struct File {
     let path: String
-    var length: Int64
-    var checksum: [UInt8]
+    var length: Int64 = 0
+    var checksum = [UInt8](repeating: 0, count: Int(XarWriter.digestLength))
   }
 
   // The heap starts with the digest of the compressed table of contents.
   private static let digestLength: Int64 = 20
 
-  private var files: [File] = []
-
-  /// Adds a file; a path has at most one folder, and files of a folder are added together.
-  mutating func add(_ path: String, length: Int64, checksum: [UInt8]) {
-    files.append(File(path: path, length: length, checksum: checksum))
-  }
-
-  /// Adds a file whose length and checksum are set later.
-  mutating func reserve(_ path: String) {
-    add(path, length: 0, checksum: [UInt8](repeating: 0, count: Int(Self.digestLength)))
-  }
-
-  /// Sets the length and checksum of the last file.
-  mutating func completeLast(length: Int64, checksum: [UInt8]) {
-    guard let last = files.indices.last else { return }
-    files[last].length = length
-    files[last].checksum = checksum
-  }
-
   /// Returns everything before the first file: header, table of contents and its digest.
-  func beginning() throws -> [UInt8] {
-    let table = Array(tableOfContents().utf8)
+  ///
+  /// A path has at most one folder, and the files of a folder follow each other.
+  static func beginning(of files: [File]) throws -> [UInt8] {
+    let table = Array(tableOfContents(files).utf8)
     // zlib's stored blocks, because the length must not depend on the content.
     let packed = try Compressor(level: 0).compressedStream(table)
-    var digest = DigestStream(.sha1)
-    try packed.withUnsafeBytes { try digest.update($0) }
     let header =
-      Array("xar!".utf8) + Self.bigEndian(28, 2) + Self.bigEndian(1, 2)
-      + Self.bigEndian(UInt64(packed.count), 8) + Self.bigEndian(UInt64(table.count), 8)
-      + Self.bigEndian(1, 4)
-    return try header + packed + digest.finishBytes()
+      Array("xar!".utf8) + bigEndian(28, 2) + bigEndian(1, 2) + bigEndian(UInt64(packed.count), 8)
+      + bigEndian(UInt64(table.count), 8) + bigEndian(1, 4)
+    return try header + packed + DigestStream.bytes(.sha1, of: packed)
   }
 
-  private func tableOfContents() -> String {
+  private static func tableOfContents(_ files: [File]) -> String {
     var text = """
       <?xml version="1.0" encoding="UTF-8"?>
       <xar>
        <toc>
         <checksum style="sha1">
          <offset>0</offset>
-         <size>\(Self.digestLength)</size>
+         <size>\(digestLength)</size>
         </checksum>
 
       """
@@ -68,7 +48,7 @@ struct XarWriter {
       number += 1
       return number
     }
-    var offset = Self.digestLength
+    var offset = digestLength
     for file in files {
       let parts = file.path.pathComponents()
       let folder = parts.count > 1 ? parts[0] : nil
@@ -80,7 +60,7 @@ struct XarWriter {
         }
         openFolder = folder
       }
-      text += Self.element(file, name: parts.last ?? "", number: identifier(), offset: offset)
+      text += element(file, name: parts.last ?? "", number: identifier(), offset: offset)
       offset += file.length
     }
     if openFolder != nil { text += "  </file>\n" }

@@ -2,16 +2,20 @@ import CArchive
 import ContentModel
 import Glibc
 
-/// A libarchive reader for exactly one format and at most one filter.
+/// A libarchive reader for exactly one format or filter.
 ///
 /// All other parsers of libarchive stay disabled to reduce the attack surface. libarchive reports a
 /// doubtful entry as a warning, so any result except OK and EOF is an error. Use it from one
 /// thread.
 final class ArchiveReader {
   /// A supported format.
-  enum Format { case xar, zip, tar, cpio, raw }
+  enum Format {
+    case xar, zip, tar, cpio
+    /// Compressed data as one entry.
+    case raw(Filter)
+  }
 
-  /// A compression around the format.
+  /// A supported compression.
   enum Filter { case gzip, xz, zstd, bzip2 }
 
   private let archive: OpaquePointer
@@ -22,7 +26,7 @@ final class ArchiveReader {
   private var isDataEnded = false
 
   /// Opens `stream`; throws a refusal if libarchive rejects it, and the errors of the stream.
-  init(_ stream: any ByteStream, format: Format, filter: Filter? = nil) throws {
+  init(_ stream: any ByteStream, format: Format) throws {
     guard let locale = hc_utf8_locale_create() else {
       throw ContentError(
         .inconsistent, "The locale C.UTF-8 is not available",
@@ -37,7 +41,9 @@ final class ArchiveReader {
     input = ArchiveInput(stream)
     // From here on, `deinit` frees both if an error is thrown.
     try calling("enable the format") { Self.enable(format, archive) }
-    if let filter { try calling("enable the filter") { Self.enable(filter, archive) } }
+    if case .raw(let filter) = format {
+      try calling("enable the filter") { Self.enable(filter, archive) }
+    }
     let context = Unmanaged.passUnretained(input).toOpaque()
     archive_read_set_callback_data(archive, context)
     archive_read_set_read_callback(archive, readNextBlock)
@@ -46,7 +52,7 @@ final class ArchiveReader {
       archive_read_set_seek_callback(archive, seekToOffset)
     }
     try calling("open the archive") { archive_read_open1(archive) }
-    if filter != nil, archive_filter_count(archive) < 2 {
+    if case .raw = format, archive_filter_count(archive) < 2 {
       throw Refusal.damaged("The compressed data has an invalid header")
     }
   }

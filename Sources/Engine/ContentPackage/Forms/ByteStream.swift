@@ -13,23 +13,35 @@ extension UnsafeMutableRawBufferPointer {
   }
 }
 
-/// A stream over a byte source, which can also seek.
+extension ByteStream {
+  /// Reads to the end.
+  func skipRest() throws {
+    while try !next().isEmpty {}
+  }
+}
+
+/// A stream over a byte source or a range of it, which can also seek.
 final class SourceStream: ByteStream {
   private let source: any ByteSource
+  private let start: Int64
   private let buffer: UnsafeMutableRawBufferPointer
+  /// The number of bytes.
+  let length: Int64
+  /// The offset of the next byte in the stream.
   private(set) var offset: Int64 = 0
 
-  var length: Int64 { source.length }
-
-  init(_ source: any ByteSource) {
+  init(_ source: any ByteSource, _ range: Range<Int64>? = nil) {
     self.source = source
-    buffer = .forReading(source.length)
+    start = range?.lowerBound ?? 0
+    length = range.map { Int64($0.count) } ?? source.length
+    buffer = .forReading(length)
   }
 
   deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
-    let count = try source.readStep(into: buffer, at: offset, before: length)
+    let count = try source.readStep(into: buffer, at: start + offset, before: start + length)
+    if count == 0, offset < length { throw Refusal.damaged("The package is truncated") }
     offset += Int64(count)
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
@@ -38,62 +50,56 @@ final class SourceStream: ByteStream {
   func seek(to position: Int64) { offset = min(max(position, 0), length) }
 }
 
-/// The data of one entry of an archive.
-protocol EntryData: AnyObject {
-  /// Reads the next bytes, and returns 0 at the end.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
-}
-
-extension ArchiveReader: EntryData {}
-
-/// Data that are stored uncompressed in a package.
-final class StoredData: EntryData {
-  private let source: any ByteSource
-  private let end: Int64
-  private var position: Int64
-
-  init(_ source: any ByteSource, _ range: Range<Int64>) {
-    self.source = source
-    (position, end) = (range.lowerBound, range.upperBound)
-  }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    if position == end { return 0 }
-    let count = try source.readStep(into: buffer, at: position, before: end)
-    if count == 0 { throw Refusal.damaged("The package is truncated") }
-    position += Int64(count)
-    return count
-  }
-}
-
-/// The data of an entry, with a size limit and a checksum.
-final class EntryStream: ByteStream {
-  private let data: any EntryData
+/// The data of the current entry of an archive.
+final class ArchiveStream: ByteStream {
+  let reader: ArchiveReader
   private let buffer: UnsafeMutableRawBufferPointer
-  private var checksum: FileChecksum?
-  private var allowed: Int64
-  private let path: String
 
-  /// Creates a stream.
-  ///
-  /// The bytes must have `checksum` at the end, unless it is nil. More than `limit` bytes throw a
-  /// refusal.
-  init(
-    _ data: any EntryData, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
-  ) {
-    self.data = data
-    buffer = .forReading(limit)
-    self.path = path
-    self.checksum = checksum
-    allowed = limit
+  /// Creates a stream for a package of `length` bytes.
+  init(_ reader: ArchiveReader, of length: Int64) {
+    self.reader = reader
+    buffer = .forReading(length)
+  }
+
+  /// Decompresses `packed`; throws a refusal if its header is invalid.
+  convenience init(_ packed: any ByteStream, _ filter: ArchiveReader.Filter) throws {
+    let reader = try ArchiveReader(packed, format: .raw(filter))
+    guard try reader.next() != nil else {
+      throw Refusal.damaged("The compressed data is damaged or truncated")
+    }
+    self.init(reader, of: .max)
   }
 
   deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
-    let count = try data.read(into: buffer)
-    let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-    allowed -= Int64(count)
+    UnsafeRawBufferPointer(rebasing: buffer[..<(try reader.read(into: buffer))])
+  }
+}
+
+/// A stream with a size limit and a checksum.
+final class LimitedStream: ByteStream {
+  private let inner: any ByteStream
+  private var checksum: FileChecksum?
+  private var allowed: Int64
+  private let path: String
+
+  /// Creates a stream of the file at `path`.
+  ///
+  /// The bytes must have `checksum` at the end, unless it is nil. More than `limit` bytes throw a
+  /// refusal.
+  init(
+    _ inner: any ByteStream, path: String, limit: Int64, checksum: consuming FileChecksum?
+  ) {
+    self.inner = inner
+    self.path = path
+    self.checksum = checksum
+    allowed = limit
+  }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try inner.next()
+    allowed -= Int64(bytes.count)
     if allowed < 0 {
       throw Refusal.limit("limit-size", "The decompressed package exceeds the size limit")
     }
@@ -103,7 +109,7 @@ final class EntryStream: ByteStream {
 
   /// Reads the rest and compares the checksum.
   func finish() throws {
-    while try !next().isEmpty {}
+    try skipRest()
     guard try checksum?.matches() ?? true else {
       throw Refusal.damaged("Checksum mismatch in “\(path)”", path: path)
     }

@@ -61,10 +61,10 @@ struct FlatProduct {
       else { continue }
       // libarchive would compute two digests and compare neither.
       let stored = payloadRange.flatMap { range in
-        entry.size == Int64(range.count) ? StoredData(source, range) : nil
+        entry.size == Int64(range.count) ? SourceStream(source, range) : nil
       }
-      let data = EntryStream(
-        stored ?? outer, path: payloadPath, limit: limit,
+      let data = LimitedStream(
+        stored ?? ArchiveStream(outer, of: source.length), path: payloadPath, limit: limit,
         checksum: checksum.map { FileChecksum($0) })
       let packed = ReadAheadStream.ifPossible(data)
       return OpenPayload(data: data, packed: packed, plain: try plainPayload(packed))
@@ -85,14 +85,14 @@ struct FlatProduct {
 
 /// A payload that is being read; use it from one thread.
 struct OpenPayload {
-  fileprivate let data: EntryStream
+  fileprivate let data: LimitedStream
   fileprivate let packed: any ByteStream
   /// The bytes of its cpio archive.
   let plain: any ByteStream
 
   /// Reads the rest and compares the checksum; call it at the end of `plain`.
   func finish() throws {
-    while try !packed.next().isEmpty {}
+    try packed.skipRest()
     try data.finish()
   }
 }

@@ -21,7 +21,7 @@ final class GzipStream: ByteStream {
   private var end = 0
   private var isUpstreamDone = false
   private var memberCount = 0
-  private var longMember: ArchiveReader?
+  private var longMember: ArchiveStream?
   private var longChecksum: UInt32 = 0
   private var longLength: UInt32 = 0
   // Bytes of the upstream that did not fit into the window.
@@ -54,16 +54,16 @@ final class GzipStream: ByteStream {
         try checkPadding()
         return plainBytes(0)
       }
-      var result = inflateMember()
-      if result == nil, !isUpstreamDone {
+      var result = decompressMember()
+      if result == .damaged, !isUpstreamDone {
         try refill()
-        result = inflateMember()
+        result = decompressMember()
       }
       switch result {
-      case .some(let count) where count > 0: return plainBytes(count)
-      case .some(-1): try startLongMember()
-      case .some: continue
-      case nil: throw Refusal.damaged("The compressed data is damaged or truncated")
+      case .complete(_, 0): continue
+      case .complete(_, let count): return plainBytes(count)
+      case .tooLong: try startLongMember()
+      case .damaged: throw Refusal.damaged("The compressed data is damaged or truncated")
       }
     }
   }
@@ -87,20 +87,15 @@ final class GzipStream: ByteStream {
     end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
   }
 
-  /// Decompresses the member at `start`.
-  ///
-  /// Returns the number of decompressed bytes. −1 if they do not fit, nil if the member is
-  /// incomplete or damaged.
-  private func inflateMember() -> Int? {
+  /// Decompresses the member at `start`, and moves `start` behind it if it is complete.
+  private func decompressMember() -> Decompressor.Member {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
-    switch decompressor.decompressMember(packed, into: plain) {
-    case .complete(let used, let count):
+    let result = decompressor.decompressMember(packed, into: plain)
+    if case .complete(let used, _) = result {
       start += used
       memberCount += 1
-      return count
-    case .tooLong: return -1
-    case .damaged: return nil
     }
+    return result
   }
 
   /// Moves the remaining bytes to the start of the window and fills it.
@@ -119,8 +114,8 @@ final class GzipStream: ByteStream {
     }
   }
 
-  private func nextBytes(of longMember: ArchiveReader) throws -> UnsafeRawBufferPointer {
-    let bytes = plainBytes(try longMember.read(into: plain))
+  private func nextBytes(of longMember: ArchiveStream) throws -> UnsafeRawBufferPointer {
+    let bytes = try longMember.next()
     longChecksum = libdeflate_crc32(longChecksum, bytes.baseAddress, bytes.count)
     longLength &+= UInt32(bytes.count)
     // The last eight bytes of the stream are the CRC-32 and length of the last member. If the
@@ -135,11 +130,7 @@ final class GzipStream: ByteStream {
   private func startLongMember() throws {
     let rest = ReplayStream(pending, then: upstream)
     let all = ReplayStream(UnsafeRawBufferPointer(rebasing: window[start..<end]), then: rest)
-    let reader = try ArchiveReader(all, format: .raw, filter: .gzip)
-    guard try reader.next() != nil else {
-      throw Refusal.damaged("The compressed data is damaged or truncated")
-    }
-    longMember = reader
+    longMember = try ArchiveStream(all, .gzip)
   }
 }
 

@@ -10,6 +10,7 @@ final class PackageReader {
   private(set) var containerFindings: [Finding] = []
 
   private let reader: ArchiveReader
+  private let data: ArchiveStream
   private var payload: OpenPayload?
   private var checksums: [String: FileChecksum.Expected] = [:]
   private let meter: MeteredStream?
@@ -59,18 +60,18 @@ final class PackageReader {
     case .tar(let filter):
       form = .tar
       var plain: any ByteStream
-      (plain, checkRest) = try Self.plain(stream, filter, limit, source)
+      (plain, checkRest) = try Self.plain(stream, filter, source)
       if filter != nil { plain = try Self.refusingCpio(plain) }
       let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
     }
+    data = ArchiveStream(reader, of: source.length)
   }
 
   /// Returns the decompressed stream, and the check of the bytes after its end.
   private static func plain(
-    _ stream: SourceStream, _ filter: ArchiveReader.Filter?, _ limit: Int64,
-    _ source: any ByteSource
+    _ stream: SourceStream, _ filter: ArchiveReader.Filter?, _ source: any ByteSource
   ) throws -> (any ByteStream, checkRest: () throws -> Void) {
     guard let filter else { return (stream, {}) }
     if filter == .gzip { return (try GzipStream(stream), {}) }
@@ -81,13 +82,9 @@ final class PackageReader {
       case .zstd: WindowCheck(stream, .zstd)
       case .gzip, .bzip2: stream
       }
-    let reader = try ArchiveReader(packed, format: .raw, filter: filter)
-    guard try reader.next() != nil else {
-      throw Refusal.damaged("The compressed data is damaged or truncated")
-    }
-    let plain = EntryStream(reader, path: "", limit: limit)
+    let plain = try ArchiveStream(packed, filter)
     // libarchive does not check this for bzip2.
-    return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
+    return (plain, filter == .bzip2 ? { try plain.reader.checkRest(of: source) } : {})
   }
 
   /// Returns the same stream; throws for a cpio archive, which would look like a damaged tar.
@@ -110,11 +107,11 @@ final class PackageReader {
     return entry
   }
 
-  /// Reads data of the entry, and returns 0 at the end.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let count = try reader.read(into: buffer)
-    if count > 0 {
-      try checksum?.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+  /// Returns the next data of the entry, or an empty buffer at the end; valid until the next call.
+  func nextBytes() throws -> UnsafeRawBufferPointer {
+    let bytes = try data.next()
+    if !bytes.isEmpty {
+      try checksum?.update(bytes)
     } else {
       lastEntryEnd = reader.plainPosition
       guard try checksum?.matches() ?? true else {
@@ -122,7 +119,7 @@ final class PackageReader {
       }
       checksum = nil
     }
-    return count
+    return bytes
   }
 
   /// Skips the data of the entry, and records where they end.
@@ -142,7 +139,7 @@ final class PackageReader {
     // Only padding may follow the last entry, since another program could read more bytes as
     // another archive. The compressed stream checks its own end.
     if let meter {
-      while try !meter.next().isEmpty {}
+      try meter.skipRest()
       guard meter.lastMark <= reader.plainPosition else {
         throw Refusal.damaged("The archive has extra bytes after its end")
       }

@@ -1,91 +1,105 @@
 import ContentModel
 
-/// Receives the entries of a package as they are read.
-protocol EntryVisitor: AnyObject {
-  /// Receives a broken rule; throws to stop.
-  func refuse(_ finding: Finding) throws
-  /// Starts an entry that keeps the rules of paths and types.
-  func begin(_ entry: CheckedEntry) throws
-  /// Adds bytes to the current file.
-  func add(_ bytes: UnsafeRawBufferPointer) throws
-  /// Ends the current entry.
-  func end(_ entry: CheckedEntry) throws
-}
-
 /// Reads a package once from start to end, and applies all rules.
-struct PackageWalk {
+final class PackageWalk {
+  /// Receives a broken rule; throws to stop.
+  typealias Refuse = (Refusal) throws -> Void
+
   private let reader: PackageReader
-  private let visitor: any EntryVisitor
   private let isContent: Bool
-  private let packedLength: Int64
+  private let readsInfo: Bool
   private let plainLimit: Int64
   private var rules: EntryRules
+  private var collector: EntryCollector
   private var plainTotal: Int64 = 0
 
   var form: PackageForm { reader.form }
 
+  /// The values of ContentInfo.plist, or nil until a well-formed list was read.
+  var info: ContentInfo? { collector.info }
+
+  /// All entries so far that keep the rules, sorted by the bytes of their paths.
+  var entries: [IndexedFile] { collector.entries.sorted { $0.path.precedesByBytes($1.path) } }
+
   /// Opens the package; throws a refusal if it cannot be read at all.
+  ///
+  /// With `readsInfo`, ContentInfo.plist must exist and be valid.
   init(
-    _ source: any ByteSource, limits: PackageLimits, isContent: Bool,
-    visitor: any EntryVisitor
+    _ source: any ByteSource, limits: PackageLimits, isContent: Bool, readsInfo: Bool
   ) throws {
     reader = try PackageReader(source, limits: limits)
     rules = EntryRules(limits: limits, isContent: isContent)
-    packedLength = source.length
-    plainLimit = limits.plainLimit(packedLength: packedLength)
+    plainLimit = limits.plainLimit(packedLength: source.length)
     self.isContent = isContent
-    self.visitor = visitor
+    self.readsInfo = readsInfo
+    collector = EntryCollector(readsInfo: readsInfo)
   }
 
-  /// Reads all entries; throws a refusal if the archive is damaged or exceeds a limit.
-  mutating func run() throws {
-    let buffer = UnsafeMutableRawBufferPointer.forReading(packedLength)
-    defer { buffer.deallocate() }
-    for finding in reader.containerFindings { try visitor.refuse(finding) }
+  /// Reads all entries, and writes them with `unpacker`.
+  ///
+  /// Throws a refusal if the archive is damaged or exceeds a limit.
+  func run(_ unpacker: Unpacker? = nil, refuse: Refuse) throws {
+    for finding in reader.containerFindings { try refuse(Refusal(finding)) }
     while let header = try reader.next() {
       let verdict = rules.check(header)
       for finding in verdict.findings {
         // Stop here, since this finding would repeat for each entry that follows.
         if ["limit-entries", "limit-paths"].contains(finding.rule) { throw Refusal(finding) }
-        try visitor.refuse(finding)
+        try refuse(Refusal(finding))
       }
-      if let entry = verdict.entry { try visitor.begin(entry) }
+      if let entry = verdict.entry {
+        collector.begin(entry)
+        try unpacker?.begin(entry)
+      }
       if header.kind == .file {
-        try readFile(header, verdict, buffer)
+        try readFile(header, verdict, unpacker, refuse)
       } else {
-        try readNothing(verdict, buffer)
+        try readNothing(verdict)
       }
-      if let entry = verdict.entry { try visitor.end(entry) }
+      if let entry = verdict.entry { try end(entry, unpacker, refuse) }
+    }
+    if readsInfo, !collector.entries.contains(where: { $0.path == ContentInfo.fileName }) {
+      try refuse(Refusal(.contentInfoMissing))
     }
   }
 
-  private mutating func readFile(
-    _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ buffer: UnsafeMutableRawBufferPointer
+  private func end(_ entry: CheckedEntry, _ unpacker: Unpacker?, _ refuse: Refuse) throws {
+    let made = try collector.end(entry)
+    do {
+      try collector.readInfo()
+    } catch let error as ContentError where error.code == .contentInfoInvalid {
+      try refuse(Refusal(contentInfo: error))
+    }
+    try unpacker?.end(entry, made, info)
+  }
+
+  private func readFile(
+    _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ unpacker: Unpacker?, _ refuse: Refuse
   ) throws {
     let path = verdict.shown
     try checkTotal(plainTotal.addingReportingOverflow(header.size ?? 0), path)
     var count: Int64 = 0
     while true {
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(try reader.read(into: buffer))])
+      let bytes = try reader.nextBytes()
       if bytes.isEmpty { break }
       // Only the last read is shorter than the buffer, so the first one contains any magic number.
       if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
-        try visitor.refuse(ExecutableCode.finding(kind, path: path))
+        try refuse(Refusal(ExecutableCode.finding(kind, path: path)))
       }
       count += Int64(bytes.count)
       plainTotal += Int64(bytes.count)
       try checkTotal((plainTotal, false), path)
       if let size = header.size, count > size { throw Self.sizeMismatch(path, size, count) }
-      if verdict.entry != nil { try visitor.add(bytes) }
+      guard verdict.entry != nil else { continue }
+      try collector.add(bytes)
+      try unpacker?.add(bytes)
     }
     if let size = header.size, count != size { throw Self.sizeMismatch(path, size, count) }
   }
 
   /// Checks that a folder or a link has no data.
-  private func readNothing(_ verdict: EntryRules.Verdict, _ buffer: UnsafeMutableRawBufferPointer)
-    throws
-  {
-    guard try reader.read(into: buffer) == 0 else {
+  private func readNothing(_ verdict: EntryRules.Verdict) throws {
+    guard try reader.nextBytes().isEmpty else {
       // Do not read data that are not needed to their end, which may be far away.
       let message = "“\(verdict.shown)” is not a regular file but has data"
       throw Refusal(PathRules.finding("entry-data", message, path: verdict.shown))

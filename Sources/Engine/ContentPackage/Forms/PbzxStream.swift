@@ -14,9 +14,7 @@ final class PbzxStream: ByteStream {
 
   private let input: ChunkedInput
   private let chunkLength: UInt64
-  private let buffer: UnsafeMutableRawBufferPointer
-  private var reader: ArchiveReader?
-  private var isInChunk = false
+  private var chunk: (any ByteStream)?
   private var isLast = false
   /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
@@ -29,18 +27,15 @@ final class PbzxStream: ByteStream {
     else { throw Self.damaged("has an invalid header") }
     self.input = input
     chunkLength = length
-    // Last, because an error thrown after this line would leak the buffer.
-    buffer = .allocate(byteCount: 256 << 10, alignment: 16)
   }
-
-  deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
     while true {
-      guard try isInChunk || beginChunk() else {
+      guard let current = try chunk ?? nextChunk() else {
         return UnsafeRawBufferPointer(start: nil, count: 0)
       }
-      let bytes = try nextOfChunk()
+      chunk = current
+      let bytes = try current.next()
       guard UInt64(bytes.count) <= owed else {
         throw Self.damaged("has a chunk that is longer than declared")
       }
@@ -49,37 +44,25 @@ final class PbzxStream: ByteStream {
       guard owed == 0, input.left == 0 else {
         throw Self.damaged("has a chunk whose length differs from the declared one")
       }
-      reader = nil
-      isInChunk = false
+      chunk = nil
     }
   }
 
-  /// Reads the header of a chunk, and returns false at the end of the stream.
-  private func beginChunk() throws -> Bool {
+  /// Reads the header of a chunk; returns nil at the end of the stream.
+  private func nextChunk() throws -> (any ByteStream)? {
     input.left = .max
-    guard let plain = try input.number() else { return false }
+    guard let plain = try input.number() else { return nil }
     guard let packed = try input.number(), !isLast, (1...chunkLength).contains(plain),
       (1...(chunkLength + (1 << 20))).contains(packed)
     else { throw Self.damaged("has a chunk with an invalid length") }
     isLast = plain < chunkLength
     owed = plain
     input.left = packed
-    isInChunk = true
-    let first = try input.peek(Self.xzMagic.count)
-    if first == Self.xzMagic {
-      let reader = try ArchiveReader(
-        WindowCheck(input, .xz), format: .raw, filter: .xz)
-      guard try reader.next() != nil else { throw Self.damaged("has a damaged chunk") }
-      self.reader = reader
-    } else if packed != plain {
-      throw Self.damaged("has a chunk that is neither xz nor stored")
-    }
-    return true
-  }
-
-  private func nextOfChunk() throws -> UnsafeRawBufferPointer {
-    guard let reader else { return try input.next() }
-    return UnsafeRawBufferPointer(rebasing: buffer[..<(try reader.read(into: buffer))])
+    let first = try input.take(Int(min(packed, UInt64(Self.xzMagic.count))))
+    let bytes = first.withUnsafeBytes { ReplayStream($0, then: input) }
+    if first == Self.xzMagic { return try ArchiveStream(WindowCheck(bytes, .xz), .xz) }
+    guard packed == plain else { throw Self.damaged("has a chunk that is neither xz nor stored") }
+    return bytes
   }
 
   private static func damaged(_ how: String) -> Refusal {
@@ -91,30 +74,18 @@ final class PbzxStream: ByteStream {
 private final class ChunkedInput: ByteStream {
   private let upstream: any ByteStream
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
-  // Bytes that were peeked. They are returned first.
-  private var peeked: [UInt8] = []
-  private let replay = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 16)
-  /// The bytes that `next` may still return.
+  /// The bytes that may still be returned.
   var left: UInt64 = .max
 
   init(_ upstream: any ByteStream) { self.upstream = upstream }
 
-  deinit { replay.deallocate() }
+  func next() throws -> UnsafeRawBufferPointer { try next(upTo: .max) }
 
-  func next() throws -> UnsafeRawBufferPointer {
-    if !peeked.isEmpty {
-      let count = min(peeked.count, Int(min(left, 16)))
-      replay.copyBytes(from: peeked[..<count])
-      peeked.removeFirst(count)
-      left -= UInt64(count)
-      return UnsafeRawBufferPointer(rebasing: replay[..<count])
-    }
+  private func next(upTo limit: Int) throws -> UnsafeRawBufferPointer {
     if pending.isEmpty, left > 0 { pending = try upstream.next() }
-    let count = Int(min(UInt64(pending.count), left))
-    defer {
-      pending = UnsafeRawBufferPointer(rebasing: pending[count...])
-      left -= UInt64(count)
-    }
+    let count = min(pending.count, limit, Int(clamping: left))
+    defer { pending = UnsafeRawBufferPointer(rebasing: pending[count...]) }
+    left -= UInt64(count)
     return UnsafeRawBufferPointer(rebasing: pending[..<count])
   }
 
@@ -122,19 +93,11 @@ private final class ChunkedInput: ByteStream {
   func take(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
-      if pending.isEmpty { pending = try upstream.next() }
-      if pending.isEmpty { break }
-      let taken = pending.prefix(count - bytes.count)
-      bytes += taken
-      pending = UnsafeRawBufferPointer(rebasing: pending[taken.count...])
+      let more = try next(upTo: count - bytes.count)
+      if more.isEmpty { break }
+      bytes += more
     }
     return bytes
-  }
-
-  /// Returns the next `count` bytes of the chunk, at most 16, and keeps them in the stream.
-  func peek(_ count: Int) throws -> [UInt8] {
-    peeked = try take(min(count, Int(min(left, 16))))
-    return peeked
   }
 
   /// Reads a number.

@@ -1,4 +1,3 @@
-import Dispatch
 import Concurrency
 
 /// A stream that reads ahead on a separate thread.
@@ -6,11 +5,14 @@ import Concurrency
 /// One processor can read a payload and compute its checksum, or decode it, while another one
 /// parses. Use it from one thread. Only this stream may read the inner stream until its end.
 final class ReadAheadStream: ByteStream {
-  private let ring: Ring
+  /// The number of buffers between the two threads.
+  private static let slotCount = 4
+
+  private let free = BlockingQueue<Slot>()
+  private let filled = BlockingQueue<Slot>()
   private let thread: WorkerThreads
-  private var isHolding = false
-  /// The result that `next` repeats after the end.
-  private var end: Result<UnsafeRawBufferPointer, any Error>?
+  /// The slot whose bytes `next` has returned.
+  private var current: Slot?
 
   /// Returns a read-ahead stream, or `inner` if a thread cannot be started.
   static func ifPossible(_ inner: any ByteStream) -> any ByteStream {
@@ -19,91 +21,65 @@ final class ReadAheadStream: ByteStream {
 
   /// Starts to read; throws if a thread cannot be started.
   init(_ inner: any ByteStream) throws {
-    let ring = Ring(inner)
-    self.ring = ring
-    thread = try WorkerThreads(count: 1) { _ in ring.fill() }
+    let (free, filled) = (free, filled)
+    for _ in 0..<Self.slotCount { free.add(Slot(inner)) }
+    thread = try WorkerThreads(count: 1) { _ in
+      while let slot = free.next() {
+        slot.fill()
+        filled.add(slot)
+        if slot.isLast { return }
+      }
+    }
   }
 
   deinit {
-    ring.stop()
+    free.close()
+    // The thread fills no other slot.
+    _ = free.takeAll()
     thread.join()
   }
 
   func next() throws -> UnsafeRawBufferPointer {
-    if let end { return try end.get() }
-    if isHolding { ring.giveBack() }
-    isHolding = true
-    do {
-      let bytes = try ring.take()
-      if bytes.isEmpty { end = .success(bytes) }
-      return bytes
-    } catch {
-      end = .failure(error)
-      throw error
+    if let current {
+      // The thread has ended, so its last result is repeated.
+      if current.isLast { return try current.bytes() }
+      free.add(current)
     }
+    current = filled.next()
+    return try current?.bytes() ?? UnsafeRawBufferPointer(start: nil, count: 0)
   }
 }
 
-/// A ring of buffers between the thread that fills them and the thread that takes them.
+/// A buffer that one of the two threads owns, and the result of filling it.
 ///
-/// Unchecked, because only one side at a time uses a slot and its counter. The semaphores transfer
-/// the ownership.
-private final class Ring: @unchecked Sendable {
-  private final class Slot {
-    var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
-    var content: Result<Int, any Error> = .success(0)
-
-    deinit { memory.deallocate() }
-  }
-
+/// Unchecked, because the queues transfer the ownership, and only the reading thread uses `inner`.
+private final class Slot: @unchecked Sendable {
   private let inner: any ByteStream
-  private let slots = (0..<4).map { _ in Slot() }
-  private let free = DispatchSemaphore(value: 0)
-  private let ready = DispatchSemaphore(value: 0)
-  private let isStopped = Atomic(false)
-  private var taken = 0
+  private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+  private var count: Result<Int, any Error> = .success(0)
 
-  init(_ inner: any ByteStream) {
-    self.inner = inner
-    for _ in slots { free.signal() }
+  init(_ inner: any ByteStream) { self.inner = inner }
+
+  deinit { memory.deallocate() }
+
+  /// Whether it has the end of the stream or an error.
+  var isLast: Bool {
+    if case .success(1...) = count { false } else { true }
   }
 
-  // MARK: The reading thread
+  func fill() { count = Result { try copyNext() } }
 
-  func fill() {
-    for number in 0... {
-      free.wait()
-      guard !isStopped.load(ordering: .relaxed) else { return }
-      let slot = slots[number % slots.count]
-      slot.content = Result { try copyNext(to: slot) }
-      ready.signal()
-      guard case .success(1...) = slot.content else { return }
-    }
-  }
-
-  private func copyNext(to slot: Slot) throws -> Int {
+  private func copyNext() throws -> Int {
     let bytes = try inner.next()
-    if bytes.count > slot.memory.count {
-      slot.memory.deallocate()
-      slot.memory = .allocate(byteCount: bytes.count, alignment: 64)
+    if bytes.count > memory.count {
+      memory.deallocate()
+      memory = .allocate(byteCount: bytes.count, alignment: 64)
     }
-    slot.memory.copyMemory(from: bytes)
+    memory.copyMemory(from: bytes)
     return bytes.count
   }
 
-  // MARK: The taking thread
-
-  func take() throws -> UnsafeRawBufferPointer {
-    ready.wait()
-    let slot = slots[taken % slots.count]
-    taken += 1
-    return UnsafeRawBufferPointer(rebasing: slot.memory[..<(try slot.content.get())])
-  }
-
-  func giveBack() { free.signal() }
-
-  func stop() {
-    isStopped.store(true, ordering: .relaxed)
-    free.signal()
+  func bytes() throws -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: memory[..<(try count.get())])
   }
 }

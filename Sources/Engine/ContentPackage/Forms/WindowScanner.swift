@@ -44,19 +44,6 @@ struct WindowScanner {
     }
   }
 
-  /// Checks all of `range`.
-  static func check(_ source: any ByteSource, _ range: Range<Int64>, _ format: Format) throws {
-    var scanner = Self(format)
-    let data = StoredData(source, range)
-    let buffer = UnsafeMutableRawBufferPointer.forReading(Int64(range.count))
-    defer { buffer.deallocate() }
-    while true {
-      let count = try data.read(into: buffer)
-      if count == 0 { return }
-      try scanner.push(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    }
-  }
-
   /// Parses the next bytes.
   mutating func push(_ bytes: UnsafeRawBufferPointer) throws {
     var rest = bytes[...]

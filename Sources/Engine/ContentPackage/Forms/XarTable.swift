@@ -49,8 +49,8 @@ struct XarTable {
       Self.document(source, at: headerLength, Int(packedLength), plainLength: Int(plainLength)))
     let heap = Int64(headerLength + packedLength)
     for (format, range) in reader.windows where range.upperBound <= source.length - heap {
-      try WindowScanner.check(
-        source, (range.lowerBound + heap)..<(range.upperBound + heap), format)
+      let packed = SourceStream(source, (range.lowerBound + heap)..<(range.upperBound + heap))
+      try WindowCheck(packed, format).skipRest()
     }
     files = reader.files
     for index in files.indices {

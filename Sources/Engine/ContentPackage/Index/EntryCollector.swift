@@ -8,7 +8,7 @@ struct EntryCollector: ~Copyable {
   /// The values of ContentInfo.plist, or nil until a well-formed list was read.
   private(set) var info: ContentInfo?
 
-  private let isContent: Bool
+  private let readsInfo: Bool
   private var digest = DigestStream()
   private var size: Int64 = 0
   private var propertyList: [UInt8] = []
@@ -16,11 +16,11 @@ struct EntryCollector: ~Copyable {
   // By path. Created at the first hard link, since few packages have one.
   private var positions: [String: Int]?
 
-  init(isContent: Bool) { self.isContent = isContent }
+  init(readsInfo: Bool) { self.readsInfo = readsInfo }
 
   mutating func begin(_ entry: CheckedEntry) {
     size = 0
-    isPropertyList = isContent && entry.path == ContentInfo.fileName
+    isPropertyList = readsInfo && entry.path == ContentInfo.fileName
     propertyList = []
   }
 
@@ -33,13 +33,17 @@ struct EntryCollector: ~Copyable {
     }
   }
 
-  /// Adds and returns the entry; throws if ContentInfo.plist is invalid.
+  /// Adds and returns the entry.
   mutating func end(_ entry: CheckedEntry) throws -> IndexedFile {
     let made = try indexed(entry)
     for folder in entry.impliedFolders { append(IndexedFile(path: folder, kind: .directory)) }
     if !entry.isKnownFolder { append(made) }
-    if isPropertyList { info = try ContentInfo(propertyList: propertyList) }
     return made
+  }
+
+  /// Reads `info` if the entry that has ended is ContentInfo.plist; throws if it is invalid.
+  mutating func readInfo() throws {
+    if isPropertyList { info = try ContentInfo(propertyList: propertyList) }
   }
 
   private mutating func append(_ entry: IndexedFile) {
@@ -53,8 +57,7 @@ struct EntryCollector: ~Copyable {
       return IndexedFile(path: entry.path, kind: .file, size: size, digest: try digest.finish())
     case .directory: return IndexedFile(path: entry.path, kind: .directory)
     case .link(let target): return IndexedFile(path: entry.path, kind: .link, target: target)
-    case .hardLink(let components):
-      let path = components.joined(separator: "/")
+    case .hardLink(let path):
       guard let source = entryIndex(of: path).map({ entries[$0] }) else {
         throw Refusal.damaged(
           "“\(path)”, the target of the hard link “\(entry.path)”, was refused", path: path)
@@ -71,12 +74,5 @@ struct EntryCollector: ~Copyable {
         entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
     positions = known
     return known[path]
-  }
-}
-
-extension IndexedFile {
-  /// Compares the bytes of the paths.
-  static func isOrdered(_ left: IndexedFile, _ right: IndexedFile) -> Bool {
-    left.path.precedesByBytes(right.path)
   }
 }

@@ -251,7 +251,7 @@ struct EntryRules {
       return (.link(target: checked.target), checked.findings)
     case .hardLink(let raw):
       let checked = hardLinkTarget(raw, of: path)
-      return (.hardLink(to: checked.components), checked.findings)
+      return (.hardLink(to: checked.path), checked.findings)
     // Other types were rejected before.
     default: return (.file, [])
     }
@@ -259,10 +259,10 @@ struct EntryRules {
 
   /// Checks that a hard link refers to an earlier file of the same package.
   private func hardLinkTarget(_ raw: [UInt8], of path: String)
-    -> (components: [String], findings: [Finding])
+    -> (path: String, findings: [Finding])
   {
     let target = paths.check(raw)
-    guard target.findings.isEmpty else { return ([], target.findings) }
+    guard target.findings.isEmpty else { return ("", target.findings) }
     var place = target.path
     if case .folder(let top) = root, Self.isBelow(top, place) {
       place = String(Substring(place.utf8.dropFirst(top.utf8.count + 1)))
@@ -272,9 +272,9 @@ struct EntryRules {
     else {
       let message =
         "The hard link “\(path)” refers to “\(target.shown)”, which is not an earlier file"
-      return ([], [PathRules.finding("hard-link", message, path: path)])
+      return ("", [PathRules.finding("hard-link", message, path: path)])
     }
-    return (place.pathComponents(), [])
+    return (place, [])
   }
 }
 
@@ -315,13 +315,12 @@ struct CheckedEntry {
   /// Whether it is a folder that an earlier path has implied.
   let isKnownFolder: Bool
 
-  var components: [String] { path.pathComponents() }
-
   /// The kind of entry to create.
   enum Kind {
     case file, directory
     case link(target: String)
-    case hardLink(to: [String])
+    /// A hard link to the earlier file at this path.
+    case hardLink(to: String)
 
     fileprivate var targetLength: Int {
       if case .link(let target) = self { target.utf8.count } else { 0 }

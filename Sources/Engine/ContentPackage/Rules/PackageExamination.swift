@@ -29,20 +29,24 @@ package struct PackageExamination: Sendable {
 package func examinePackage(
   _ source: any ByteSource, name: String, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
-  let examiner = Examiner()
   do {
-    var walk = try PackageWalk(source, limits: limits, isContent: true, visitor: examiner)
-    let form = walk.form
+    let walk = try PackageWalk(source, limits: limits, isContent: true, readsInfo: true)
+    var findings: [Finding] = []
     do {
-      try walk.run()
-      try examiner.finish()
+      try walk.run { refusal in
+        guard findings.count < findingLimit else {
+          throw Refusal.limit(
+            "limit-findings",
+            "The package has more than \(findingLimit) findings; the rest was not read")
+        }
+        findings.append(refusal.wordedFinding)
+      }
     } catch let refusal as Refusal {
-      examiner.findings.append(refusal.wordedFinding)
+      findings.append(refusal.wordedFinding)
     }
     return PackageExamination(
-      form: form, info: examiner.collector.info,
-      entries: examiner.collector.entries.sorted(by: IndexedFile.isOrdered),
-      findings: examiner.findings, packedLength: source.length)
+      form: walk.form, info: walk.info, entries: walk.entries, findings: findings,
+      packedLength: source.length)
   } catch let refusal as Refusal {
     // If the container is known, a package that is damaged at its start is still a package.
     guard refusal.finding.code != .formUnknown, let container = try? Container(source) else {
@@ -54,51 +58,20 @@ package func examinePackage(
   }
 }
 
-/// Collects all findings, up to a limit.
-private final class Examiner: EntryVisitor {
-  private static let findingLimit = 1000
+/// The maximum number of findings of an examination.
+private let findingLimit = 1000
 
-  var collector = EntryCollector(isContent: true)
-  var findings: [Finding] = []
-
-  func refuse(_ finding: Finding) throws {
-    guard findings.count < Self.findingLimit else {
-      throw Refusal.limit(
-        "limit-findings",
-        "The package has more than \(Self.findingLimit) findings; the rest was not read"
-      )
-    }
-    findings.append(finding)
-  }
-
-  func begin(_ entry: CheckedEntry) { collector.begin(entry) }
-
-  func add(_ bytes: UnsafeRawBufferPointer) throws { try collector.add(bytes) }
-
-  func end(_ entry: CheckedEntry) throws {
-    do {
-      _ = try collector.end(entry)
-    } catch let error as ContentError where error.code == .contentInfoInvalid {
-      try refuse(Finding(contentInfo: error))
-    }
-  }
-
-  func finish() throws {
-    if !collector.entries.contains(where: { $0.path == ContentInfo.fileName }) {
-      try refuse(.contentInfoMissing)
-    }
+extension Refusal {
+  /// Creates the refusal of an invalid ContentInfo.plist.
+  init(contentInfo error: ContentError) {
+    self.init(
+      Finding(
+        path: ContentInfo.fileName, rule: "content-info", message: error.message,
+        remedy: error.remedy, code: .contentInfoInvalid), cause: error.cause)
   }
 }
 
 extension Finding {
-  /// Creates the finding for an invalid ContentInfo.plist.
-  init(contentInfo error: ContentError) {
-    self.init(
-      path: ContentInfo.fileName, rule: "content-info",
-      message: error.errorDescription ?? error.message,
-      remedy: error.remedy, code: .contentInfoInvalid)
-  }
-
   /// The finding for a missing ContentInfo.plist.
   static var contentInfoMissing: Finding {
     Finding(

@@ -1,16 +1,16 @@
 import ContentModel
 import FileIO
 
-/// Writes the entries of a walk; stops at the first refusal or difference from the promise.
-final class Unpacker: EntryVisitor {
+/// Writes the entries of a walk; stops at the first difference from the promise.
+final class Unpacker {
   private let name: String
-  private let readsInfo: Bool
   private let promise: UnpackPromise?
   private let promised: [String: IndexedFile]?
-  private let tree: TreeWriter
+  // Two chains, because the targets of hard links are in other folders than the entries.
+  private let chain: FolderChain
+  private let linked: FolderChain
   private let progress: (Int64) throws -> Void
 
-  private var collector: EntryCollector
   /// The current file.
   private var file: File?
   /// The decompressed bytes written so far.
@@ -22,69 +22,59 @@ final class Unpacker: EntryVisitor {
 
   /// Writes into `folder`; `progress` gets the decompressed bytes written so far.
   init(
-    name: String, folder: Directory, readsInfo: Bool, promise: UnpackPromise?,
+    name: String, folder: Directory, promise: UnpackPromise?,
     progress: @escaping (Int64) throws -> Void
   ) {
     self.name = name
-    self.readsInfo = readsInfo
     self.promise = promise
     self.progress = progress
     promised = promise?.entries.map {
       Dictionary($0.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     }
-    tree = TreeWriter(root: folder)
-    collector = EntryCollector(isContent: readsInfo)
+    chain = FolderChain(folder)
+    linked = FolderChain(folder)
   }
 
-  func refuse(_ finding: Finding) throws { throw Refusal(finding) }
-
+  /// Creates the entry; throws before anything is written if it was not promised.
   func begin(_ entry: CheckedEntry) throws {
-    collector.begin(entry)
     try checkPromised(entry)
+    let place = try chain.parent(of: entry.path, creating: true)
     switch entry.kind {
-    case .file: file = try tree.createFile(at: entry.components)
-    case .directory: _ = try tree.folder(at: entry.components)
-    case .link(let target): try tree.createLink(at: entry.components, to: target)
-    case .hardLink(let source):
-      try tree.createHardLink(at: entry.components, to: source)
-      linkedPaths.formUnion([entry.path, source.joined(separator: "/")])
+    case .file: file = try place.folder.createFile(place.name, mode: 0o444)
+    case .directory: try chain.createFolders(entry.path)
+    case .link(let target): try place.folder.createLink(place.name, to: target)
+    case .hardLink(let path):
+      let source = try linked.parent(of: path)
+      try source.folder.hardLink(source.name, to: place.folder, place.name)
+      linkedPaths.formUnion([entry.path, path])
     }
   }
 
+  /// Adds bytes to the current file.
   func add(_ bytes: UnsafeRawBufferPointer) throws {
     try file?.write(bytes)
     written += Int64(bytes.count)
-    try collector.add(bytes)
     try progress(written)
   }
 
-  func end(_ entry: CheckedEntry) throws {
+  /// Ends the current entry, whose content is `made`; `info` is nil until it was read.
+  func end(_ entry: CheckedEntry, _ made: IndexedFile, _ info: ContentInfo?) throws {
     if case .file = entry.kind {
       identities[entry.path] = try file?.status().identity
       file = nil
     }
-    let made: IndexedFile
-    do {
-      made = try collector.end(entry)
-    } catch let error as ContentError where error.code == .contentInfoInvalid {
-      throw ContentError(
-        error.code, "\(name): \(error.message)", remedy: error.remedy, subject: name,
-        cause: error.cause)
-    }
-    try checkInfo()
+    if let promise, let info { try promise.check(info, in: name) }
     if let promised, promised[entry.path] != made { throw difference(entry.path, "does not match") }
   }
 
-  /// Returns all entries, sorted by path; throws if a promised entry is missing.
-  func finish() throws -> [InstalledFile] {
-    if readsInfo, collector.info == nil { throw Refusal(.contentInfoMissing) }
-    let entries = collector.entries.sorted(by: IndexedFile.isOrdered)
+  /// Returns the files that were written as `entries`; throws if a promised entry is missing.
+  func finish(_ entries: [IndexedFile]) throws -> [InstalledFile] {
     if let expected = promise?.entries, expected.count != entries.count {
       let found = Set(entries.map(\.path))
       let missing = expected.first { !found.contains($0.path) }
       throw difference(missing?.path ?? "an entry", "is missing, but listed in")
     }
-    for path in linkedPaths { identities[path] = try tree.identity(ofFileAt: path) }
+    for path in linkedPaths { identities[path] = try linked.status(of: path)?.identity }
     return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
   }
 
@@ -98,16 +88,11 @@ final class Unpacker: EntryVisitor {
     }
     guard let known = promised[entry.path] else { throw difference(entry.path, "is not in") }
     // ContentInfo.plist is read first, since its errors are more specific.
-    if readsInfo, entry.path == ContentInfo.fileName { return }
+    if entry.path == ContentInfo.fileName { return }
     guard known.kind == entry.indexedKind else { throw difference(entry.path, "does not match") }
     if case .file = entry.kind, let size = entry.size, size != known.size {
       throw difference(entry.path, "does not match")
     }
-  }
-
-  private func checkInfo() throws {
-    guard let promise, let info = collector.info else { return }
-    try promise.check(info, in: name)
   }
 
   private func difference(_ path: String, _ verb: String) -> ContentError {

@@ -62,12 +62,12 @@ private func unpack(
 ) throws -> [InstalledFile] {
   try withoutActuallyEscaping(progress) { progress in
     let unpacker = Unpacker(
-      name: name, folder: folder, readsInfo: readsInfo ?? isContent, promise: promise,
-      progress: progress)
+      name: name, folder: folder, promise: promise, progress: progress)
     do {
-      var walk = try PackageWalk(source, limits: limits, isContent: isContent, visitor: unpacker)
-      try walk.run()
-      return try unpacker.finish()
+      let walk = try PackageWalk(
+        source, limits: limits, isContent: isContent, readsInfo: readsInfo ?? isContent)
+      try walk.run(unpacker) { throw $0 }
+      return try unpacker.finish(walk.entries)
     } catch let refusal as Refusal {
       throw refusal.error(in: name)
     }
