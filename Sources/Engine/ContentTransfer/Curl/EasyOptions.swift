@@ -15,9 +15,12 @@ extension EasyHandle {
     set(CURLOPT_URL, exchange.url.text)
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_HTTPGET, 1)
-    if exchange.request.isHead { set(CURLOPT_NOBODY, 1) }
     if let body = exchange.request.body { setBody(body) }
-    if exchange.request.method != "GET" { set(CURLOPT_CUSTOMREQUEST, exchange.request.method) }
+    switch exchange.request.method {
+    case "GET": break
+    case "HEAD": set(CURLOPT_NOBODY, 1)
+    case let method: set(CURLOPT_CUSTOMREQUEST, method)
+    }
     if exchange.request.readsCertificate { set(CURLOPT_CERTINFO, 1) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)

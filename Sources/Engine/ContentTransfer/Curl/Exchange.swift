@@ -27,8 +27,6 @@ struct ExchangeRequest: Sendable {
   var isFresh = false
   /// Whether it must not share the connection of most requests, as it would with HTTP/2.
   var usesSecondConnection = false
-  /// Whether only the head is requested, with the method HEAD.
-  var isHead = false
   /// Whether the end reports the server's certificate.
   var readsCertificate = false
   /// The grant of the URL, or nil if the URL does not expire.

@@ -205,8 +205,8 @@ extension TransferLoop {
 
   private func follow(_ exchange: Exchange, to target: String?) {
     // Another server must not get the body, and the method would be ambiguous.
-    guard exchange.request.method == "GET" else {
-      let method = exchange.request.method
+    let method = exchange.request.method
+    guard method == "GET" || method == "HEAD" else {
       return finish(
         exchange.id, TransferFault(.redirectRefused, "A request with \(method) is not redirected"))
     }

@@ -50,7 +50,7 @@ extension HostingCheck {
     for folder in folders {
       for name in ["timestamp.pem", "targets.pem", "root/root.pem", "published.json", ""] {
         let url = try WebURL("\(folder)/\(name)\(query)")
-        let answer = try answer(to: HTTPProbe(url, limit: Int(Self.pageLimit)))
+        let answer = try answer(to: HTTPRequest(url, limit: Int(Self.pageLimit)))
         guard let finding = HostingRules.keys(answer, url.description) else { continue }
         report.add(finding)
         // One file is enough to say so.
@@ -64,7 +64,7 @@ extension HostingCheck {
     let (base, query) = address
     let encoded = try WebURL("\(base)/metadata/%74imestamp.json\(query)")
     let limit = timestamp.count + 1024
-    let decoded = try answer(to: HTTPProbe(encoded, headers: Self.noCache, limit: limit))
+    let decoded = try answer(to: HTTPRequest(encoded, headers: Self.noCache, limit: limit))
     if decoded.status != 200 {
       report.add(
         HostingFinding(
