@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 
 /// A request for a small answer, which is read into memory.
@@ -143,11 +144,11 @@ extension HTTPSession {
     if let fault {
       guard fault.concernsHost else { return }
       let (now, random) = (loop.clock.uptime(), loop.random())
-      return health.withTable {
+      return health.withLock {
         $0.fail(origin, fault, startedAt: start, now: now, random: random)
       }
     }
-    health.withTable {
+    health.withLock {
       if $0.delay(of: origin)?.fault.concernsHost == true { $0.succeed(origin) }
     }
   }

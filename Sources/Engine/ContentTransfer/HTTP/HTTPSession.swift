@@ -8,7 +8,8 @@ import Concurrency
 package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
-  let health: MirrorHealth
+  /// The hosts that have failed recently, by origin.
+  let health: Mutex<HealthTable>
   let rates = HostRates()
   let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
@@ -29,7 +30,7 @@ package final class HTTPSession: Sendable {
     try configuration.checkSecrets()
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock, pauses: pauses, random: random)
-    health = MirrorHealth(configuration.retry)
+    health = Mutex(HealthTable(configuration.retry))
     currentLimits = Mutex(configuration.limits)
   }
 
