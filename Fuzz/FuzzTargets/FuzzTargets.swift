@@ -64,7 +64,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     let root = try? TrustedMetadata(root: bytes)
     let timestamp = try? trusted.update(timestamp: bytes, now: .distantPast)
     let snapshot: Void? = try? trusted.restore(snapshot: bytes)
-    let targets = try? trusted.earlierTargets(bytes)
+    let targets: TargetsRole? = try? trusted.verified(bytes)
     return root != nil || timestamp != nil || snapshot != nil || targets != nil
   }
 

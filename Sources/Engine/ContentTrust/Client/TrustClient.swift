@@ -104,7 +104,7 @@ package final class TrustClient: Sendable {
         try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
       else { return nil }
       let roles = DelegatedRoles(trusted, folder: folder, fetcher: NoServer(), time: nil)
-      return TrustedTargets(try trusted.earlierTargets(bytes), root: trusted.root, roles)
+      return TrustedTargets(try trusted.verified(bytes), root: trusted.root, roles)
     }
   }
 
@@ -179,7 +179,7 @@ package final class TrustClient: Sendable {
   /// Follows the chain of roots while the store has a next one, up to version `last`.
   private func followRoots(
     _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true,
-    at server: MetadataServer
+    at server: any MetadataFetcher
   ) throws {
     for _ in 0..<MetadataLimits.rootSteps where trusted.root.version < last {
       let path = MetadataName.root.path(version: trusted.root.version + 1)
@@ -202,7 +202,7 @@ package final class TrustClient: Sendable {
   /// Throws `rootMismatch` unless `given` is the trusted root, or a chain of the store's roots,
   /// each signed by the keys of the one before, connects the two.
   private func connect(
-    _ given: [UInt8], to trusted: inout TrustedMetadata, at server: MetadataServer
+    _ given: [UInt8], to trusted: inout TrustedMetadata, at server: any MetadataFetcher
   ) throws {
     if try folder.knows(link(given, trusted)) { return }
     let start = try TrustedMetadata(root: given)
@@ -258,7 +258,7 @@ package final class TrustClient: Sendable {
   }
 
   private func updateTimestamp(
-    _ trusted: inout TrustedMetadata, _ now: Date, at server: MetadataServer
+    _ trusted: inout TrustedMetadata, _ now: Date, at server: any MetadataFetcher
   ) throws {
     let path = MetadataName.timestamp.path()
     guard let bytes = try server.fetch(.timestamp, at: path) else {
@@ -271,36 +271,17 @@ package final class TrustClient: Sendable {
 
   private func updateSnapshot(_ trusted: inout TrustedMetadata, _ now: Date) throws {
     if trusted.snapshot != nil { return }
-    if let kept = try folder.metadata(.snapshot),
-      (try? trusted.update(snapshot: kept, now: now)) != nil
-    {
-      return
-    }
-    guard let promise = trusted.timestamp?.snapshot else { return }
-    let (bytes, _) = try fetcher.fetch(
-      .snapshot, promise, limit: MetadataLimits.unlistedSnapshotLength,
-      consistent: trusted.root.usesConsistentSnapshots
+    try fetcher.fetch(
+      .snapshot, trusted.promise(of: .snapshot),
+      isConsistent: trusted.root.usesConsistentSnapshots, keptIn: folder
     ) { try trusted.update(snapshot: $0, now: now) }
-    try folder.replace(.snapshot, with: bytes)
   }
 
   private func updateTargets(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
     if let targets = trusted.targets { return targets }
-    if let kept = try folder.metadata(.targets),
-      (try? trusted.update(targets: kept, now: now)) != nil, let targets = trusted.targets
-    {
-      return targets
-    }
-    if let promise = trusted.snapshot?.targets {
-      let (bytes, _) = try fetcher.fetch(
-        .targets, promise, limit: RoleName.targets.limit,
-        consistent: trusted.root.usesConsistentSnapshots
-      ) { try trusted.update(targets: $0, now: now) }
-      try folder.replace(.targets, with: bytes)
-    }
-    guard let targets = trusted.targets else {
-      throw ContentError(.inconsistent, "No targets after a refresh", remedy: "Report a bug")
-    }
-    return targets
+    return try fetcher.fetch(
+      .targets, trusted.promise(of: .targets),
+      isConsistent: trusted.root.usesConsistentSnapshots, keptIn: folder
+    ) { try trusted.update(targets: $0, now: now) }
   }
 }

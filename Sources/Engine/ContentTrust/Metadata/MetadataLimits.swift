@@ -42,4 +42,7 @@ extension MetadataName {
     case .delegated: RoleName.targets.limit
     }
   }
+
+  /// The maximum length in bytes if the metadata that lists the file does not give its length.
+  var unlistedLimit: Int64 { self == .snapshot ? MetadataLimits.unlistedSnapshotLength : limit }
 }
