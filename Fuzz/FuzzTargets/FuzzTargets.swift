@@ -89,7 +89,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   package static let knownRoot: [UInt8] = {
     guard let key = signingKey else { return [] }
     let expires = Date(timeIntervalSince1970: 4_000_000_000)
-    let keys = RoleName.allCases.reduce(into: [:]) { $0[$1] = key.publicKey }
+    let keys = RoleName.allCases.reduce(into: [:]) { $0[$1] = [key.publicKey] }
     let root = try? RootRole(version: 1, expires: expires, keys: keys)
     return (try? root.map { try RoleSigner(keys: [key]).sign($0) }) ?? []
   }()

@@ -113,7 +113,7 @@ import Testing
       let signing = try SigningKey.generate()
       let role = try RootRole(
         version: 1, expires: .distantFuture,
-        keys: RoleName.allCases.reduce(into: [:]) { $0[$1] = signing.publicKey })
+        keys: RoleName.allCases.reduce(into: [:]) { $0[$1] = [signing.publicKey] })
       let object = JSONValue.object([
         "keytype": .string(type), "scheme": .string("ecdsa-sha2-nistp256"),
         "keyval": .object(["public": .string(text)]),

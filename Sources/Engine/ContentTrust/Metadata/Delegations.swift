@@ -49,17 +49,17 @@ package struct Delegations: Sendable {
   }
 
   /// Returns the roles to search for `target`, in order, up to the first terminating role.
-  func roles(for target: String) throws -> [DelegatedRole] {
-    let digest = try Digest(of: Array(target.utf8))
+  func roles(for target: String) throws -> [(name: String, isTerminating: Bool)] {
     switch kind {
     case .listed(let roles):
-      var asked: [DelegatedRole] = []
+      let digest = try Digest(of: Array(target.utf8))
+      var asked: [(name: String, isTerminating: Bool)] = []
       for role in roles where role.isTrusted(for: target, digest) {
-        asked.append(role)
+        asked.append((role.name, role.isTerminating))
         if role.isTerminating { break }
       }
       return asked
-    case .hashBins(let bins): return [bins.role(for: digest)]
+    case .hashBins(let bins): return [(try bins.name(for: target), false)]
     }
   }
 
@@ -86,7 +86,6 @@ struct DelegatedRole: Sendable {
     case patterns([PathPattern])
     /// Prefixes of the SHA-256 of a target's name, in hexadecimal digits.
     case hashPrefixes([String])
-    case bin
   }
 
   init(_ field: MetadataField) throws {
@@ -101,14 +100,6 @@ struct DelegatedRole: Sendable {
     keys = try RoleKeys(field)
     isTerminating = try field["terminating"].bool
     scope = try Self.scope(field)
-  }
-
-  /// Creates a bin; its number determines its scope.
-  init(bin name: String, keys: RoleKeys) {
-    self.name = name
-    self.keys = keys
-    isTerminating = false
-    scope = .bin
   }
 
   private static func scope(_ field: MetadataField) throws -> Scope {
@@ -134,7 +125,6 @@ struct DelegatedRole: Sendable {
     switch scope {
     case .patterns(let patterns): patterns.contains { $0.matches(target) }
     case .hashPrefixes(let prefixes): prefixes.contains { digest.hex.hasPrefix($0) }
-    case .bin: true
     }
   }
 }
