@@ -269,7 +269,7 @@ struct HTTPGetTests {
       let setting = ProxySetting.environment(ProxyVariables(environment))
       #expect(setting.proxy(for: plain)?.proxy == expectedPlain, "\(environment)")
       #expect(setting.proxy(for: secure)?.proxy == expectedSecure, "\(environment)")
-      #expect(setting.mayBeUsed == (expectedPlain != nil || expectedSecure != nil))
+      #expect(setting.addresses.isEmpty == (expectedPlain == nil && expectedSecure == nil))
     }
   }
 

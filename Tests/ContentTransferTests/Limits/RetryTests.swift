@@ -123,7 +123,7 @@ struct RetryTests {
       (plain, "http://b.example/", 6, .tooManyRedirects),
     ]
     for (url, target, number, kind) in cases {
-      switch RedirectRule.follow(from: url, to: target, number: number, limit: 5) {
+      switch RedirectRule.follow(from: url, to: target, number: number) {
       case .success(let next): #expect(kind == nil && next.text == target)
       case .failure(let fault): #expect(fault.kind == kind)
       }

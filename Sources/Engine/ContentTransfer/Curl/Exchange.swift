@@ -85,7 +85,6 @@ struct ExchangeEnd: Sendable {
   var url: WebURL
   /// The uptime at which the request was sent.
   var startedAt: Double
-  var protocolName: String?
   var timeToFirstByte: Double?
   /// When the server's certificate expires, in seconds since 1970, if the request asks for it.
   var certificateExpiry: Int64?

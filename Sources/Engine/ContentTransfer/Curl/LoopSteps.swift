@@ -100,10 +100,7 @@ extension TransferLoop {
 
   /// Ends requests that have stalled or passed their deadline.
   func giveUpDue(_ now: Double) {
-    for exchange in running.values where exchange.isLate(at: now) {
-      finish(exchange.id, TransferFault(.deadline))
-    }
-    for exchange in waiting.values where exchange.isLate(at: now) {
+    for exchange in Array(running.values) + waiting.values where exchange.isLate(at: now) {
       finish(exchange.id, TransferFault(.deadline))
     }
     for exchange in waiting.values where exchange.isExpired(at: now) {
@@ -211,8 +208,7 @@ extension TransferLoop {
         exchange.id, TransferFault(.redirectRefused, "A request with \(method) is not redirected"))
     }
     switch RedirectRule.follow(
-      from: exchange.url, to: target, number: exchange.redirects + 1,
-      limit: configuration.redirectLimit)
+      from: exchange.url, to: target, number: exchange.redirects + 1)
     {
     case .failure(let fault): finish(exchange.id, fault)
     case .success(let url):
@@ -265,7 +261,7 @@ extension Exchange {
     let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
     return ExchangeEnd(
       fault: fault, head: head, url: url, startedAt: startedAt,
-      protocolName: head?.version, timeToFirstByte: firstByte > 0 ? firstByte : nil,
+      timeToFirstByte: firstByte > 0 ? firstByte : nil,
       certificateExpiry: request.readsCertificate ? easy?.certificateExpiry : nil)
   }
 }

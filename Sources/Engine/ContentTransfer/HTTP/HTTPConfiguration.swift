@@ -23,8 +23,6 @@ package struct HTTPConfiguration: Sendable {
   package var minimumBytes: Int64 = 1500
   /// The maximum bytes of a request's headers, including redirects.
   package var headerLimit = 64 << 10
-  /// The maximum number of redirects.
-  package var redirectLimit = 5
   /// The addresses of hosts that are not resolved, in the form of `CURLOPT_RESOLVE`.
   ///
   /// For tests. Called once per request.
@@ -69,9 +67,6 @@ package enum ProxySetting: Hashable, Sendable {
     case .environment(let variables): variables.proxies
     }
   }
-
-  /// Whether a proxy may be used; only libcurl knows for which hosts.
-  var mayBeUsed: Bool { !addresses.isEmpty }
 }
 
 /// The proxies in environment variables, according to the rules of libcurl.

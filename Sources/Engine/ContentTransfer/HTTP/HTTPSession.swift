@@ -11,7 +11,6 @@ package final class HTTPSession: Sendable {
   /// The hosts that have failed recently, by origin.
   let health: Mutex<HealthTable>
   let rates = HostRates()
-  let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
 
   /// Creates a session without connecting.

@@ -34,7 +34,7 @@ struct TransferSchedule {
   /// The origins that answer over HTTP/2, so that their requests share a connection.
   var multiplexed: Set<String> = []
   private var waiting: [Entry] = []
-  private var running: [Int: Entry] = [:]
+  private(set) var running: [Int: Entry] = [:]
   private var runningByOrigin: [String: Int] = [:]
   private var runningByOwner: [Int: Int] = [:]
   private var memory = 0
@@ -148,9 +148,6 @@ struct TransferSchedule {
     let instants = waiting.lazy.map(\.notBefore).filter { $0 > now } + closed.values
     return instants.min()
   }
-
-  /// The running requests.
-  var runningNow: Set<Int> { Set(running.keys) }
 
   private static func decrement<Key: Hashable>(_ counts: inout [Key: Int], _ key: Key) {
     guard let count = counts[key] else { return }

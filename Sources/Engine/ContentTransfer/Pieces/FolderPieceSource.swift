@@ -27,8 +27,6 @@ package struct FolderPieceSource: PieceSource {
         remedy: "Ask the store's owner to publish the package again", subject: file.path)
     }
     let slabs = SlabPool()
-    slabs.beginFetch()
-    defer { slabs.endFetch() }
     for piece in pieces {
       try rate.wait(for: piece.length, ticket)
       let loan = SlabLoan(slabs.take(capacity: piece.length)) { slabs.giveBack($0) }

@@ -15,6 +15,7 @@ final class PieceFetch {
   private let session: HTTPSession
   private let ticket: TransferTicket
   private let handover = Handover()
+  private let slabs = SlabPool()
   private var plan: FetchPlan
   private var mirrors: MirrorBook
   private var wrongPieces: WrongPieces
@@ -42,7 +43,6 @@ final class PieceFetch {
   /// Fetches all pieces, as described in `PieceSource`.
   func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
     lastProgress = session.loop.clock.uptime()
-    session.slabs.beginFetch()
     let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
       switch change {
       case .cancelled: handover.add(.cancelled)
@@ -50,7 +50,6 @@ final class PieceFetch {
       }
     }
     defer {
-      session.slabs.endFetch()
       ticket.removeListener(listener)
       for request in requests.values { session.loop.cancel(request.id) }
     }
@@ -124,7 +123,7 @@ final class PieceFetch {
       fileLength: file.length, validator: validator)
     let handler = RangeHandler(
       nextNumber, pieces, beginning: beginning, question: question, sizes: sizes,
-      slabs: session.slabs, handover: handover, clock: session.loop.clock)
+      slabs: slabs, handover: handover, clock: session.loop.clock)
     var exchange = exchange
     exchange.range = isWhole ? nil : question.range
     if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
@@ -143,7 +142,8 @@ final class PieceFetch {
 
   /// Records that request `number` is idle and has `partial` of a piece.
   private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
-    requests[number]?.becomeIdle(with: partial)
+    requests[number]?.isIdle = true
+    requests[number]?.partial = partial
     // If no piece is complete, each request continues where the previous one stopped.
     let isAhead = requests[number]?.isAhead(in: plan.pieces, session.configuration) == true
     if hedges.isSecond(number), isAhead { endCompetingRequest(of: number) }

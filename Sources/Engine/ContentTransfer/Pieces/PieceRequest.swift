@@ -26,12 +26,6 @@ struct PieceRequest {
 }
 
 extension PieceRequest {
-  /// Records that the request is idle, with `partial` of a piece.
-  mutating func becomeIdle(with partial: PartialPiece?) {
-    isIdle = true
-    self.partial = partial
-  }
-
   /// A request can be continued if it brought at least one part in this many of its first piece.
   private static let minimumShare = 20
 

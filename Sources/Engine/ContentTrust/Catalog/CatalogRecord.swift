@@ -223,7 +223,6 @@ extension CatalogRecord {
     let offers: [Offer]
     let retired: [ProductIdentifier: [ContentVersion]]
     let withdrawn: [ProductIdentifier: [ContentVersion]]
-
   }
 }
 
