@@ -158,7 +158,7 @@ struct LimitTests {
   /// arrived for its other requests.
   private static func letReceive(_ session: HTTPSession, _ server: ScriptedServer) throws {
     let request = HTTPRequest(try WebURL(server.url("/other")), limit: 1)
-    for _ in 0..<20 { _ = try session.get(request) }
+    for _ in 0..<20 { _ = try session.send(request) }
   }
 
   @Test("Many parallel transfers in one session each get their bytes")
@@ -199,9 +199,9 @@ struct LimitTests {
     for _ in 0..<20 {
       let session = try HTTPSession(impatientConfiguration())
       DispatchQueue.concurrentPerform(iterations: 8) { number in
-        if number == 3 { session.close() } else { _ = try? session.get(request) }
+        if number == 3 { session.close() } else { _ = try? session.send(request) }
       }
-      #expect(code { _ = try session.get(request) } == .stopped)
+      #expect(code { _ = try session.send(request) } == .stopped)
     }
   }
 

@@ -84,9 +84,6 @@ package struct HTTPResponse: Sendable {
 }
 
 extension HTTPSession {
-  /// Fetches a small answer; see `send(_:)`.
-  package func get(_ request: HTTPRequest) throws -> HTTPResponse { try send(request) }
-
   /// Sends a request, and returns the answer with any final status, such as 404.
   ///
   /// Blocks. Failed connections and temporary statuses (408, 425, 429, 5xx) are retried according

@@ -18,7 +18,6 @@ package final class TrustClient: Sendable {
 
   /// The result of the last refresh, so that the next one reads and checks only what is new.
   private struct Session {
-    let roles: DelegatedRoles
     let targets: TrustedTargets
     /// The given root, which is connected to the trusted root; nil if none was given.
     let givenRoot: [UInt8]?
@@ -68,7 +67,7 @@ package final class TrustClient: Sendable {
     if watchesClock { try folder.checkClock(now: now) }
     if let given, given != earlier?.givenRoot { _ = try TrustedMetadata(given: given) }
     var trusted: TrustedMetadata
-    if let known = try earlier?.roles.trusted ?? keptRoot() {
+    if let known = try earlier?.targets.roles.trusted ?? keptRoot() {
       trusted = known
       if let given, given != earlier?.givenRoot {
         try fetcher.fromServers { try connect(given, to: &trusted, at: $0) }
@@ -82,9 +81,7 @@ package final class TrustClient: Sendable {
       try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
     }
     let roles = DelegatedRoles(trusted, folder: folder, fetcher: fetcher, time: now)
-    return Session(
-      roles: roles, targets: TrustedTargets(role, root: trusted.root, roles),
-      givenRoot: givenRoot)
+    return Session(targets: TrustedTargets(role, roles), givenRoot: givenRoot)
   }
 
   /// Returns the store's files as they were last trusted, without fetching.
@@ -97,14 +94,13 @@ package final class TrustClient: Sendable {
       if let session = session.withLock({ $0 }),
         initialRoot == nil || initialRoot == session.givenRoot
       {
-        let (targets, roles) = (session.targets, session.roles)
-        return TrustedTargets(targets.role, root: roles.trusted.root, roles.kept)
+        return TrustedTargets(session.targets.role, session.targets.roles.kept)
       }
       guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
         try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
       else { return nil }
       let roles = DelegatedRoles(trusted, folder: folder, fetcher: NoServer(), time: nil)
-      return TrustedTargets(try trusted.verified(bytes), root: trusted.root, roles)
+      return TrustedTargets(try trusted.verified(bytes), roles)
     }
   }
 
@@ -116,7 +112,7 @@ package final class TrustClient: Sendable {
   /// Throws `storeMissing` if no role lists the target. An error in a role that has to be searched
   /// ends the search. Throws `inconsistent` before the first `refresh`.
   package func target(_ name: String) throws -> TargetFile {
-    let roles = refreshes.withLock { session.withLock { $0?.roles } }
+    let roles = refreshes.withLock { session.withLock { $0?.targets.roles } }
     guard let roles, let top = roles.trusted.targets else {
       throw ContentError(
         .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
