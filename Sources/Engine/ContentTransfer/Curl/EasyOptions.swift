@@ -37,7 +37,7 @@ extension EasyHandle {
     }
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
     set(CURLOPT_TCP_KEEPALIVE, 1)
-    set(CURLOPT_USERAGENT, configuration.userAgent)
+    set(CURLOPT_USERAGENT, "hostedcontent")
     if let range = exchange.request.range {
       set(CURLOPT_RANGE, "\(range.lowerBound)-\(range.upperBound - 1)")
     }

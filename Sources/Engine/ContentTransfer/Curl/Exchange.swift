@@ -117,6 +117,9 @@ final class Exchange: @unchecked Sendable {
   /// Whether a socket could not be created because too many files are open.
   var lacksSockets = false
 
+  /// The maximum bytes of the headers of all answers, including redirects.
+  private static let headerLimit = 64 << 10
+
   /// How far the answer from the current URL has arrived.
   enum Phase {
     /// The head is not complete, or the handler has not received it.
@@ -146,7 +149,7 @@ final class Exchange: @unchecked Sendable {
     self.ticket = ticket
     self.handler = handler
     url = request.url
-    collector = HeadCollector(limit: configuration.headerLimit)
+    collector = HeadCollector(limit: Self.headerLimit)
     stallGuard = StallGuard(
       window: configuration.stallTimeout, minimumBytes: configuration.minimumBytes, at: 0)
   }

@@ -132,17 +132,16 @@ extension TransferLoop {
   // MARK: Idle timeouts
 
   private func stallGuard(for request: ExchangeRequest, at now: Double) -> StallGuard {
+    let timeout = idleTimeouts[request.url.origin] ?? initialIdleTimeout
     let idleTimeout =
-      request.stallTimeout == nil
-      ? idleTimeout(of: request.url.origin).seconds * request.idleFactor : .infinity
+      request.stallTimeout == nil ? timeout.seconds * request.idleFactor : .infinity
     return StallGuard(
       window: request.stallTimeout ?? configuration.stallTimeout,
       minimumBytes: configuration.minimumBytes, idleTimeout: idleTimeout, at: now)
   }
 
-  private func idleTimeout(of origin: String) -> IdleTimeout {
-    idleTimeouts[origin]
-      ?? IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
+  private var initialIdleTimeout: IdleTimeout {
+    IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
   }
 
   /// Records progress, and how long hosts were silent before they continued.
@@ -153,9 +152,7 @@ extension TransferLoop {
       } else if let silence = exchange.stallGuard.note(bytes: exchange.progress, at: now) {
         guard silence * 2 > exchange.stallGuard.idleTimeout else { continue }
         let origin = exchange.request.url.origin
-        var timeout = idleTimeout(of: origin)
-        timeout.resume(after: silence)
-        idleTimeouts[origin] = timeout
+        idleTimeouts[origin, default: initialIdleTimeout].resume(after: silence)
       }
     }
   }
@@ -163,16 +160,13 @@ extension TransferLoop {
   /// Adapts the idle timeout to how the request ended.
   private func noteEnd(of exchange: Exchange, _ fault: TransferFault?) {
     let origin = exchange.request.url.origin
-    var timeout = idleTimeout(of: origin)
     if exchange.stallGuard.isIdle {
       let seconds = exchange.stallGuard.lastProgress - exchange.startedAt
-      timeout.stall(rate: Double(exchange.progress) / max(seconds, 0.001))
-    } else if fault == nil, idleTimeouts[origin] != nil {
-      timeout.complete()
-    } else {
-      return
+      idleTimeouts[origin, default: initialIdleTimeout]
+        .stall(rate: Double(exchange.progress) / max(seconds, 0.001))
+    } else if fault == nil {
+      idleTimeouts[origin]?.complete()
     }
-    idleTimeouts[origin] = timeout
   }
 
   /// Reads libcurl's messages, and returns whether there were any.

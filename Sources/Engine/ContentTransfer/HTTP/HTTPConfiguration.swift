@@ -2,8 +2,6 @@
 ///
 /// Times are in seconds. Certificates are always checked; no setting turns this off.
 package struct HTTPConfiguration: Sendable {
-  /// The value of the `User-Agent` header.
-  package var userAgent = "hostedcontent"
   /// Headers that are only sent to certain hosts.
   package var credentials: [HTTPCredentials] = []
   /// Other machines that may receive secrets over plain HTTP; only the origin counts.
@@ -21,8 +19,6 @@ package struct HTTPConfiguration: Sendable {
   package var stallTimeout = 15.0
   /// See `stallTimeout`; in bytes.
   package var minimumBytes: Int64 = 1500
-  /// The maximum bytes of a request's headers, including redirects.
-  package var headerLimit = 64 << 10
   /// The addresses of hosts that are not resolved, in the form of `CURLOPT_RESOLVE`.
   ///
   /// For tests. Called once per request.

@@ -138,16 +138,10 @@ extension HTTPSession {
 
   /// Records whether a host can be reached, for all transfers of the session.
   private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
-    if let fault {
-      guard fault.concernsHost else { return }
-      let (now, random) = (loop.clock.uptime(), loop.random())
-      return health.withLock {
-        $0.fail(origin, fault, startedAt: start, now: now, random: random)
-      }
-    }
-    health.withLock {
-      if $0.delay(of: origin)?.fault.concernsHost == true { $0.succeed(origin) }
-    }
+    guard let fault else { return health.withLock { $0.succeed(origin) } }
+    guard fault.concernsHost else { return }
+    let (now, random) = (loop.clock.uptime(), loop.random())
+    health.withLock { $0.fail(origin, fault, startedAt: start, now: now, random: random) }
   }
 
   /// Sends `exchange`, and waits for the answer.

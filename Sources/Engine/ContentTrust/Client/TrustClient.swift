@@ -108,23 +108,35 @@ package final class TrustClient: Sendable {
 
   /// Returns the description of the target `name` from the role that is trusted for it.
   ///
-  /// Blocks. Searches the targets of the last refresh and then the roles that they delegate to.
-  /// Throws `storeMissing` if no role lists the target. An error in a role that has to be searched
-  /// ends the search. Throws `inconsistent` before the first `refresh`.
+  /// Blocks. Searches the targets of the last refresh and then the roles that they delegate to:
+  /// depth first, each role once, before the roles that it delegates to. Throws `storeMissing` if
+  /// no role lists the target. An error in a role that has to be searched ends the search. Throws
+  /// `inconsistent` before the first `refresh`. Source: The Update Framework specification 1.0.34,
+  /// section 5.6.7.
   package func target(_ name: String) throws -> TargetFile {
     let roles = refreshes.withLock { session.withLock { $0?.targets.roles } }
     guard let roles, let top = roles.trusted.targets else {
       throw ContentError(
         .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
     }
-    var search = TargetSearch(for: name)
-    if let file = try search.ask(Delegator(name: .targets, role: top)) { return file }
-    while let step = search.next() {
-      let role = try roles.role(step.role, for: step.delegator)
-      let delegator = Delegator(name: .delegated(step.role), role: role)
-      if let file = try search.ask(delegator) { return file }
+    // A stack: the next role to search is the last element.
+    var pending: [(role: String, delegator: Delegator)] = []
+    var searched: Set<String> = []
+    var current = Delegator(name: .targets, role: top)
+    while true {
+      if let file = current.role.targets[name] { return file }
+      let delegated = try current.role.delegations?.roles(for: name) ?? []
+      // After a terminating role, no other role is searched, here or at a higher level.
+      if delegated.last?.isTerminating == true { pending = [] }
+      pending += delegated.reversed().map { (role: $0.name, delegator: current) }
+      while let last = pending.last, searched.contains(last.role) { pending.removeLast() }
+      guard searched.count < MetadataLimits.searchedRoles, let next = pending.popLast() else {
+        throw ContentError.storeMissing("target \(name)")
+      }
+      searched.insert(next.role)
+      let role = try roles.role(next.role, for: next.delegator)
+      current = Delegator(name: .delegated(next.role), role: role)
     }
-    throw ContentError.storeMissing("target \(name)")
   }
 
   // MARK: Root
@@ -218,14 +230,6 @@ package final class TrustClient: Sendable {
       given: start.root, file: given, trusted: trusted.root, in: folder, cause: cause)
   }
 
-  // MARK: Earlier metadata
-
-  /// Restores earlier metadata for comparison; invalid files are ignored.
-  private func restore(_ trusted: inout TrustedMetadata) throws {
-    if let bytes = try folder.metadata(.timestamp) { try? trusted.restore(timestamp: bytes) }
-    if let bytes = try folder.metadata(.snapshot) { try? trusted.restore(snapshot: bytes) }
-  }
-
   // MARK: Timestamp, snapshot, targets
 
   /// Updates roots, timestamp, snapshot and targets.
@@ -239,7 +243,11 @@ package final class TrustClient: Sendable {
         try fetcher.fromServers { server in
           try followRoots(&trusted, at: server)
           try trusted.checkRootExpiry(now: now)
-          if trusted.timestamp == nil { try restore(&trusted) }
+          if trusted.timestamp == nil {
+            // For comparison; invalid files are ignored.
+            if let kept = try folder.metadata(.timestamp) { try? trusted.restore(timestamp: kept) }
+            if let kept = try folder.metadata(.snapshot) { try? trusted.restore(snapshot: kept) }
+          }
           try updateTimestamp(&trusted, now, at: server)
           try trusted.checkExpiry(now: now)
         }

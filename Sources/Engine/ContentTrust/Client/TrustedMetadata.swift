@@ -271,7 +271,6 @@ struct Delegator: Sendable {
   let role: TargetsRole
 
   func signers(of delegated: String) -> Signers? {
-    role.delegations?.signers(
-      of: delegated, demander: "\(name.text) version \(role.version)")
+    role.delegations?.signers(of: delegated, source: "\(name.text) version \(role.version)")
   }
 }

@@ -64,13 +64,13 @@ package struct Delegations: Sendable {
   }
 
   /// Returns the signers that metadata of `role` needs; nil if `role` is not delegated here.
-  func signers(of role: String, demander: String) -> Signers? {
+  func signers(of role: String, source: String) -> Signers? {
     let found: RoleKeys? =
       switch kind {
       case .listed(let roles): roles.first { $0.name == role }?.keys
       case .hashBins(let bins): bins.contains(role) ? bins.keys : nil
       }
-    return found.map { Signers(keys, $0, demander: demander) }
+    return found.map { Signers(keys: keys.keys, required: $0, source: source) }
   }
 }
 

@@ -141,9 +141,9 @@ package struct KeyList: Sendable {
       keys: keys.merging(other.keys) { $1 }, objects: objects.merging(other.objects) { $1 })
   }
 
-  /// The distinct supported keys that `demanded` names.
-  func publicKeys(of demanded: RoleKeys?) -> Set<PublicKey> {
-    Set((demanded?.identifiers ?? []).compactMap { keys[$0] })
+  /// The distinct supported keys of `role`.
+  func publicKeys(of role: RoleKeys?) -> Set<PublicKey> {
+    Set((role?.identifiers ?? []).compactMap { keys[$0] })
   }
 
   var json: JSONValue { .object(objects) }

@@ -98,20 +98,14 @@ package struct RootRole: Role {
 
   /// Returns the signers that metadata of `role` needs.
   func signers(of role: RoleName) -> Signers? {
-    roles[role].map { Signers(list, $0, demander: "root version \(version)") }
+    roles[role].map { Signers(keys: keys, required: $0, source: "root version \(version)") }
   }
 }
 
 /// The signatures that a document needs, and the role that requires them.
 struct Signers {
   let keys: [String: PublicKey]
-  let demanded: RoleKeys
-  /// The name for messages, such as “root version 3”.
-  let demander: String
-
-  init(_ list: KeyList, _ demanded: RoleKeys, demander: String) {
-    keys = list.keys
-    self.demanded = demanded
-    self.demander = demander
-  }
+  let required: RoleKeys
+  /// The name of the role for messages, such as “root version 3”.
+  let source: String
 }
