@@ -76,7 +76,10 @@ package final class TransferTicket: Sendable {
   package var status: TransferStatus {
     state.withLock { state in
       if !state.running.isEmpty { return .transferring(requests: state.running.count) }
-      return state.waits.values.min { $0.isBefore($1) }.map(TransferStatus.waiting) ?? .idle
+      let first = state.waits.values.min {
+        ($0.until ?? .distantPast) < ($1.until ?? .distantPast)
+      }
+      return first.map(TransferStatus.waiting) ?? .idle
     }
   }
 
@@ -154,9 +157,5 @@ public struct TransferWait: Hashable, Sendable {
     case retry(ContentError.Code, String)
     /// The end of the delay that the server asked for (`Retry-After`).
     case serverAsked(ContentError.Code, String)
-  }
-
-  func isBefore(_ other: TransferWait) -> Bool {
-    (until ?? .distantPast) < (other.until ?? .distantPast)
   }
 }

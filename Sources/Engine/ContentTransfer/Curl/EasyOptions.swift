@@ -28,7 +28,7 @@ extension EasyHandle {
     // If HTTP/2 is possible, a second request waits to share the connection of the first one.
     set(CURLOPT_PIPEWAIT, exchange.url.isSecure ? 1 : 0)
     set(CURLOPT_BUFFERSIZE, min(Self.bufferSize, max(16 << 10, exchange.request.memory)))
-    setAddresses(configuration.fixedAddresses())
+    set(CURLOPT_RESOLVE, configuration.fixedAddresses())
     // If a host has several addresses, spread clients over them, and do not always try the first.
     set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1)
     if exchange.request.isFresh {

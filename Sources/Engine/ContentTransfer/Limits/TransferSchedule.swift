@@ -84,23 +84,17 @@ struct TransferSchedule {
   }
 
   private func next(at now: Double) -> Int? {
-    var best: Int?
-    for index in waiting.indices where obstacle(waiting[index], at: now) == nil {
-      if let present = best, !isBefore(waiting[index], waiting[present]) { continue }
-      best = index
-    }
-    return best
+    waiting.indices.filter { obstacle(waiting[$0], at: now) == nil }
+      .min { isBefore(waiting[$0], waiting[$1]) }
   }
 
   /// Whether `left` starts before `right`.
   ///
   /// Among equals, the first one in `waiting` starts.
   private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
-    if left.priority != right.priority { return left.priority > right.priority }
-    let running = (
-      runningByOwner[left.owner, default: 0], runningByOwner[right.owner, default: 0]
-    )
-    return running.0 == running.1 ? left.owner < right.owner : running.0 < running.1
+    func running(_ entry: Entry) -> Int { runningByOwner[entry.owner, default: 0] }
+    return (right.priority, running(left), left.owner)
+      < (left.priority, running(right), right.owner)
   }
 
   /// Returns why the waiting request `entry` cannot start, or nil if it can.

@@ -137,9 +137,7 @@ struct PieceAssembler {
   }
 
   private mutating func handOver(_ full: (Slab) -> Void) {
-    guard let slab else { return }
-    self.slab = nil
-    full(slab)
+    if let slab = slab.take() { full(slab) }
   }
 
   /// Returns `complete` after the last piece, unless the end of the body is near.

@@ -69,15 +69,12 @@ final class DelegatedRoles: Sendable {
   private func earlierRole(
     _ name: String, for delegator: Delegator, check: (TargetsRole) throws -> Void
   ) throws -> TargetsRole {
-    guard let bytes = try folder?.metadata(.delegated(name)) else {
-      throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
+    if let bytes = try folder?.metadata(.delegated(name)) {
+      let role = try TrustedMetadata.earlierRole(name, bytes, for: delegator)
+      // It may be from before the number of bins grew.
+      if (try? check(role)) != nil { return role }
     }
-    let role = try TrustedMetadata.earlierRole(name, bytes, for: delegator)
-    // It may be from before the number of bins grew.
-    guard (try? check(role)) != nil else {
-      throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
-    }
-    return role
+    throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
   }
 
   // MARK: Records
