@@ -62,7 +62,7 @@ struct MirrorBook {
       let health = health(of: index)
       let pause = session.loop.pauses.pause(of: addresses[index].origin, at: now)
       return MirrorChoice.Candidate(
-        file: health.file, host: health.host, pause: pause?.delay(at: now),
+        delays: health.delays + [pause?.delay(at: now)].compactMap { $0 },
         failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isSlow(index),
         ranges: mirrors[index].ranges)
     }
@@ -81,22 +81,22 @@ struct MirrorBook {
   func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
     let free = open.filter { index in
       let isBusy = session.loop.pauses.pause(of: addresses[index].origin, at: now) != nil
-      let health = health(of: index)
-      let isLate = [health.file, health.host].contains { ($0?.until ?? now) > now }
+      let isLate = health(of: index).delays.contains { $0.until > now }
       return !isBusy && !isLate && (isWhole || mirrors[index].ranges)
     }
     return free.first { $0 != mirror } ?? free.first
   }
 
-  private typealias Delay = (until: Double, fault: TransferFault)
-
   /// Returns the results of this file's requests at `mirror`, and of all requests to its host.
-  private func health(of mirror: Int) -> (file: Delay?, host: Delay?, failures: Int) {
+  private func health(
+    of mirror: Int
+  ) -> (delays: [(until: Double, fault: TransferFault)], failures: Int) {
     let (name, origin) = (addresses[mirror].text, addresses[mirror].origin)
     let (host, failures) = session.health.withLock {
       ($0.delay(of: origin), $0.failures(of: origin))
     }
-    return (file.delay(of: name), host, file.failures(of: name) + failures)
+    let delays = [file.delay(of: name), host].compactMap { $0 }
+    return (delays, file.failures(of: name) + failures)
   }
 
   /// Whether all mirrors are excluded.
