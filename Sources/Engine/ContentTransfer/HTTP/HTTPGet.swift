@@ -127,7 +127,8 @@ extension HTTPSession {
       guard !fault.isRefusal else { continue }
       let delay = configuration.retry.delay(
         afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
-      exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
+      exchange.notBefore = loop.clock.uptime() + delay
+      exchange.reason = TransferWait.Reason(fault, from: request.url)
     }
   }
 
@@ -195,12 +196,6 @@ extension ExchangeRequest {
     memory = min(request.limit, 1 << 20)
     stallTimeout = request.stallTimeout
     readsCertificate = request.readsCertificate
-  }
-
-  /// Delays the request after `fault` until an uptime, and records the reason.
-  mutating func postpone(after fault: TransferFault, until instant: Double, _ url: WebURL) {
-    notBefore = instant
-    reason = TransferWait.Reason(fault, from: url)
   }
 }
 

@@ -96,7 +96,7 @@ final class PieceFetch {
           insteadOf: insteadOf)
       } else {
         // A whole file contains all pieces, so one request is enough.
-        guard !requests.values.contains(where: \.isWhole) else { return }
+        guard !requests.values.contains(where: { $0.exchange.range == nil }) else { return }
         send(request, for: plan.takeAll(), at: mirror, isWhole: true)
       }
     }
@@ -130,8 +130,7 @@ final class PieceFetch {
     exchange.memory = sizes.memory
     exchange.usesSecondConnection = requests.values.useSecondConnection(for: question.range.count)
     var request = PieceRequest(
-      handler: handler, pieces: numbers, mirror: mirror, isWhole: isWhole,
-      usesSecondConnection: exchange.usesSecondConnection, grant: exchange.grant?.number,
+      handler: handler, pieces: numbers, mirror: mirror, exchange: exchange,
       askedAt: session.loop.clock.uptime())
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request

@@ -141,7 +141,7 @@ package final class TrustClient: Sendable {
 
   // MARK: Root
 
-  /// Returns the store's first root, `metadata/1.root.json`; nil if the store has none.
+  /// Returns the store's first root, `metadata/1.root.json`; nil if it does not exist.
   ///
   /// The root is only checked to be signed by its own keys.
   package static func firstRoot(of store: any MetadataFetcher) throws -> [UInt8]? {
