@@ -37,7 +37,8 @@ package final class HostPauses: Sendable {
     now: Double, _ policy: RetryPolicy, random: () -> Double
   ) {
     guard let fault, fault.isRefusal else {
-      return pauses.withLock { $0[origin]?.end(request, at: now) }
+      pauses.withLock { $0[origin]?.end(request, at: now) }
+      return
     }
     let random = random()
     pauses.withLock { pauses in

@@ -127,7 +127,9 @@ package struct TrustedMetadata: Sendable {
 
   /// Accepts the snapshot that the trusted timestamp lists.
   package mutating func update(snapshot bytes: [UInt8], now: Date) throws {
-    let found: SnapshotRole = try listed(bytes, as: .snapshot, by: root.signers(of: .snapshot)).role
+    let signed: SignedMetadata<SnapshotRole> = try listed(
+      bytes, as: .snapshot, by: root.signers(of: .snapshot))
+    let found = signed.role
     for (name, earlier) in earlierSnapshot?.files ?? [:] {
       try Self.check(found.files[name], isNotOlderThan: earlier, name)
     }
@@ -139,7 +141,9 @@ package struct TrustedMetadata: Sendable {
   /// Accepts the targets that the trusted snapshot lists.
   @discardableResult
   package mutating func update(targets bytes: [UInt8], now: Date) throws -> TargetsRole {
-    let found: TargetsRole = try listed(bytes, as: .targets, by: root.signers(of: .targets)).role
+    let signed: SignedMetadata<TargetsRole> = try listed(
+      bytes, as: .targets, by: root.signers(of: .targets))
+    let found = signed.role
     try Self.checkExpiry(found, now: now)
     targets = found
     delegated = [:]

@@ -28,14 +28,8 @@ package struct Delegations: Sendable {
   init(_ field: MetadataField) throws {
     json = field.value
     keys = try KeyList(field["keys"])
-    let (roles, bins) = (try field.optional("roles"), try field.optional("succinct_roles"))
-    switch (roles, bins) {
-    case (let roles?, nil): kind = .listed(try Self.listed(roles))
-    case (nil, let bins?): kind = .hashBins(try HashBins(bins))
-    default:
-      throw ContentError.metadataDamaged(
-        field.role, "\(field.path) must have exactly one of roles and succinct_roles")
-    }
+    let (name, member) = try field.onlyOne(of: "roles", "succinct_roles")
+    kind = name == "roles" ? .listed(try Self.listed(member)) : .hashBins(try HashBins(member))
   }
 
   private static func listed(_ field: MetadataField) throws -> [DelegatedRole] {
@@ -103,21 +97,13 @@ struct DelegatedRole: Sendable {
   }
 
   private static func scope(_ field: MetadataField) throws -> Scope {
-    let (paths, prefixes) = (
-      try field.optional("paths"), try field.optional("path_hash_prefixes")
-    )
-    switch (paths, prefixes) {
-    case (let paths?, nil):
-      let texts = try paths.elements(atMost: MetadataLimits.patterns)
-        .map { try $0.string(atMost: MetadataLimits.nameLength) }
-      return .patterns(texts.map(PathPattern.init))
-    case (nil, let prefixes?):
-      return .hashPrefixes(
-        try prefixes.elements(atMost: MetadataLimits.patterns).map { try $0.string(atMost: 64) })
-    default:
-      throw ContentError.metadataDamaged(
-        field.role, "\(field.path) must have exactly one of paths and path_hash_prefixes")
+    let (name, member) = try field.onlyOne(of: "paths", "path_hash_prefixes")
+    let texts = try member.elements(atMost: MetadataLimits.patterns)
+    if name == "paths" {
+      return .patterns(
+        try texts.map { PathPattern(try $0.string(atMost: MetadataLimits.nameLength)) })
     }
+    return .hashPrefixes(try texts.map { try $0.string(atMost: 64) })
   }
 
   /// Whether the scope contains `target`; `digest` is the SHA-256 of its name.

@@ -44,8 +44,6 @@ private struct JSONEncoding {
   let escapesControls: Bool
   var bytes: [UInt8] = []
 
-  init(escapesControls: Bool) { self.escapesControls = escapesControls }
-
   mutating func append(_ value: JSONValue) {
     switch value {
     case .null: bytes += "null".utf8
