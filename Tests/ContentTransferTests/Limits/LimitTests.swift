@@ -205,6 +205,34 @@ struct LimitTests {
     }
   }
 
+  @Test("A changed priority applies to requests that wait")
+  func changedPriority() async throws {
+    let mayAnswer = DispatchSemaphore(value: 0)
+    let server = try ScriptedServer { request in
+      if request.path == "/first" { mayAnswer.wait() }
+      return .http("200 OK", body: [1])
+    }
+    var configuration = impatientConfiguration()
+    configuration.limits.connections = 1
+    let session = try HTTPSession(configuration)
+    let raised = TransferTicket()
+    let tickets = [("first", TransferTicket()), ("other", TransferTicket()), ("raised", raised)]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (name, ticket) in tickets {
+        var request = HTTPRequest(try WebURL(server.url("/\(name)")), limit: 1)
+        request.ticket = ticket
+        group.addTask { [request] in
+          try await onOwnThread { _ = try session.send(request) }
+        }
+        await waitUntil { ticket.status != .idle }
+      }
+      raised.priority = 1
+      mayAnswer.signal()
+      try await group.waitForAll()
+    }
+    #expect(server.requests.map(\.path) == ["/first", "/raised", "/other"])
+  }
+
   @Test("A failure that is retried is counted by its reason")
   func counted() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])

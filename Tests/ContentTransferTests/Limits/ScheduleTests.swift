@@ -71,7 +71,7 @@ struct ScheduleTests {
     while let id = schedule.start(at: 0).first {
       order.append(id)
       schedule.remove(id)
-      if order.count == 1 { schedule.setPriority(9, of: 2) }
+      if order.count == 1 { schedule.setPriorities { $0.owner == 2 ? 9 : $0.priority } }
     }
     #expect(order == [1, 2, 3, 0])
   }

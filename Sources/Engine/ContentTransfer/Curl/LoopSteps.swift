@@ -9,6 +9,7 @@ extension TransferLoop {
   /// Starts the requests that the schedule allows.
   func startDue(_ now: Double) {
     let closed = schedule.closed
+    schedule.setPriorities { waiting[$0.id]?.ticket.priority ?? $0.priority }
     let started = schedule.start(at: now) { pauses.start($0.id, at: $0.origin, now: now) }
     guard !started.isEmpty || hasArrivals || schedule.closed != closed else { return }
     hasArrivals = false

@@ -109,11 +109,6 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Changes the priority of waiting requests of the ticket with number `owner`.
-  func setPriority(_ priority: Int, of owner: Int) {
-    post { $0.schedule.setPriority(priority, of: owner) }
-  }
-
   func setLimits(_ limits: TransferLimits) {
     post { loop in
       loop.schedule.limits = limits

@@ -150,12 +150,7 @@ extension HTTPSession {
     _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket
   ) -> HTTPResponse {
     let id = loop.submit(exchange, ticket: ticket, handler: collector)
-    let listener = ticket.addListener { [loop, owner = ticket.id] change in
-      switch change {
-      case .cancelled: loop.cancel(id)
-      case .priority(let priority): loop.setPriority(priority, of: owner)
-      }
-    }
+    let listener = ticket.addListener { [loop] in loop.cancel(id) }
     defer { ticket.removeListener(listener) }
     return collector.wait()
   }

@@ -55,11 +55,9 @@ struct TransferSchedule {
     Self.decrement(&runningByOwner, entry.owner)
   }
 
-  /// Changes the priority of all waiting requests of a transfer.
-  mutating func setPriority(_ priority: Int, of owner: Int) {
-    for index in waiting.indices where waiting[index].owner == owner {
-      waiting[index].priority = priority
-    }
+  /// Sets the priorities of all waiting requests.
+  mutating func setPriorities(_ priority: (Entry) -> Int) {
+    for index in waiting.indices { waiting[index].priority = priority(waiting[index]) }
   }
 
   /// Returns the requests that start now, in order, and counts them as running.

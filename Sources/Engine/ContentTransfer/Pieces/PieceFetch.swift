@@ -43,12 +43,7 @@ final class PieceFetch {
   /// Fetches all pieces, as described in `PieceSource`.
   func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
     lastProgress = session.loop.clock.uptime()
-    let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
-      switch change {
-      case .cancelled: handover.add(.cancelled)
-      case .priority(let priority): loop.setPriority(priority, of: id)
-      }
-    }
+    let listener = ticket.addListener { [handover] in handover.add(.cancelled) }
     defer {
       ticket.removeListener(listener)
       for request in requests.values { session.loop.cancel(request.id) }

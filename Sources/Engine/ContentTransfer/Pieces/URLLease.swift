@@ -47,9 +47,7 @@ final class URLLease: Sendable {
   /// Returns nil if the grant does not contain the file.
   func addresses(of path: String, _ ticket: TransferTicket) throws -> [WebURL]? {
     let handover = Handover()
-    let listener = ticket.addListener { change in
-      if case .cancelled = change { handover.add(.cancelled) }
-    }
+    let listener = ticket.addListener { handover.add(.cancelled) }
     defer { ticket.removeListener(listener) }
     while true {
       try ticket.checkCancelled()
