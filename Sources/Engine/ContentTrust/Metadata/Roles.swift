@@ -141,11 +141,6 @@ package struct KeyList: Sendable {
       keys: keys.merging(other.keys) { $1 }, objects: objects.merging(other.objects) { $1 })
   }
 
-  /// The distinct supported keys of `role`.
-  func publicKeys(of role: RoleKeys?) -> Set<PublicKey> {
-    Set((role?.identifiers ?? []).compactMap { keys[$0] })
-  }
-
   var json: JSONValue { .object(objects) }
 }
 

@@ -76,7 +76,9 @@ package struct RootRole: Role {
   }
 
   /// The distinct keys of `role`; empty if the root lists no supported key.
-  package func publicKeys(of role: RoleName) -> Set<PublicKey> { list.publicKeys(of: roles[role]) }
+  package func publicKeys(of role: RoleName) -> Set<PublicKey> {
+    Set((roles[role]?.identifiers ?? []).compactMap { keys[$0] })
+  }
 
   /// Returns a copy in which only the keys in `keys` sign for `roles`.
   ///
