@@ -61,17 +61,13 @@ package struct TrustedTargets: Sendable {
     }
   }
 
-  /// Fetches a small file of the targets metadata, and verifies it.
-  ///
-  /// Blocks. Throws `storeMissing` if the target is not listed or does not exist, `limitExceeded`
-  /// if it has more than `limit` bytes, and `digestMismatch` if the bytes differ from the metadata.
-  package func fetchTarget(_ name: String, limit: Int64 = 1 << 20) throws -> [UInt8] {
-    guard let file = targets[name] else { throw ContentError.storeMissing("target \(name)") }
-    return try fetch(name, file, at: path(of: name, file), limit: limit)
-  }
-
   /// Fetches and verifies the file at `path`; `name` is for messages.
-  func fetch(_ name: String, _ file: TargetFile, at path: String, limit: Int64) throws -> [UInt8] {
+  ///
+  /// Blocks. Throws `storeMissing` if it does not exist, `limitExceeded` if it has more than `limit`
+  /// bytes, and `digestMismatch` if the bytes differ from the metadata.
+  package func fetch(
+    _ name: String, _ file: TargetFile, at path: String, limit: Int64
+  ) throws -> [UInt8] {
     guard file.length <= limit else {
       throw ContentError(
         .limitExceeded, "\(name) has \(file.length) bytes, more than the maximum of \(limit)",
