@@ -32,7 +32,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// What to try next.
-  package enum RetryAction: Hashable, Sendable {
+  enum RetryAction: Hashable, Sendable {
     /// Nothing: the request itself cannot succeed.
     case none
     /// Another mirror at once, or the same mirror later.
@@ -48,7 +48,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// What to try next; only this property decides it.
-  package var retryAction: RetryAction {
+  var retryAction: RetryAction {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
     case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection, .proxy,
@@ -65,12 +65,12 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// Whether the same request would fail again until somebody changes something.
-  package var isLasting: Bool { retryAction == .none || retryAction == .elsewhere }
+  var isLasting: Bool { retryAction == .none || retryAction == .elsewhere }
 
   /// Whether no request reaches the host, so that all transfers should wait.
   ///
   /// Refusals (`isRefusal`) have a separate pause.
-  package var concernsHost: Bool {
+  var concernsHost: Bool {
     switch kind {
     case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection,
       .certificate, .hostName, .clientCertificate, .authorities, .proxy, .proxyRefused:
@@ -88,7 +88,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// Whether the same request may succeed later according to `status`.
-  package static func isTemporary(_ status: Int) -> Bool {
+  static func isTemporary(_ status: Int) -> Bool {
     switch status {
     case 408, 421, 425, 429, 500...599: true
     default: false

@@ -28,7 +28,7 @@ package struct HTTPRequest: Sendable {
   /// With the policy, answers 429 and 503 do not count as attempts.
   package var attempts: Int?
   /// Whether a web page is rejected as `answerUnusable`, since the file is not a web page.
-  package var refusesPages = false
+  var refusesPages = false
   /// Whether temporary statuses are also returned, for callers with their own retry policy.
   package var returnsEveryStatus = false
   /// The time in seconds in which an answer may be silent, or nil for the session's timeouts.

@@ -39,7 +39,7 @@ package struct HTTPHead: Hashable, Sendable {
   }
 
   /// Whether this is a redirect to another URL.
-  package var isRedirect: Bool {
+  var isRedirect: Bool {
     [301, 302, 303, 307, 308].contains(status) && headers["location"] != nil
   }
 }

@@ -52,7 +52,7 @@ package struct CatalogRecord: Hashable, Sendable {
   }
 
   /// The contents with other identifiers than the product.
-  package var otherContents: Set<ProductIdentifier> {
+  var otherContents: Set<ProductIdentifier> {
     Set(listed.map(\.contentIdentifier)).subtracting([product])
   }
 

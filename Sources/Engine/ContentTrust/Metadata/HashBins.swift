@@ -9,7 +9,7 @@ package struct HashBins: Sendable {
   private let prefix: String
 
   /// The prefix of the names of the bins of a store of this library.
-  package static let storePrefix = "bin"
+  static let storePrefix = "bin"
 
   /// Whether `name` is the name of a bin of a store of this library, for any number of bins.
   package static func isStoreBin(_ name: String) -> Bool {
