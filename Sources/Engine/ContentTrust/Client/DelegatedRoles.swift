@@ -66,13 +66,15 @@ final class DelegatedRoles: Sendable {
     }
   }
 
+  /// Returns a role of an earlier run, to see what existed; only its signatures are checked.
   private func earlierRole(
     _ name: String, for delegator: Delegator, check: (TargetsRole) throws -> Void
   ) throws -> TargetsRole {
     if let bytes = try folder?.metadata(.delegated(name)) {
-      let role = try TrustedMetadata.earlierRole(name, bytes, for: delegator)
+      let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
+      try found.checkSignatures(by: delegator.signers(of: name))
       // It may be from before the number of bins grew.
-      if (try? check(role)) != nil { return role }
+      if (try? check(found.role)) != nil { return found.role }
     }
     throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
   }

@@ -193,15 +193,6 @@ package struct TrustedMetadata: Sendable {
   /// The maximum number of delegated roles in memory.
   private static let delegatedInMemory = 32
 
-  /// Returns the role `name` of an earlier run, to see what existed; only signatures are checked.
-  static func earlierRole(_ name: String, _ bytes: [UInt8], for delegator: Delegator) throws
-    -> TargetsRole
-  {
-    let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
-    try found.checkSignatures(by: delegator.signers(of: name))
-    return found.role
-  }
-
   // MARK: Rules
 
   /// Returns what the trusted timestamp says about the snapshot, or the snapshot about other roles.
