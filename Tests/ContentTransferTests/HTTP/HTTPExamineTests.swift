@@ -23,6 +23,15 @@ struct HTTPExamineTests {
     #expect(server.requests.count == 1)
   }
 
+  @Test("An empty Content-Encoding is not an encoding, for any kind of request")
+  func emptyEncoding() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", ["Content-Encoding: "], body: [7]) }
+    let session = try HTTPSession()
+    let request = HTTPRequest(try WebURL(server.url("/a")), limit: 4)
+    #expect(try session.examine(request).head.encoding == nil)
+    #expect(try session.send(request).body == [7])
+  }
+
   @Test("A body of exactly the limit is not cut")
   func wholeBody() throws {
     let server = try ScriptedServer { .file(Array("0123456789".utf8), $0) }

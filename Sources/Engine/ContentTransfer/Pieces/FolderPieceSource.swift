@@ -39,11 +39,12 @@ package struct FolderPieceSource: PieceSource {
 
   private func open(_ file: SignedFile) throws -> File {
     let components = file.path.pathComponents()
-    guard let name = components.last else { throw ContentError.notInStore(file.path, store.path) }
     do {
-      return try store.directory(at: components.dropLast()).file(name)
+      return try store.directory(at: components.dropLast()).file(components.last ?? "")
     } catch let error as ContentError where error.code == .fileMissing {
-      throw ContentError.notInStore(file.path, store.path)
+      throw ContentError(
+        .storeMissing, "\(file.path) not found in the store \(store.path), although it is signed",
+        remedy: "Ask the store's owner to publish the package again", subject: file.path)
     }
   }
 

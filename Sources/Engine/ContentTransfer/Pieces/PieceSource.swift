@@ -58,20 +58,15 @@ extension PieceSource {
 }
 
 extension ContentError {
-  static func notInStore(_ path: String, _ store: String) -> ContentError {
-    ContentError(
-      .storeMissing, "\(path) not found in the store \(store), although it is signed",
-      remedy: "Ask the store's owner to publish the package again", subject: path)
-  }
+  private static let publishAgain =
+    "Ask the store's owner to publish the package again, and then start the download again"
 
   static func replaced(_ file: SignedFile) -> ContentError {
     ContentError(
       .pieceDamaged,
       "Every server has a different file at \(file.path): several pieces do not match the signed "
         + "index",
-      remedy:
-        "Ask the store's owner to publish the package again, and then start the download again",
-      subject: file.path)
+      remedy: publishAgain, subject: file.path)
   }
 
   static func damaged(_ piece: Piece, of file: SignedFile, attempts: Int) -> ContentError {
@@ -79,8 +74,6 @@ extension ContentError {
       .pieceDamaged,
       "Bytes \(piece.offset) to \(piece.end - 1) of \(file.path) do not match the signed index "
         + "after \(attempts) attempts",
-      remedy:
-        "Ask the store's owner to publish the package again, and then start the download again",
-      subject: file.path)
+      remedy: publishAgain, subject: file.path)
   }
 }
