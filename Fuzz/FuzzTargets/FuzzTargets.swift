@@ -80,8 +80,16 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     return nil
   }
 
-  // Public test keys, so that a corpus can contain data signed with them.
-  private static let signingKey = try? SigningKey(seed: [UInt8](1...32))
+  // Public test keys, so that a corpus can contain data signed with them. The secret bytes of the
+  // Ed25519 key are 1 to 32.
+  private static let signingKey = try? SigningKey(
+    pem: Array(
+      """
+      -----BEGIN PRIVATE KEY-----
+      MC4CAQAwBQYDK2VwBCIEIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g
+      -----END PRIVATE KEY-----
+
+      """.utf8))
   private static let verificationKeys: [PublicKey] =
     [signingKey?.publicKey, (try? SigningKey.generate(.ecdsaP256))?.publicKey].compactMap { $0 }
 

@@ -47,14 +47,6 @@ package final class SigningKey: Sendable {
     return handle
   }
 
-  /// Creates a key from the 32 secret bytes of an Ed25519 key (RFC 8032).
-  package convenience init(seed: [UInt8]) throws {
-    try self.init(
-      CryptoKey(
-        owning: CryptoLibrary.isReady
-          ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count) : nil))
-  }
-
   /// Reads a private key from PEM text, encrypted or not.
   ///
   /// Throws `keyUnusable` for anything else. Throws `passphraseWrong` if the key is encrypted and
