@@ -1,4 +1,5 @@
 package import ContentModel
+import FoundationEssentials
 
 /// The reason why a request failed; it determines the next attempt.
 package struct TransferFault: Error, Hashable, Sendable {
@@ -79,6 +80,19 @@ package struct TransferFault: Error, Hashable, Sendable {
     }
   }
 
+  /// Whether the connection or the address may be the cause; the next attempt then needs new ones.
+  var mayBeOfAddress: Bool {
+    switch kind {
+    case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
+      .cutShort:
+      true
+    default: false
+    }
+  }
+
+  /// Whether the host currently refuses all requests.
+  var isRefusal: Bool { kind == .status(429) || kind == .status(503) }
+
   private static func retryAction(ofStatus status: Int) -> RetryAction {
     switch status {
     case _ where isTemporary(status): .later
@@ -135,6 +149,12 @@ extension ContentError {
 }
 
 extension TransferFault {
+  /// Creates the fault for an answer's status, with the delay that the server asks for.
+  init(statusOf head: HTTPHead, now: Date) {
+    self.init(
+      .status(head.status), retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: now))
+  }
+
   fileprivate var code: ContentError.Code {
     switch kind {
     case .cancelled: .stopped

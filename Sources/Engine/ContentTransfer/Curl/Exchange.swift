@@ -36,18 +36,6 @@ struct ExchangeRequest: Sendable {
   var isSigned: Bool { grant != nil && url.hasQuery }
 }
 
-extension TransferFault {
-  /// Whether the connection or the address may be the cause; the next attempt then needs new ones.
-  var mayBeOfAddress: Bool {
-    switch kind {
-    case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
-      .cutShort:
-      true
-    default: false
-    }
-  }
-}
-
 /// The result of passing body bytes to a handler.
 enum BodyAnswer: Sendable {
   /// The bytes were taken.

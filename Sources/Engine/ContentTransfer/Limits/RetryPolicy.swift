@@ -36,11 +36,3 @@ package struct RetryPolicy: Hashable, Sendable {
     return HTTPDate.seconds(value).map { max(0, Double($0) - now.timeIntervalSince1970) }
   }
 }
-
-extension TransferFault {
-  /// Creates the fault for an answer's status, with the delay that the server asks for.
-  init(statusOf head: HTTPHead, now: Date) {
-    self.init(
-      .status(head.status), retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: now))
-  }
-}

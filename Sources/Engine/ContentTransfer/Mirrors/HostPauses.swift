@@ -52,8 +52,3 @@ package final class HostPauses: Sendable {
     pauses.withLock { $0[origin].flatMap { $0.isOver(at: now) ? nil : $0 } }
   }
 }
-
-extension TransferFault {
-  /// Whether the host currently refuses all requests.
-  var isRefusal: Bool { kind == .status(429) || kind == .status(503) }
-}
