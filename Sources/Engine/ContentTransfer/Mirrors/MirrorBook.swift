@@ -60,7 +60,7 @@ struct MirrorBook {
     let open = open
     let candidates = open.map { index in
       let health = health(of: index)
-      let pause = session.loop.pauses.pause(of: addresses[index].origin, at: now)
+      let pause = session.pause(at: addresses[index])
       return MirrorChoice.Candidate(
         delays: health.delays + [pause?.delay(at: now)].compactMap { $0 },
         failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isSlow(index),
@@ -80,7 +80,7 @@ struct MirrorBook {
   /// used.
   func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
     let free = open.filter { index in
-      let isBusy = session.loop.pauses.pause(of: addresses[index].origin, at: now) != nil
+      let isBusy = session.pause(at: addresses[index]) != nil
       let isLate = health(of: index).delays.contains { $0.until > now }
       return !isBusy && !isLate && (isWhole || mirrors[index].ranges)
     }
