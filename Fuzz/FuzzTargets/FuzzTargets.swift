@@ -64,7 +64,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     let root = try? TrustedMetadata(root: bytes)
     let timestamp = try? trusted.update(timestamp: bytes, now: .distantPast)
     let snapshot: Void? = try? trusted.restore(snapshot: bytes)
-    let targets = try? trusted.earlierTargets(bytes)
+    let targets: TargetsRole? = try? trusted.verified(bytes)
     return root != nil || timestamp != nil || snapshot != nil || targets != nil
   }
 
@@ -80,8 +80,16 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     return nil
   }
 
-  // Public test keys, so that a corpus can contain data signed with them.
-  private static let signingKey = try? SigningKey(seed: [UInt8](1...32))
+  // Public test keys, so that a corpus can contain data signed with them. The secret bytes of the
+  // Ed25519 key are 1 to 32.
+  private static let signingKey = try? SigningKey(
+    pem: Array(
+      """
+      -----BEGIN PRIVATE KEY-----
+      MC4CAQAwBQYDK2VwBCIEIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g
+      -----END PRIVATE KEY-----
+
+      """.utf8))
   private static let verificationKeys: [PublicKey] =
     [signingKey?.publicKey, (try? SigningKey.generate(.ecdsaP256))?.publicKey].compactMap { $0 }
 
@@ -89,7 +97,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   package static let knownRoot: [UInt8] = {
     guard let key = signingKey else { return [] }
     let expires = Date(timeIntervalSince1970: 4_000_000_000)
-    let keys = RoleName.allCases.reduce(into: [:]) { $0[$1] = key.publicKey }
+    let keys = RoleName.allCases.reduce(into: [:]) { $0[$1] = [key.publicKey] }
     let root = try? RootRole(version: 1, expires: expires, keys: keys)
     return (try? root.map { try RoleSigner(keys: [key]).sign($0) }) ?? []
   }()

@@ -12,6 +12,15 @@ import Testing
     let publicKey: String
     let message: String
     let signature: String
+
+    /// The private key in PKCS#8 PEM form (RFC 8410).
+    var pem: [UInt8] {
+      get throws {
+        let bytes = Hexadecimal.bytes(of: "302e020100300506032b657004220420\(secret)")
+        let text = Data(try #require(bytes)).base64EncodedString()
+        return Array("-----BEGIN PRIVATE KEY-----\n\(text)\n-----END PRIVATE KEY-----\n".utf8)
+      }
+    }
   }
 
   static let vectors = [
@@ -31,7 +40,7 @@ import Testing
 
   @Test(arguments: vectors)
   func `the vectors of RFC 8032 are signed and verified`(_ vector: Vector) throws {
-    let key = try SigningKey(seed: #require(Hexadecimal.bytes(of: vector.secret)))
+    let key = try SigningKey(pem: vector.pem)
     let message = try #require(Hexadecimal.bytes(of: vector.message))
     #expect(Hexadecimal.text(of: key.publicKey.bytes) == vector.publicKey)
     let signature = try key.sign(message)
@@ -113,7 +122,7 @@ import Testing
       let signing = try SigningKey.generate()
       let role = try RootRole(
         version: 1, expires: .distantFuture,
-        keys: RoleName.allCases.reduce(into: [:]) { $0[$1] = signing.publicKey })
+        keys: RoleName.allCases.reduce(into: [:]) { $0[$1] = [signing.publicKey] })
       let object = JSONValue.object([
         "keytype": .string(type), "scheme": .string("ecdsa-sha2-nistp256"),
         "keyval": .object(["public": .string(text)]),

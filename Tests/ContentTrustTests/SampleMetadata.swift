@@ -37,7 +37,7 @@ struct SampleMetadata {
 
   func rootRole(_ version: Int64 = 1, expires: Date? = nil) throws -> RootRole {
     try RootRole(
-      version: version, expires: expires ?? self.expires, keys: keys.mapValues(\.publicKey))
+      version: version, expires: expires ?? self.expires, keys: keys.mapValues { [$0.publicKey] })
   }
 
   func root(_ version: Int64 = 1, expires: Date? = nil, alsoSignedBy others: SampleMetadata...)

@@ -53,7 +53,7 @@ public final class HTTPLookupTransport: LookupTransport {
       queue.async { [session] in
         continuation.resume(
           with: Result {
-            let response = try session.get(request)
+            let response = try session.send(request)
             // A redirect from this machine may lead to plain HTTP on another one.
             try response.url.checkSecure()
             return LookupResponse(

@@ -1,4 +1,5 @@
 package import ContentModel
+import FoundationEssentials
 
 /// The reason why a request failed; it determines the next attempt.
 package struct TransferFault: Error, Hashable, Sendable {
@@ -32,7 +33,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// What to try next.
-  package enum RetryAction: Hashable, Sendable {
+  enum RetryAction: Hashable, Sendable {
     /// Nothing: the request itself cannot succeed.
     case none
     /// Another mirror at once, or the same mirror later.
@@ -48,7 +49,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// What to try next; only this property decides it.
-  package var retryAction: RetryAction {
+  var retryAction: RetryAction {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
     case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection, .proxy,
@@ -65,12 +66,12 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// Whether the same request would fail again until somebody changes something.
-  package var isLasting: Bool { retryAction == .none || retryAction == .elsewhere }
+  var isLasting: Bool { retryAction == .none || retryAction == .elsewhere }
 
   /// Whether no request reaches the host, so that all transfers should wait.
   ///
   /// Refusals (`isRefusal`) have a separate pause.
-  package var concernsHost: Bool {
+  var concernsHost: Bool {
     switch kind {
     case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection,
       .certificate, .hostName, .clientCertificate, .authorities, .proxy, .proxyRefused:
@@ -78,6 +79,19 @@ package struct TransferFault: Error, Hashable, Sendable {
     default: false
     }
   }
+
+  /// Whether the connection or the address may be the cause; the next attempt then needs new ones.
+  var mayBeOfAddress: Bool {
+    switch kind {
+    case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
+      .cutShort:
+      true
+    default: false
+    }
+  }
+
+  /// Whether the host currently refuses all requests.
+  var isRefusal: Bool { kind == .status(429) || kind == .status(503) }
 
   private static func retryAction(ofStatus status: Int) -> RetryAction {
     switch status {
@@ -88,7 +102,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// Whether the same request may succeed later according to `status`.
-  package static func isTemporary(_ status: Int) -> Bool {
+  static func isTemporary(_ status: Int) -> Bool {
     switch status {
     case 408, 421, 425, 429, 500...599: true
     default: false
@@ -135,6 +149,12 @@ extension ContentError {
 }
 
 extension TransferFault {
+  /// Creates the fault for an answer's status, with the delay that the server asks for.
+  init(statusOf head: HTTPHead, now: Date) {
+    self.init(
+      .status(head.status), retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: now))
+  }
+
   fileprivate var code: ContentError.Code {
     switch kind {
     case .cancelled: .stopped

@@ -100,7 +100,7 @@ final class TransferCounters: Sendable {
     state.withLock { state in
       state.running -= 1
       if state.running == 0 { state.statistics.activeTime += .seconds(now - state.runningSince) }
-      if let name = end.protocolName { state.statistics.protocolName = name }
+      if let name = end.head?.version { state.statistics.protocolName = name }
       if state.statistics.timeToFirstByte == nil {
         state.statistics.timeToFirstByte = end.timeToFirstByte.map { .seconds($0) }
       }

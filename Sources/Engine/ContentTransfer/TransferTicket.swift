@@ -18,15 +18,9 @@ package final class TransferTicket: Sendable {
     var error: (any Error)?
     var running: Set<Int> = []
     var waits: [Int: TransferWait] = [:]
-    /// The functions to call when it is cancelled or its priority changes, by transfer.
-    var listeners: [Int: @Sendable (Change) -> Void] = [:]
+    /// The functions to call when it is cancelled, by transfer.
+    var listeners: [Int: @Sendable () -> Void] = [:]
     var nextListener = 0
-  }
-
-  /// A change that running transfers must handle.
-  enum Change: Sendable {
-    case cancelled
-    case priority(Int)
   }
 
   private static let counter = Atomic<Int>(0)
@@ -52,7 +46,7 @@ package final class TransferTicket: Sendable {
       state.error = state.error ?? error
       return Array(state.listeners.values)
     }
-    for listener in listeners { listener(.cancelled) }
+    for listener in listeners { listener() }
   }
 
   /// Throws the error of `cancel` if it was called.
@@ -63,20 +57,17 @@ package final class TransferTicket: Sendable {
   /// The priority; a change applies to all requests that have not started.
   package var priority: Int {
     get { state.withLock { $0.priority } }
-    set {
-      let listeners = state.withLock { state in
-        state.priority = newValue
-        return Array(state.listeners.values)
-      }
-      for listener in listeners { listener(.priority(newValue)) }
-    }
+    set { state.withLock { $0.priority = newValue } }
   }
 
   /// The current status of its transfers.
   package var status: TransferStatus {
     state.withLock { state in
       if !state.running.isEmpty { return .transferring(requests: state.running.count) }
-      return state.waits.values.min { $0.isBefore($1) }.map(TransferStatus.waiting) ?? .idle
+      let first = state.waits.values.min {
+        ($0.until ?? .distantPast) < ($1.until ?? .distantPast)
+      }
+      return first.map(TransferStatus.waiting) ?? .idle
     }
   }
 
@@ -109,14 +100,14 @@ package final class TransferTicket: Sendable {
     }
   }
 
-  /// Calls `listener` at each change until `removeListener`; calls it now if already cancelled.
-  func addListener(_ listener: @escaping @Sendable (Change) -> Void) -> Int {
+  /// Calls `listener` when it is cancelled, until `removeListener`; now if it is cancelled already.
+  func addListener(_ listener: @escaping @Sendable () -> Void) -> Int {
     let (number, isCancelled) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = listener
       return (state.nextListener, state.error != nil)
     }
-    if isCancelled { listener(.cancelled) }
+    if isCancelled { listener() }
     return number
   }
 
@@ -154,9 +145,5 @@ public struct TransferWait: Hashable, Sendable {
     case retry(ContentError.Code, String)
     /// The end of the delay that the server asked for (`Retry-After`).
     case serverAsked(ContentError.Code, String)
-  }
-
-  func isBefore(_ other: TransferWait) -> Bool {
-    (until ?? .distantPast) < (other.until ?? .distantPast)
   }
 }

@@ -76,9 +76,9 @@ extension StoreMetadata {
     }
     if newBits > 0, newBits != bits || Self.includesTargets(signing) {
       let role = TargetsRole(
-        self.targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
-        targets: [:], delegations: try newest.targetBins(bits: newBits),
-        details: nil)
+        replacing: self.targets, version: try next(.targets),
+        expires: writer.time(after: Self.lifetime), targets: [:],
+        delegations: try newest.targetBins(bits: newBits))
       let document = try writer.sign(role, of: roots)
       signed.documents.append(document)
       targets = try document.promise
@@ -171,8 +171,8 @@ extension StoreMetadata {
     let digest = try Digest(of: records)
     signed.records[digest] = records
     let role = TargetsRole(
-      list.role, version: try next(isTop ? .targets : .snapshot),
-      expires: writer.time(after: Self.lifetime), targets: list.files, delegations: nil,
+      replacing: list.role, version: try next(isTop ? .targets : .snapshot),
+      expires: writer.time(after: Self.lifetime), targets: list.files,
       details: ListDetails(role: list.name, length: Int64(records.count), digest: digest))
     let signers = isTop ? roots : Array(roots.suffix(1))
     let document = try writer.sign(role, as: list.name, of: signers)

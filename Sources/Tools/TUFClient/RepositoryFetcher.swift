@@ -45,7 +45,7 @@ struct RepositoryFetcher: MetadataFetcher {
       var request = HTTPRequest(try WebURL("\(base)/\(encoded)"), limit: Int(clamping: limit))
       // Conformance suites observe the requests and expect each of them once.
       request.attempts = 1
-      let response = try session.get(request)
+      let response = try session.send(request)
       switch response.status {
       case 200: return response.body
       case 403, 404: return nil

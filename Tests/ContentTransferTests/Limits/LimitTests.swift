@@ -158,7 +158,7 @@ struct LimitTests {
   /// arrived for its other requests.
   private static func letReceive(_ session: HTTPSession, _ server: ScriptedServer) throws {
     let request = HTTPRequest(try WebURL(server.url("/other")), limit: 1)
-    for _ in 0..<20 { _ = try session.get(request) }
+    for _ in 0..<20 { _ = try session.send(request) }
   }
 
   @Test("Many parallel transfers in one session each get their bytes")
@@ -199,10 +199,38 @@ struct LimitTests {
     for _ in 0..<20 {
       let session = try HTTPSession(impatientConfiguration())
       DispatchQueue.concurrentPerform(iterations: 8) { number in
-        if number == 3 { session.close() } else { _ = try? session.get(request) }
+        if number == 3 { session.close() } else { _ = try? session.send(request) }
       }
-      #expect(code { _ = try session.get(request) } == .stopped)
+      #expect(code { _ = try session.send(request) } == .stopped)
     }
+  }
+
+  @Test("A changed priority applies to requests that wait")
+  func changedPriority() async throws {
+    let mayAnswer = DispatchSemaphore(value: 0)
+    let server = try ScriptedServer { request in
+      if request.path == "/first" { mayAnswer.wait() }
+      return .http("200 OK", body: [1])
+    }
+    var configuration = impatientConfiguration()
+    configuration.limits.connections = 1
+    let session = try HTTPSession(configuration)
+    let raised = TransferTicket()
+    let tickets = [("first", TransferTicket()), ("other", TransferTicket()), ("raised", raised)]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (name, ticket) in tickets {
+        var request = HTTPRequest(try WebURL(server.url("/\(name)")), limit: 1)
+        request.ticket = ticket
+        group.addTask { [request] in
+          try await onOwnThread { _ = try session.send(request) }
+        }
+        await waitUntil { ticket.status != .idle }
+      }
+      raised.priority = 1
+      mayAnswer.signal()
+      try await group.waitForAll()
+    }
+    #expect(server.requests.map(\.path) == ["/first", "/raised", "/other"])
   }
 
   @Test("A failure that is retried is counted by its reason")

@@ -91,9 +91,9 @@ struct RetryTests {
   func choice() {
     let fault = TransferFault(.refused)
     typealias Candidate = MirrorChoice.Candidate
-    let late = Candidate(file: (20, fault), failures: 1)
-    let later = Candidate(host: (30, fault), failures: 1)
-    let healed = Candidate(file: (5, fault), failures: 3)
+    let late = Candidate(delays: [(20, fault)], failures: 1)
+    let later = Candidate(delays: [(30, fault)], failures: 1)
+    let healed = Candidate(delays: [(5, fault)], failures: 3)
     let whole = Candidate(ranges: false)
     let cases: [([Candidate], mirror: Int, notBefore: Double)] = [
       ([Candidate()], 0, 10), ([Candidate(), Candidate()], 0, 10), ([late, Candidate()], 1, 10),
@@ -106,7 +106,7 @@ struct RetryTests {
       #expect(choice.notBefore == notBefore, "case \(number)")
       #expect((choice.fault != nil) == (notBefore > 10), "case \(number)")
     }
-    let both = Candidate(file: (20, fault), host: (25, TransferFault(.unresolved)))
+    let both = Candidate(delays: [(20, fault), (25, TransferFault(.unresolved))])
     #expect(MirrorChoice(among: [both], at: 10).fault?.kind == .unresolved)
   }
 
@@ -123,7 +123,7 @@ struct RetryTests {
       (plain, "http://b.example/", 6, .tooManyRedirects),
     ]
     for (url, target, number, kind) in cases {
-      switch RedirectRule.follow(from: url, to: target, number: number, limit: 5) {
+      switch RedirectRule.follow(from: url, to: target, number: number) {
       case .success(let next): #expect(kind == nil && next.text == target)
       case .failure(let fault): #expect(fault.kind == kind)
       }

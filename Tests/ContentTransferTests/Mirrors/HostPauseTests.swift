@@ -129,14 +129,14 @@ struct HostPauseTests {
     let isRefused = try HTTPSession(impatientConfiguration(), pauses: pauses)
     var once = HTTPRequest(url, limit: 10)
     once.attempts = 1
-    #expect(code { _ = try isRefused.get(once) } == .serverBusy)
+    #expect(code { _ = try isRefused.send(once) } == .serverBusy)
     await withTaskGroup(of: Void.self) { group in
       for number in 0..<6 {
         group.addTask {
           await onOwnThread {
             var request = HTTPRequest(url, limit: 10)
             request.ticket = tickets[number]
-            let failure = code { _ = try sessions[number % 2].get(request) }
+            let failure = code { _ = try sessions[number % 2].send(request) }
             #expect(failure == nil)
           }
         }

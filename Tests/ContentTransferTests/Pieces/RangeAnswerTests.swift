@@ -98,9 +98,11 @@ struct RangeAnswerTests {
   @Test("Each answer is accepted with its range, or refused", arguments: cases)
   func judge(_ example: Case) {
     let head = HTTPHead(status: example.status, headers: example.headers)
-    switch RangeAnswer.judge(head, example.question, now: Date()) {
-    case .success(let answer): #expect(answer.start..<answer.end == example.place)
-    case .failure(let fault): #expect(fault.kind == example.kind)
+    do throws(TransferFault) {
+      let answer = try RangeAnswer.judge(head, example.question, now: Date())
+      #expect(answer.start..<answer.end == example.place)
+    } catch {
+      #expect(error.kind == example.kind)
     }
   }
 
@@ -114,7 +116,7 @@ struct RangeAnswerTests {
     ]
     for (question, status, headers, isPromised) in answers {
       let head = HTTPHead(status: status, headers: headers)
-      let answer = try RangeAnswer.judge(head, question, now: Date()).get()
+      let answer = try RangeAnswer.judge(head, question, now: Date())
       #expect(answer.isEndPromised == isPromised)
     }
   }

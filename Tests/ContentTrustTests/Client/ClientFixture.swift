@@ -1,3 +1,4 @@
+import ContentModel
 import ContentTrust
 import FileIO
 import HostedContent
@@ -38,5 +39,15 @@ extension ClientTests {
     let client = TrustClient(
       trustFolder: try folder.opened().createDirectory(trust), fetcher: store, now: clock.read)
     return Catalog(client: client, trustedRoot: try sample.root())
+  }
+}
+
+extension TrustedTargets {
+  /// Fetches and verifies the listed file `name`.
+  func fetchTarget(_ name: String, limit: Int64 = 1 << 20) throws -> [UInt8] {
+    guard let file = targets[name] else {
+      throw ContentError(.storeMissing, "\(name) is not listed", remedy: "List it", subject: name)
+    }
+    return try fetch(name, file, at: path(of: name, file), limit: limit)
   }
 }

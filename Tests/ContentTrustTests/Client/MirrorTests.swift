@@ -25,14 +25,14 @@ private struct MirroredStore: MetadataFetcher {
     let store: StoreInMemory
     let number: Int
     let fault: @Sendable (Int, Bool) throws -> Void
+    var retries = true
 
-    func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-      try fault(number, true)
-      return try store.fetch(path, limit: limit)
+    var withoutRetries: any MetadataFetcher {
+      Server(store: store, number: number, fault: fault, retries: false)
     }
 
-    func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]? {
-      try fault(number, false)
+    func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+      try fault(number, retries)
       return try store.fetch(path, limit: limit)
     }
   }

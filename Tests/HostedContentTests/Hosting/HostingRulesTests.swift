@@ -10,10 +10,11 @@ import Testing
 @Suite("The rules of the check of a hosted store")
 struct HostingRulesTests {
   private func answer(_ status: Int, _ headers: [String: String] = [:], body: String = "") throws
-    -> HTTPProbeAnswer
+    -> HTTPResponse
   {
-    HTTPProbeAnswer(
-      status, headers: headers, body: Array(body.utf8), from: try WebURL("https://a.example/x"))
+    HTTPResponse(
+      HTTPHead(status: status, headers: headers), body: Array(body.utf8),
+      from: try WebURL("https://a.example/x"))
   }
 
   @Test("A sample has the first and the last element, and others at even distances")

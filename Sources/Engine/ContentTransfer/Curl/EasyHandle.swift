@@ -6,8 +6,8 @@ import CCurl
 /// this module.
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
-  private var headers: UnsafeMutablePointer<curl_slist>?
-  private var addresses: UnsafeMutablePointer<curl_slist>?
+  /// The lists of the options, whose addresses libcurl keeps.
+  private var lists: [UnsafeMutablePointer<curl_slist>] = []
   /// The buffer for error messages, whose address libcurl keeps.
   private let words: UnsafeMutablePointer<CChar>
 
@@ -19,8 +19,7 @@ final class EasyHandle {
 
   deinit {
     curl_easy_cleanup(pointer)
-    curl_slist_free_all(headers)
-    curl_slist_free_all(addresses)
+    for list in lists { curl_slist_free_all(list) }
     words.deallocate()
   }
 
@@ -29,10 +28,8 @@ final class EasyHandle {
   /// Connections stay open.
   func reset() {
     curl_easy_reset(pointer)
-    curl_slist_free_all(headers)
-    headers = nil
-    curl_slist_free_all(addresses)
-    addresses = nil
+    for list in lists { curl_slist_free_all(list) }
+    lists = []
     words.pointee = 0
     hc_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, words)
   }
@@ -65,26 +62,22 @@ final class EasyHandle {
     }
   }
 
-  /// Replaces the headers that are sent in addition to libcurl's own.
-  ///
-  /// Those of libcurl with a name in `omitted` are not sent.
-  func setHeaders(_ lines: [HTTPHeader], omitting omitted: [String] = []) {
+  /// Sets a list of lines, which `reset` frees.
+  func set(_ option: CURLoption, _ lines: [String]) {
     var list: UnsafeMutablePointer<curl_slist>?
-    for name in omitted { list = curl_slist_append(list, "\(name):") ?? list }
-    for line in lines {
-      // To send an empty header, libcurl needs a semicolon. With a colon, it removes the header.
-      let text = line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)"
-      list = curl_slist_append(list, text) ?? list
-    }
-    hc_easy_set_list(pointer, CURLOPT_HTTPHEADER, list)
-    curl_slist_free_all(headers)
-    headers = list
+    for line in lines { list = curl_slist_append(list, line) ?? list }
+    guard let list else { return }
+    lists.append(list)
+    hc_easy_set_list(pointer, option, list)
   }
 
-  /// Sets the addresses of hosts that are not resolved; `reset` frees the list.
-  func setAddresses(_ lines: [String]) {
-    for line in lines { addresses = curl_slist_append(addresses, line) ?? addresses }
-    if let addresses { hc_easy_set_list(pointer, CURLOPT_RESOLVE, addresses) }
+  /// Sets the headers that are sent in addition to libcurl's own.
+  ///
+  /// Those of libcurl with a name in `omitted` are not sent.
+  func setHeaders(_ headers: [HTTPHeader], omitting omitted: [String]) {
+    // To send an empty header, libcurl needs a semicolon. With a colon, it removes the header.
+    let sent = headers.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
+    set(CURLOPT_HTTPHEADER, omitted.map { "\($0):" } + sent)
   }
 
   /// Continues after a callback has paused the transfer, and may call callbacks.

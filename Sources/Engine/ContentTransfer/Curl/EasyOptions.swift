@@ -15,9 +15,12 @@ extension EasyHandle {
     set(CURLOPT_URL, exchange.url.text)
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_HTTPGET, 1)
-    if exchange.request.isHead { set(CURLOPT_NOBODY, 1) }
     if let body = exchange.request.body { setBody(body) }
-    if exchange.request.method != "GET" { set(CURLOPT_CUSTOMREQUEST, exchange.request.method) }
+    switch exchange.request.method {
+    case "GET": break
+    case "HEAD": set(CURLOPT_NOBODY, 1)
+    case let method: set(CURLOPT_CUSTOMREQUEST, method)
+    }
     if exchange.request.readsCertificate { set(CURLOPT_CERTINFO, 1) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)
@@ -25,7 +28,7 @@ extension EasyHandle {
     // If HTTP/2 is possible, a second request waits to share the connection of the first one.
     set(CURLOPT_PIPEWAIT, exchange.url.isSecure ? 1 : 0)
     set(CURLOPT_BUFFERSIZE, min(Self.bufferSize, max(16 << 10, exchange.request.memory)))
-    setAddresses(configuration.fixedAddresses())
+    set(CURLOPT_RESOLVE, configuration.fixedAddresses())
     // If a host has several addresses, spread clients over them, and do not always try the first.
     set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1)
     if exchange.request.isFresh {
@@ -34,7 +37,7 @@ extension EasyHandle {
     }
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
     set(CURLOPT_TCP_KEEPALIVE, 1)
-    set(CURLOPT_USERAGENT, configuration.userAgent)
+    set(CURLOPT_USERAGENT, "hostedcontent")
     if let range = exchange.request.range {
       set(CURLOPT_RANGE, "\(range.lowerBound)-\(range.upperBound - 1)")
     }

@@ -27,8 +27,6 @@ struct ExchangeRequest: Sendable {
   var isFresh = false
   /// Whether it must not share the connection of most requests, as it would with HTTP/2.
   var usesSecondConnection = false
-  /// Whether only the head is requested, with the method HEAD.
-  var isHead = false
   /// Whether the end reports the server's certificate.
   var readsCertificate = false
   /// The grant of the URL, or nil if the URL does not expire.
@@ -36,18 +34,6 @@ struct ExchangeRequest: Sendable {
 
   /// Whether the URL contains a secret, which replaces credentials.
   var isSigned: Bool { grant != nil && url.hasQuery }
-}
-
-extension TransferFault {
-  /// Whether the connection or the address may be the cause; the next attempt then needs new ones.
-  var mayBeOfAddress: Bool {
-    switch kind {
-    case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
-      .cutShort:
-      true
-    default: false
-    }
-  }
 }
 
 /// The result of passing body bytes to a handler.
@@ -87,7 +73,6 @@ struct ExchangeEnd: Sendable {
   var url: WebURL
   /// The uptime at which the request was sent.
   var startedAt: Double
-  var protocolName: String?
   var timeToFirstByte: Double?
   /// When the server's certificate expires, in seconds since 1970, if the request asks for it.
   var certificateExpiry: Int64?
@@ -120,6 +105,9 @@ final class Exchange: @unchecked Sendable {
   /// Whether a socket could not be created because too many files are open.
   var lacksSockets = false
 
+  /// The maximum bytes of the headers of all answers, including redirects.
+  private static let headerLimit = 64 << 10
+
   /// How far the answer from the current URL has arrived.
   enum Phase {
     /// The head is not complete, or the handler has not received it.
@@ -149,7 +137,7 @@ final class Exchange: @unchecked Sendable {
     self.ticket = ticket
     self.handler = handler
     url = request.url
-    collector = HeadCollector(limit: configuration.headerLimit)
+    collector = HeadCollector(limit: Self.headerLimit)
     stallGuard = StallGuard(
       window: configuration.stallTimeout, minimumBytes: configuration.minimumBytes, at: 0)
   }

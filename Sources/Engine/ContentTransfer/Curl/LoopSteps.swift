@@ -9,6 +9,7 @@ extension TransferLoop {
   /// Starts the requests that the schedule allows.
   func startDue(_ now: Double) {
     let closed = schedule.closed
+    schedule.setPriorities { waiting[$0.id]?.ticket.priority ?? $0.priority }
     let started = schedule.start(at: now) { pauses.start($0.id, at: $0.origin, now: now) }
     guard !started.isEmpty || hasArrivals || schedule.closed != closed else { return }
     hasArrivals = false
@@ -100,10 +101,7 @@ extension TransferLoop {
 
   /// Ends requests that have stalled or passed their deadline.
   func giveUpDue(_ now: Double) {
-    for exchange in running.values where exchange.isLate(at: now) {
-      finish(exchange.id, TransferFault(.deadline))
-    }
-    for exchange in waiting.values where exchange.isLate(at: now) {
+    for exchange in Array(running.values) + waiting.values where exchange.isLate(at: now) {
       finish(exchange.id, TransferFault(.deadline))
     }
     for exchange in waiting.values where exchange.isExpired(at: now) {
@@ -135,17 +133,16 @@ extension TransferLoop {
   // MARK: Idle timeouts
 
   private func stallGuard(for request: ExchangeRequest, at now: Double) -> StallGuard {
+    let timeout = idleTimeouts[request.url.origin] ?? initialIdleTimeout
     let idleTimeout =
-      request.stallTimeout == nil
-      ? idleTimeout(of: request.url.origin).seconds * request.idleFactor : .infinity
+      request.stallTimeout == nil ? timeout.seconds * request.idleFactor : .infinity
     return StallGuard(
       window: request.stallTimeout ?? configuration.stallTimeout,
       minimumBytes: configuration.minimumBytes, idleTimeout: idleTimeout, at: now)
   }
 
-  private func idleTimeout(of origin: String) -> IdleTimeout {
-    idleTimeouts[origin]
-      ?? IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
+  private var initialIdleTimeout: IdleTimeout {
+    IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
   }
 
   /// Records progress, and how long hosts were silent before they continued.
@@ -156,9 +153,7 @@ extension TransferLoop {
       } else if let silence = exchange.stallGuard.note(bytes: exchange.progress, at: now) {
         guard silence * 2 > exchange.stallGuard.idleTimeout else { continue }
         let origin = exchange.request.url.origin
-        var timeout = idleTimeout(of: origin)
-        timeout.resume(after: silence)
-        idleTimeouts[origin] = timeout
+        idleTimeouts[origin, default: initialIdleTimeout].resume(after: silence)
       }
     }
   }
@@ -166,16 +161,13 @@ extension TransferLoop {
   /// Adapts the idle timeout to how the request ended.
   private func noteEnd(of exchange: Exchange, _ fault: TransferFault?) {
     let origin = exchange.request.url.origin
-    var timeout = idleTimeout(of: origin)
     if exchange.stallGuard.isIdle {
       let seconds = exchange.stallGuard.lastProgress - exchange.startedAt
-      timeout.stall(rate: Double(exchange.progress) / max(seconds, 0.001))
-    } else if fault == nil, idleTimeouts[origin] != nil {
-      timeout.complete()
-    } else {
-      return
+      idleTimeouts[origin, default: initialIdleTimeout]
+        .stall(rate: Double(exchange.progress) / max(seconds, 0.001))
+    } else if fault == nil {
+      idleTimeouts[origin]?.complete()
     }
-    idleTimeouts[origin] = timeout
   }
 
   /// Reads libcurl's messages, and returns whether there were any.
@@ -205,14 +197,13 @@ extension TransferLoop {
 
   private func follow(_ exchange: Exchange, to target: String?) {
     // Another server must not get the body, and the method would be ambiguous.
-    guard exchange.request.method == "GET" else {
-      let method = exchange.request.method
+    let method = exchange.request.method
+    guard method == "GET" || method == "HEAD" else {
       return finish(
         exchange.id, TransferFault(.redirectRefused, "A request with \(method) is not redirected"))
     }
     switch RedirectRule.follow(
-      from: exchange.url, to: target, number: exchange.redirects + 1,
-      limit: configuration.redirectLimit)
+      from: exchange.url, to: target, number: exchange.redirects + 1)
     {
     case .failure(let fault): finish(exchange.id, fault)
     case .success(let url):
@@ -265,7 +256,7 @@ extension Exchange {
     let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
     return ExchangeEnd(
       fault: fault, head: head, url: url, startedAt: startedAt,
-      protocolName: head?.version, timeToFirstByte: firstByte > 0 ? firstByte : nil,
+      timeToFirstByte: firstByte > 0 ? firstByte : nil,
       certificateExpiry: request.readsCertificate ? easy?.certificateExpiry : nil)
   }
 }

@@ -22,21 +22,15 @@ final class TransferLoop: @unchecked Sendable {
   /// The poll timeout in seconds while a request connects.
   private static let connectingPollTimeout = 0.5
 
+  /// A call on the loop's thread.
+  private typealias Command = @Sendable (TransferLoop) -> Void
+
   private struct Inbox {
     var commands: [Command] = []
     var hasThread = false
     var isClosed = false
     /// The handle that a command must wake if the thread sleeps or is about to.
     var sleeper: MultiHandle?
-  }
-
-  private enum Command: Sendable {
-    case add(Exchange)
-    case cancel(Int)
-    case resume(Int)
-    case priority(Int, of: Int)
-    case limits(TransferLimits)
-    case close
   }
 
   // State of the loop's thread.
@@ -78,7 +72,7 @@ final class TransferLoop: @unchecked Sendable {
     let exchange = Exchange(id, request, ticket: ticket, handler: handler, on: self)
     if let fault = start() {
       handler.end(exchange.ending(fault))
-    } else if !post(.add(exchange)) {
+    } else if !post({ $0.add(exchange) }) {
       handler.end(exchange.ending(TransferFault(.cancelled, "The session is closed")))
     }
     return id
@@ -106,32 +100,43 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   /// Cancels request `id` if it has not ended; its handler is called.
-  func cancel(_ id: Int) { post(.cancel(id)) }
+  func cancel(_ id: Int) { post { $0.finish(id, TransferFault(.cancelled)) } }
 
   /// Resumes request `id` after its handler returned `wait`.
-  func resume(_ id: Int) { post(.resume(id)) }
+  func resume(_ id: Int) {
+    post { loop in
+      if let exchange = loop.running[id] { loop.unpause(exchange) }
+    }
+  }
 
-  /// Changes the priority of waiting requests of the ticket with number `owner`.
-  func setPriority(_ priority: Int, of owner: Int) { post(.priority(priority, of: owner)) }
-
-  func setLimits(_ limits: TransferLimits) { post(.limits(limits)) }
+  func setLimits(_ limits: TransferLimits) {
+    post { loop in
+      loop.schedule.limits = limits
+      loop.limiter.setLimits(limits, at: loop.clock.uptime())
+      for exchange in loop.running.values where exchange.limitedUntil != nil {
+        loop.unpause(exchange)
+      }
+    }
+  }
 
   /// Ends all requests and waits for the thread.
   ///
   /// Without the wait, OpenSSL would free memory at the exit of the process that the thread also
   /// frees.
   func close() {
-    post(.close)
+    post(isLast: true) { $0.isClosing = true }
     // Ended outside: the last handlers, which this waits for, may start requests.
     let running = thread.use { $0.take() }
     running?.end()
   }
 
-  @discardableResult private func post(_ command: Command) -> Bool {
+  /// Queues a command, and returns false after the last one.
+  @discardableResult
+  private func post(isLast: Bool = false, _ command: @escaping Command) -> Bool {
     let (isOpen, sleeper): (Bool, MultiHandle?) = inbox.withLock { inbox in
       guard !inbox.isClosed else { return (false, nil) }
       inbox.commands.append(command)
-      if case .close = command { inbox.isClosed = true }
+      inbox.isClosed = isLast
       defer { inbox.sleeper = nil }
       return (true, inbox.sleeper)
     }
@@ -151,14 +156,16 @@ final class TransferLoop: @unchecked Sendable {
 
     self.multi = multi
     while !isClosing { turn(multi) }
-    endAll(TransferFault(.cancelled, "The session is closed"))
+    for id in waiting.keys.sorted() + running.keys.sorted() {
+      finish(id, TransferFault(.cancelled, "The session is closed"))
+    }
     idleHandles = []
     self.multi = nil
     multi.close()
   }
 
   private func turn(_ multi: MultiHandle) {
-    for command in takeCommands() { carryOut(command) }
+    for command in takeCommands() { command(self) }
     // Ended requests make room for new ones, so they come first.
     let now = clock.uptime()
     giveUpDue(now)
@@ -188,21 +195,10 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  private func carryOut(_ command: Command) {
-    switch command {
-    case .add(let exchange):
-      waiting[exchange.id] = exchange
-      schedule.add(exchange.entry)
-      hasArrivals = true
-    case .cancel(let id): finish(id, TransferFault(.cancelled))
-    case .resume(let id): if let exchange = running[id] { unpause(exchange) }
-    case .priority(let priority, let owner): schedule.setPriority(priority, of: owner)
-    case .limits(let limits):
-      schedule.limits = limits
-      limiter.setLimits(limits, at: clock.uptime())
-      for exchange in running.values where exchange.limitedUntil != nil { unpause(exchange) }
-    case .close: isClosing = true
-    }
+  private func add(_ exchange: Exchange) {
+    waiting[exchange.id] = exchange
+    schedule.add(exchange.entry)
+    hasArrivals = true
   }
 
   /// Returns the milliseconds until the next timer of ours that was not due at `turn`.
@@ -221,10 +217,5 @@ final class TransferLoop: @unchecked Sendable {
     }
     // At most one hour, in case nothing else is due.
     return Int32(min(3_600_000, max(0, ((instant - clock.uptime()) * 1000).rounded(.up))))
-  }
-
-  private func endAll(_ fault: TransferFault) {
-    for case .add(let exchange) in takeCommands() { waiting[exchange.id] = exchange }
-    for id in waiting.keys.sorted() + running.keys.sorted() { finish(id, fault) }
   }
 }

@@ -2,8 +2,6 @@
 ///
 /// Times are in seconds. Certificates are always checked; no setting turns this off.
 package struct HTTPConfiguration: Sendable {
-  /// The value of the `User-Agent` header.
-  package var userAgent = "hostedcontent"
   /// Headers that are only sent to certain hosts.
   package var credentials: [HTTPCredentials] = []
   /// Other machines that may receive secrets over plain HTTP; only the origin counts.
@@ -21,10 +19,6 @@ package struct HTTPConfiguration: Sendable {
   package var stallTimeout = 15.0
   /// See `stallTimeout`; in bytes.
   package var minimumBytes: Int64 = 1500
-  /// The maximum bytes of a request's headers, including redirects.
-  package var headerLimit = 64 << 10
-  /// The maximum number of redirects.
-  package var redirectLimit = 5
   /// The addresses of hosts that are not resolved, in the form of `CURLOPT_RESOLVE`.
   ///
   /// For tests. Called once per request.
@@ -69,9 +63,6 @@ package enum ProxySetting: Hashable, Sendable {
     case .environment(let variables): variables.proxies
     }
   }
-
-  /// Whether a proxy may be used; only libcurl knows for which hosts.
-  var mayBeUsed: Bool { !addresses.isEmpty }
 }
 
 /// The proxies in environment variables, according to the rules of libcurl.

@@ -1,13 +1,12 @@
-import ContentModel
-import Dispatch
 import Concurrency
+import ContentModel
 
 /// A request for a small answer, which is read into memory.
 package struct HTTPRequest: Sendable {
   package var url: WebURL
   /// The method.
   ///
-  /// Redirects are only followed for GET.
+  /// Redirects are only followed for GET and HEAD.
   package var method = "GET"
   /// The body, or nil for none; set its type with a header.
   package var body: [UInt8]?
@@ -18,7 +17,7 @@ package struct HTTPRequest: Sendable {
   /// Headers in addition to those that are always sent.
   ///
   /// They are also sent after a redirect to another host, so secrets belong in
-  /// `HTTPConfiguration.credentials`.
+  /// `HTTPConfiguration.credentials`. `Accept-Encoding` replaces the default `identity`.
   package var headers: [HTTPHeader]
   /// The maximum bytes of the body; more throw `limitExceeded`.
   package var limit: Int
@@ -29,13 +28,15 @@ package struct HTTPRequest: Sendable {
   /// With the policy, answers 429 and 503 do not count as attempts.
   package var attempts: Int?
   /// Whether a web page is rejected as `answerUnusable`, since the file is not a web page.
-  package var refusesPages = false
+  var refusesPages = false
   /// Whether temporary statuses are also returned, for callers with their own retry policy.
   package var returnsEveryStatus = false
   /// The time in seconds in which an answer may be silent, or nil for the session's timeouts.
   ///
   /// For servers that answer when something happens.
   package var stallTimeout: Double?
+  /// Whether the response has the expiry of the server's certificate.
+  package var readsCertificate = false
   /// Stops the request and counts its bytes, or nil if neither is needed.
   package var ticket: TransferTicket?
 
@@ -52,22 +53,37 @@ package struct HTTPRequest: Sendable {
 
 /// The answer to a request.
 package struct HTTPResponse: Sendable {
-  /// The status, which another attempt would not change.
-  package let status: Int
-  /// The headers; names are in lower case.
-  package let headers: [String: String]
-  /// The body; for a status other than 2xx, as much of the error page as was read.
-  package let body: [UInt8]
+  /// The status and the headers; the status is 0 without an answer.
+  package internal(set) var head: HTTPHead
+  /// The body, or as much of it as was read.
+  package internal(set) var body: [UInt8]
   /// The URL of the answer, after redirects.
-  package let url: WebURL
+  package internal(set) var url: WebURL
+  /// Why the answer is incomplete or missing; nil for a response of `send`.
+  package internal(set) var fault: TransferFault?
+  /// Whether the body is longer than the limit.
+  package internal(set) var isCut = false
   /// Whether an earlier attempt failed, which the server may have received.
   package internal(set) var isRepeated = false
+  /// When the server's certificate expires, in seconds since 1970, or nil if it is unknown.
+  package var certificateExpiry: Int64?
+
+  package init(_ head: HTTPHead = HTTPHead(), body: [UInt8] = [], from url: WebURL) {
+    self.head = head
+    self.body = body
+    self.url = url
+  }
+
+  package var status: Int { head.status }
+
+  /// The headers; names are in lower case.
+  package var headers: [String: String] { head.headers }
+
+  /// Whether the body is a web page.
+  package var isPage: Bool { WebPage.type(of: body) != nil }
 }
 
 extension HTTPSession {
-  /// Fetches a small answer; see `send(_:)`.
-  package func get(_ request: HTTPRequest) throws -> HTTPResponse { try send(request) }
-
   /// Sends a request, and returns the answer with any final status, such as 404.
   ///
   /// Blocks. Failed connections and temporary statuses (408, 425, 429, 5xx) are retried according
@@ -80,22 +96,17 @@ extension HTTPSession {
     let ticket = request.ticket ?? TransferTicket(priority: .max)
     let maximum = request.isAttemptedOnce ? 1 : request.attempts
     let attempts = max(1, maximum ?? configuration.retry.attempts)
-    var exchange = ExchangeRequest(url: request.url, headers: request.headers)
-    exchange.method = request.method
-    exchange.body = request.body
-    exchange.stallTimeout = request.stallTimeout
     let start = loop.clock.uptime()
-    exchange.deadline = start + request.deadline
-    exchange.memory = min(request.limit, 1 << 20)
+    var exchange = ExchangeRequest(request, deadline: start + request.deadline)
     var lastFault: TransferFault?
     var failures = 0
     while true {
       exchange.idleFactor = idleFactor(after: failures, of: attempts)
       let askedAt = loop.clock.uptime()
-      let end = perform(exchange, request, ticket: ticket)
-      note(end.fault, from: request.url.origin, startedAt: askedAt)
-      guard let fault = end.fault else {
-        var response = end.response
+      let collector = ResponseCollector(request, clock: loop.clock)
+      var response = perform(exchange, collector, ticket: ticket)
+      note(response.fault, from: request.url.origin, startedAt: askedAt)
+      guard let fault = response.fault else {
         response.isRepeated = lastFault != nil
         return response
       }
@@ -107,7 +118,7 @@ extension HTTPSession {
         // The earlier fault says more than that the time is over.
         let cause = lastFault ?? pause(at: request.url)?.fault
         throw ContentError(
-          fault.kind == .deadline ? cause ?? fault : fault, from: end.url,
+          fault.kind == .deadline ? cause ?? fault : fault, from: response.url,
           subject: request.url.description)
       }
       lastFault = fault
@@ -116,7 +127,8 @@ extension HTTPSession {
       guard !fault.isRefusal else { continue }
       let delay = configuration.retry.delay(
         afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
-      exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
+      exchange.notBefore = loop.clock.uptime() + delay
+      exchange.reason = TransferWait.Reason(fault, from: request.url)
     }
   }
 
@@ -127,39 +139,58 @@ extension HTTPSession {
 
   /// Records whether a host can be reached, for all transfers of the session.
   private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
-    if let fault {
-      guard fault.concernsHost else { return }
-      let (now, random) = (loop.clock.uptime(), loop.random())
-      return health.withTable {
-        $0.fail(origin, fault, startedAt: start, now: now, random: random)
-      }
-    }
-    health.withTable {
-      if $0.delay(of: origin)?.fault.concernsHost == true { $0.succeed(origin) }
-    }
+    guard let fault else { return health.withLock { $0.succeed(origin) } }
+    guard fault.concernsHost else { return }
+    let (now, random) = (loop.clock.uptime(), loop.random())
+    health.withLock { $0.fail(origin, fault, startedAt: start, now: now, random: random) }
   }
 
+  /// Sends `exchange`, and waits for the answer.
   private func perform(
-    _ exchange: ExchangeRequest, _ request: HTTPRequest, ticket: TransferTicket
-  ) -> GetHandler.Outcome {
-    let handler = GetHandler(request, clock: loop.clock)
-    let id = loop.submit(exchange, ticket: ticket, handler: handler)
-    let listener = ticket.addListener { [loop, owner = ticket.id] change in
-      switch change {
-      case .cancelled: loop.cancel(id)
-      case .priority(let priority): loop.setPriority(priority, of: owner)
-      }
-    }
+    _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket
+  ) -> HTTPResponse {
+    let id = loop.submit(exchange, ticket: ticket, handler: collector)
+    let listener = ticket.addListener { [loop] in loop.cancel(id) }
     defer { ticket.removeListener(listener) }
-    return handler.wait()
+    return collector.wait()
+  }
+
+  // MARK: Examining
+
+  /// Sends `request`, and returns the answer with any status, encoding, length and fault.
+  ///
+  /// Blocks. The body is read up to the limit. A fault that may be temporary is retried once. Each
+  /// attempt may take the deadline, or as long as the body takes at 100 kB/s. Throws `usage` for
+  /// malformed headers.
+  package func examine(_ request: HTTPRequest) throws -> HTTPResponse {
+    try Self.check(request.headers, for: request.url)
+    // The certificate is only known if the request opens a connection.
+    let first = examine(request, isFresh: request.readsCertificate)
+    guard let fault = first.fault, !fault.isLasting else { return first }
+    return examine(request, isFresh: true)
+  }
+
+  private func examine(_ request: HTTPRequest, isFresh: Bool) -> HTTPResponse {
+    let seconds = max(request.deadline, 60 + Double(request.limit) / 100_000)
+    var exchange = ExchangeRequest(request, deadline: loop.clock.uptime() + seconds)
+    exchange.idleFactor = .infinity
+    exchange.isFresh = isFresh
+    let collector = ResponseCollector(request, isExamined: true, clock: loop.clock)
+    return perform(
+      exchange, collector, ticket: request.ticket ?? TransferTicket(priority: .max))
   }
 }
 
 extension ExchangeRequest {
-  /// Delays the request after `fault` until an uptime, and records the reason.
-  mutating func postpone(after fault: TransferFault, until instant: Double, _ url: WebURL) {
-    notBefore = instant
-    reason = TransferWait.Reason(fault, from: url)
+  fileprivate init(_ request: HTTPRequest, deadline: Double) {
+    url = request.url
+    method = request.method
+    headers = request.headers
+    body = request.body
+    self.deadline = deadline
+    memory = min(request.limit, 1 << 20)
+    stallTimeout = request.stallTimeout
+    readsCertificate = request.readsCertificate
   }
 }
 
@@ -170,105 +201,5 @@ extension TransferWait.Reason {
     self =
       fault.retryAfter == nil
       ? .retry(error.code, error.message) : .serverAsked(error.code, error.message)
-  }
-}
-
-/// Collects a small body in memory; the caller waits for it.
-private final class GetHandler: ExchangeHandler {
-  struct Outcome {
-    var fault: TransferFault?
-    var url: WebURL
-    var response: HTTPResponse
-  }
-
-  private struct State {
-    var head = HTTPHead()
-    var body: [UInt8] = []
-    /// The bytes of an error page, including those that were not kept.
-    var received = 0
-    var end: ExchangeEnd?
-  }
-
-  private let state = Mutex(State())
-  private let hasEnded = DispatchSemaphore(value: 0)
-  private let url: WebURL
-  private let limit: Int
-  private let refusesPages: Bool
-  private let returnsEveryStatus: Bool
-  private let clock: TransferClock
-
-  /// The maximum bytes of an error page that are read to keep the connection.
-  private static let errorPageLimit = 64 << 10
-
-  init(_ request: HTTPRequest, clock: TransferClock) {
-    url = request.url
-    limit = request.limit
-    refusesPages = request.refusesPages
-    returnsEveryStatus = request.returnsEveryStatus
-    self.clock = clock
-  }
-
-  func receive(_ head: HTTPHead) -> TransferFault? {
-    state.withLock { $0.head = head }
-    if !returnsEveryStatus, TransferFault.isTemporary(head.status) {
-      return TransferFault(
-        .status(head.status),
-        retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: clock.now()))
-    }
-    // An error page may have any length and encoding, since the status is the error.
-    guard head.isSuccess else { return nil }
-    if let coding = head["content-encoding"], coding.lowercased() != "identity" {
-      return TransferFault(.encoded(coding))
-    }
-    if let length = head.contentLength, length > limit { return tooLong(head, []) }
-    return nil
-  }
-
-  func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer {
-    state.withLock { state in
-      guard state.head.isSuccess else { return takeErrorPage(body, &state) }
-      guard body.count <= limit - state.body.count else {
-        return .refused(tooLong(state.head, state.body + body))
-      }
-      state.body += body
-      return .taken
-    }
-  }
-
-  /// Keeps as much of an error page as would be read of the file.
-  private func takeErrorPage(_ body: UnsafeRawBufferPointer, _ state: inout State) -> BodyAnswer {
-    state.body += body.prefix(limit - state.body.count)
-    state.received += body.count
-    let length = state.head.contentLength ?? 0
-    return max(Int64(state.received), length) > Self.errorPageLimit ? .complete : .taken
-  }
-
-  private func tooLong(_ head: HTTPHead, _ body: [UInt8]) -> TransferFault {
-    if refusesPages, let page = head.isPage ? "text/html" : WebPage.type(of: body) {
-      return TransferFault(.unexpectedType(page))
-    }
-    return TransferFault(.bodyTooLong, "More than \(limit) bytes")
-  }
-
-  func end(_ end: ExchangeEnd) {
-    state.withLock { state in
-      state.end = end
-      guard refusesPages, end.fault == nil, state.head.isSuccess,
-        let page = WebPage.type(of: state.body)
-      else { return }
-      state.end?.fault = TransferFault(.unexpectedType(page))
-    }
-    hasEnded.signal()
-  }
-
-  func wait() -> Outcome {
-    hasEnded.wait()
-    return state.withLock { state in
-      let url = state.end?.url ?? url
-      return Outcome(
-        fault: state.end?.fault, url: url,
-        response: HTTPResponse(
-          status: state.head.status, headers: state.head.headers, body: state.body, url: url))
-    }
   }
 }

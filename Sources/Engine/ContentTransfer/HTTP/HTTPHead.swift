@@ -20,14 +20,26 @@ package struct HTTPHead: Hashable, Sendable {
 
   package var isSuccess: Bool { (200..<300).contains(status) }
 
+  /// The range in `Content-Range`, or nil if it is missing or malformed.
+  package var range: Range<Int64>? { headers["content-range"].flatMap(ContentRange.init)?.bytes }
+
+  /// The total length in `Content-Range`, or nil if it is missing or unknown.
+  package var totalLength: Int64? { headers["content-range"].flatMap(ContentRange.init)?.total }
+
+  /// The encoding of the body in lower case, or nil for the bytes as they were published.
+  package var encoding: String? {
+    let encoding = (headers["content-encoding"] ?? "").lowercased()
+    return encoding.isEmpty || encoding == "identity" ? nil : encoding
+  }
+
   /// Whether the type of the body is a web page; servers also use it for unknown files.
-  var isPage: Bool {
+  package var isPage: Bool {
     let type = (headers["content-type"] ?? "").lowercased().prefix { $0 != ";" }.trimmed
     return ["text/html", "application/xhtml+xml"].contains(type)
   }
 
   /// Whether this is a redirect to another URL.
-  package var isRedirect: Bool {
+  var isRedirect: Bool {
     [301, 302, 303, 307, 308].contains(status) && headers["location"] != nil
   }
 }

@@ -8,9 +8,9 @@ import Concurrency
 package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
-  let health: MirrorHealth
+  /// The hosts that have failed recently, by origin.
+  let health: Mutex<HealthTable>
   let rates = HostRates()
-  let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
 
   /// Creates a session without connecting.
@@ -29,7 +29,7 @@ package final class HTTPSession: Sendable {
     try configuration.checkSecrets()
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock, pauses: pauses, random: random)
-    health = MirrorHealth(configuration.retry)
+    health = Mutex(HealthTable(configuration.retry))
     currentLimits = Mutex(configuration.limits)
   }
 

@@ -3,10 +3,13 @@
 /// Pure. libcurl does not follow redirects. Each redirect is a new request of ours, so that each
 /// target is checked and credentials are chosen again.
 enum RedirectRule {
+  /// The maximum number of redirects.
+  private static let limit = 5
+
   /// Returns the URL of redirect number `number` (from 1), or why it is not followed.
   ///
   /// `target` is the URL that libcurl made from the `Location` header and the previous URL.
-  static func follow(from url: WebURL, to target: String?, number: Int, limit: Int) -> Result<
+  static func follow(from url: WebURL, to target: String?, number: Int) -> Result<
     WebURL, TransferFault
   > {
     guard number <= limit else {

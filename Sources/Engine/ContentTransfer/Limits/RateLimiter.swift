@@ -4,17 +4,19 @@ import ContentModel
 struct RateLimiter {
   private var total: RateSchedule
   private var byOrigin: [String: RateSchedule] = [:]
-  private var ratePerHost: Int64?
+  private(set) var limits: TransferLimits
 
   init(_ limits: TransferLimits, at now: Double) {
     total = RateSchedule(bytesPerSecond: limits.bytesPerSecond, at: now)
-    ratePerHost = limits.bytesPerSecondPerHost
+    self.limits = limits
   }
+
+  private var ratePerHost: Int64? { limits.bytesPerSecondPerHost }
 
   /// Changes the limits; a debt is kept.
   mutating func setLimits(_ limits: TransferLimits, at now: Double) {
     total.setRate(limits.bytesPerSecond.map(Double.init), at: now)
-    ratePerHost = limits.bytesPerSecondPerHost
+    self.limits = limits
     if ratePerHost == nil { byOrigin = [:] }
     for origin in byOrigin.keys { byOrigin[origin]?.setRate(ratePerHost.map(Double.init), at: now) }
   }

@@ -13,7 +13,7 @@ package struct RetryPolicy: Hashable, Sendable {
   /// These answers do not count as attempts.
   package var busyTimeout = 90.0
   /// The maximum delay that a server may ask for, in seconds.
-  package var longestRetryAfter = 60.0
+  private static let longestRetryAfter = 60.0
 
   package init() {}
 
@@ -21,11 +21,11 @@ package struct RetryPolicy: Hashable, Sendable {
   ///
   /// Uses exponential back-off with full jitter: `random`, from 0 to 1, selects a delay between 0
   /// and the maximum, so that clients that failed at the same time do not retry at the same time.
-  /// The delay is at least `retryAfter`, up to `longestRetryAfter`.
+  /// The delay is at least `retryAfter`, up to a minute.
   package func delay(afterFailure failure: Int, retryAfter: Double?, random: Double) -> Double {
     let doublings = min(max(failure, 1), 32) - 1
     let ceiling = min(longestDelay, firstDelay * Double(1 << doublings))
-    let requested = min(max(retryAfter ?? 0, 0), longestRetryAfter)
+    let requested = min(max(retryAfter ?? 0, 0), Self.longestRetryAfter)
     return max(ceiling * min(max(random, 0), 1), requested)
   }
 

@@ -34,7 +34,7 @@ struct TransferSchedule {
   /// The origins that answer over HTTP/2, so that their requests share a connection.
   var multiplexed: Set<String> = []
   private var waiting: [Entry] = []
-  private var running: [Int: Entry] = [:]
+  private(set) var running: [Int: Entry] = [:]
   private var runningByOrigin: [String: Int] = [:]
   private var runningByOwner: [Int: Int] = [:]
   private var memory = 0
@@ -55,11 +55,9 @@ struct TransferSchedule {
     Self.decrement(&runningByOwner, entry.owner)
   }
 
-  /// Changes the priority of all waiting requests of a transfer.
-  mutating func setPriority(_ priority: Int, of owner: Int) {
-    for index in waiting.indices where waiting[index].owner == owner {
-      waiting[index].priority = priority
-    }
+  /// Sets the priorities of all waiting requests.
+  mutating func setPriorities(_ priority: (Entry) -> Int) {
+    for index in waiting.indices { waiting[index].priority = priority(waiting[index]) }
   }
 
   /// Returns the requests that start now, in order, and counts them as running.
@@ -84,23 +82,17 @@ struct TransferSchedule {
   }
 
   private func next(at now: Double) -> Int? {
-    var best: Int?
-    for index in waiting.indices where obstacle(waiting[index], at: now) == nil {
-      if let present = best, !isBefore(waiting[index], waiting[present]) { continue }
-      best = index
-    }
-    return best
+    waiting.indices.filter { obstacle(waiting[$0], at: now) == nil }
+      .min { isBefore(waiting[$0], waiting[$1]) }
   }
 
   /// Whether `left` starts before `right`.
   ///
   /// Among equals, the first one in `waiting` starts.
   private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
-    if left.priority != right.priority { return left.priority > right.priority }
-    let running = (
-      runningByOwner[left.owner, default: 0], runningByOwner[right.owner, default: 0]
-    )
-    return running.0 == running.1 ? left.owner < right.owner : running.0 < running.1
+    func running(_ entry: Entry) -> Int { runningByOwner[entry.owner, default: 0] }
+    return (right.priority, running(left), left.owner)
+      < (left.priority, running(right), right.owner)
   }
 
   /// Returns why the waiting request `entry` cannot start, or nil if it can.
@@ -148,9 +140,6 @@ struct TransferSchedule {
     let instants = waiting.lazy.map(\.notBefore).filter { $0 > now } + closed.values
     return instants.min()
   }
-
-  /// The running requests.
-  var runningNow: Set<Int> { Set(running.keys) }
 
   private static func decrement<Key: Hashable>(_ counts: inout [Key: Int], _ key: Key) {
     guard let count = counts[key] else { return }

@@ -15,7 +15,7 @@ package final class HostPauses: Sendable {
   /// Starts `request` at `origin` if it may; otherwise, returns the uptime of the next attempt.
   func start(_ request: Int, at origin: String, now: Double) -> Double? {
     pauses.withLock { pauses in
-      guard !pauses.isEmpty, var pause = pauses[origin] else { return nil }
+      guard var pause = pauses[origin] else { return nil }
       guard !pause.isOver(at: now) else {
         pauses[origin] = nil
         return nil
@@ -28,7 +28,7 @@ package final class HostPauses: Sendable {
 
   /// Records that `origin` answered `request` without a refusal.
   func answer(_ request: Int, at origin: String, now: Double) {
-    pauses.withLock { if !$0.isEmpty { $0[origin]?.answer(request, at: now) } }
+    pauses.withLock { $0[origin]?.answer(request, at: now) }
   }
 
   /// Records that `request` ended with `fault`; a refusal starts or extends a pause.
@@ -37,7 +37,8 @@ package final class HostPauses: Sendable {
     now: Double, _ policy: RetryPolicy, random: () -> Double
   ) {
     guard let fault, fault.isRefusal else {
-      return pauses.withLock { if !$0.isEmpty { $0[origin]?.end(request, at: now) } }
+      pauses.withLock { $0[origin]?.end(request, at: now) }
+      return
     }
     let random = random()
     pauses.withLock { pauses in
@@ -48,13 +49,6 @@ package final class HostPauses: Sendable {
 
   /// Returns the pause of a host that has refused requests recently, or nil.
   func pause(of origin: String, at now: Double) -> HostPause? {
-    pauses.withLock { pauses in
-      pauses.isEmpty ? nil : pauses[origin].flatMap { $0.isOver(at: now) ? nil : $0 }
-    }
+    pauses.withLock { $0[origin].flatMap { $0.isOver(at: now) ? nil : $0 } }
   }
-}
-
-extension TransferFault {
-  /// Whether the host currently refuses all requests.
-  var isRefusal: Bool { kind == .status(429) || kind == .status(503) }
 }

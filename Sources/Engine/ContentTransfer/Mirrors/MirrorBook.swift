@@ -1,27 +1,39 @@
+import Concurrency
+
 /// The state of one fetch per address of its file, in addition to the session's state per host.
 struct MirrorBook {
   private let addresses: [WebURL]
-  private let hosts: MirrorHealth
-  private let pauses: HostPauses
-  private let clock: TransferClock
-  private let random: @Sendable () -> Double
+  private let session: HTTPSession
   private var file: HealthTable
-  private var marks: [Marks]
-  private let rates: HostRates
+  private var mirrors: [Mirror]
   private var pace: MirrorPace
 
-  private struct Marks {
-    /// Whether the mirror supports ranges.
+  /// What the fetch has learned about one address.
+  struct Mirror {
+    /// Whether the server supports ranges.
     var ranges = true
-    /// The value of `If-Range`, or nil if no strong validator is known.
-    var validator: String?
     /// Whether `If-Range` is sent; not if servers behind one name have different validators.
     var usesValidator = true
-    /// The number of times in a row that it did not have the file or denied access.
-    var refusals = 0
-    var lastRefusal = -Double.infinity
     /// Whether the last fault may be due to the connection or the address of the host.
+    ///
+    /// The next request then needs a new connection and a new lookup of the address.
     var needsConnection = false
+    private var strongValidator: String?
+    /// The number of times in a row that it did not have the file or denied access.
+    fileprivate var refusals = 0
+    fileprivate var lastRefusal = -Double.infinity
+
+    /// The value of `If-Range`, or nil if no strong validator is known.
+    var validator: String? { usesValidator ? strongValidator : nil }
+
+    /// Records the validator of the file.
+    mutating func learn(_ head: HTTPHead) {
+      strongValidator = Validator.strong(head)
+      needsConnection = false
+    }
+
+    /// Whether it is not used any more.
+    fileprivate var isExcluded: Bool { refusals >= MirrorBook.refusalLimit }
   }
 
   /// The refusals after which a mirror is not used any more.
@@ -31,15 +43,16 @@ struct MirrorBook {
 
   init(_ addresses: [WebURL], _ session: HTTPSession) {
     self.addresses = addresses
-    hosts = session.health
-    pauses = session.loop.pauses
-    clock = session.loop.clock
-    random = session.loop.random
+    self.session = session
     file = HealthTable(session.configuration.retry)
-    marks = addresses.map { _ in Marks() }
-    rates = session.rates
+    mirrors = addresses.map { _ in Mirror() }
     pace = MirrorPace(
-      rates: rates.rates(of: addresses.map(\.origin), at: session.loop.clock.uptime()))
+      rates: session.rates.rates(of: addresses.map(\.origin), at: session.loop.clock.uptime()))
+  }
+
+  subscript(mirror: Int) -> Mirror {
+    get { mirrors[mirror] }
+    set { mirrors[mirror] = newValue }
   }
 
   /// Returns where the next request goes.
@@ -47,11 +60,11 @@ struct MirrorBook {
     let open = open
     let candidates = open.map { index in
       let health = health(of: index)
-      let pause = pauses.pause(of: addresses[index].origin, at: now)
+      let pause = session.pause(at: addresses[index])
       return MirrorChoice.Candidate(
-        file: health.file, host: health.host, pause: pause?.delay(at: now),
+        delays: health.delays + [pause?.delay(at: now)].compactMap { $0 },
         failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isSlow(index),
-        ranges: marks[index].ranges)
+        ranges: mirrors[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)
     choice.mirror = open[choice.mirror]
@@ -59,7 +72,7 @@ struct MirrorBook {
   }
 
   /// The mirrors in use.
-  var open: [Int] { addresses.indices.filter { !isExcluded($0) } }
+  var open: [Int] { mirrors.indices.filter { !mirrors[$0].isExcluded } }
 
   /// Returns the mirror for a second request when one at `mirror` is idle, or nil if none is free.
   ///
@@ -67,35 +80,35 @@ struct MirrorBook {
   /// used.
   func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
     let free = open.filter { index in
-      let isBusy = pauses.pause(of: addresses[index].origin, at: now) != nil
-      let health = health(of: index)
-      let isLate = [health.file, health.host].contains { ($0?.until ?? now) > now }
-      return !isBusy && !isLate && (isWhole || marks[index].ranges)
+      let isBusy = session.pause(at: addresses[index]) != nil
+      let isLate = health(of: index).delays.contains { $0.until > now }
+      return !isBusy && !isLate && (isWhole || mirrors[index].ranges)
     }
     return free.first { $0 != mirror } ?? free.first
   }
 
-  private typealias Delay = (until: Double, fault: TransferFault)
-
   /// Returns the results of this file's requests at `mirror`, and of all requests to its host.
-  private func health(of mirror: Int) -> (file: Delay?, host: Delay?, failures: Int) {
+  private func health(
+    of mirror: Int
+  ) -> (delays: [(until: Double, fault: TransferFault)], failures: Int) {
     let (name, origin) = (addresses[mirror].text, addresses[mirror].origin)
-    let (host, failures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
-    return (file.delay(of: name), host, file.failures(of: name) + failures)
+    let (host, failures) = session.health.withLock {
+      ($0.delay(of: origin), $0.failures(of: origin))
+    }
+    let delays = [file.delay(of: name), host].compactMap { $0 }
+    return (delays, file.failures(of: name) + failures)
   }
 
-  private func isExcluded(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
-
   /// Whether all mirrors are excluded.
-  var allRefuse: Bool { marks.indices.allSatisfy(isExcluded) }
+  var allRefuse: Bool { mirrors.allSatisfy(\.isExcluded) }
 
   /// Records that a mirror does not have the file.
   ///
   /// Parallel requests count once.
   mutating func refuse(at mirror: Int, startedAt: Double) {
-    guard startedAt >= marks[mirror].lastRefusal else { return }
-    marks[mirror].refusals += 1
-    marks[mirror].lastRefusal = clock.uptime()
+    guard startedAt >= mirrors[mirror].lastRefusal else { return }
+    mirrors[mirror].refusals += 1
+    mirrors[mirror].lastRefusal = session.loop.clock.uptime()
   }
 
   /// Counts verified bytes.
@@ -103,60 +116,38 @@ struct MirrorBook {
   /// Returns true if `mirror` is so slow that another one is used. `bytesLeft` are the missing
   /// bytes of the whole fetch.
   mutating func leaves(_ mirror: Int, after bytes: Int64, bytesLeft: Int64) -> Bool {
-    let now = clock.uptime()
+    let now = session.loop.clock.uptime()
     guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }
-    rates.note(rate, of: addresses[mirror].origin, at: now)
+    session.rates.note(rate, of: addresses[mirror].origin, at: now)
     let others = open.filter { $0 != mirror && health(of: $0).failures == 0 }
     return pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now) != nil
   }
 
   /// Records the rates for other files at the end of the fetch.
   func finish() {
-    let now = clock.uptime()
+    let now = session.loop.clock.uptime()
     for (mirror, rate) in pace.lastRates(at: now) {
-      rates.note(rate, of: addresses[mirror].origin, at: now)
+      session.rates.note(rate, of: addresses[mirror].origin, at: now)
     }
   }
 
-  func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }
-
-  /// Whether the next request needs a new connection and a new lookup of the address.
-  func needsConnection(at mirror: Int) -> Bool { marks[mirror].needsConnection }
-
-  func validator(at mirror: Int) -> String? {
-    marks[mirror].usesValidator ? marks[mirror].validator : nil
-  }
-
-  /// Records the validator of the file.
-  mutating func learn(_ head: HTTPHead, at mirror: Int) {
-    marks[mirror].validator = Validator.strong(head)
-    marks[mirror].needsConnection = false
-  }
-
-  /// Records whether the connection may be the cause of `fault`.
-  mutating func note(_ fault: TransferFault, at mirror: Int) {
-    marks[mirror].needsConnection = fault.mayBeOfAddress
-  }
-
-  mutating func giveUpRanges(at mirror: Int) { marks[mirror].ranges = false }
-
-  mutating func giveUpValidator(at mirror: Int) { marks[mirror].usesValidator = false }
-
   mutating func succeed(at mirror: Int) {
-    marks[mirror].refusals = 0
+    mirrors[mirror].refusals = 0
     file.succeed(addresses[mirror].text)
     let origin = addresses[mirror].origin
-    hosts.withTable { $0.succeed(origin) }
+    session.health.withLock { $0.succeed(origin) }
   }
 
   mutating func fail(at mirror: Int, _ fault: TransferFault, startedAt: Double) {
-    let now = clock.uptime()
-    let random = random()
+    let now = session.loop.clock.uptime()
+    let random = session.loop.random()
     guard fault.concernsHost else {
       return file.fail(
         addresses[mirror].text, fault, startedAt: startedAt, now: now, random: random)
     }
     let origin = addresses[mirror].origin
-    hosts.withTable { $0.fail(origin, fault, startedAt: startedAt, now: now, random: random) }
+    session.health.withLock {
+      $0.fail(origin, fault, startedAt: startedAt, now: now, random: random)
+    }
   }
 }

@@ -9,22 +9,16 @@ struct MirrorChoice: Hashable {
 
   /// The state of one address.
   struct Candidate {
-    /// The result of this file's requests at the address.
-    var file: (until: Double, fault: TransferFault)?
-    /// The result of all requests to its host.
-    var host: (until: Double, fault: TransferFault)?
-    /// The pause of a host that refuses requests.
-    var pause: (until: Double, fault: TransferFault)?
+    /// The delays after failed requests for this file, to its host, and after a refusal.
+    var delays: [(until: Double, fault: TransferFault)] = []
     /// The total number of failures in a row.
     var failures = 0
     /// Whether another mirror is much faster.
     var isSlow = false
     var ranges = true
 
-    /// The latest of the three delays.
-    var delay: (until: Double, fault: TransferFault)? {
-      [file, host, pause].compactMap { $0 }.max { $0.until < $1.until }
-    }
+    /// The latest delay.
+    var delay: (until: Double, fault: TransferFault)? { delays.max { $0.until < $1.until } }
   }
 
   /// Chooses one of `candidates`, which are in order of preference and not empty.

@@ -1,10 +1,11 @@
+import Concurrency
 import ContentModel
 
 extension HTTPSession {
   /// Returns `mirrors` with recently failed hosts last.
   package func ordered(_ mirrors: [WebURL]) -> [WebURL] {
     guard mirrors.count > 1 else { return mirrors }
-    let failures = health.withTable { table in mirrors.map { table.failures(of: $0.origin) } }
+    let failures = health.withLock { table in mirrors.map { table.failures(of: $0.origin) } }
     let order = mirrors.indices.sorted { (failures[$0], $0) < (failures[$1], $1) }
     return order.map { mirrors[$0] }
   }
@@ -13,7 +14,7 @@ extension HTTPSession {
   ///
   /// Blocks. Makes at most `attempts` attempts, by default those of the retry policy. Throws
   /// `limitExceeded` for more than `limit` bytes, `answerUnusable` for a web page instead of the
-  /// file, and the errors of `get`.
+  /// file, and the errors of `send`.
   package func contents(
     of path: String, at mirror: WebURL, limit: Int, attempts: Int? = nil,
     headers: [HTTPHeader] = []
@@ -21,7 +22,7 @@ extension HTTPSession {
     var request = HTTPRequest(try mirror.appending(path), headers: headers, limit: limit)
     request.attempts = attempts
     request.refusesPages = true
-    let response = try get(request)
+    let response = try send(request)
     switch response.status {
     case 200, 203: return response.body
     case 404, 410: return nil

@@ -9,7 +9,7 @@ final class ServerDistances: Sendable {
   private let isBehindProxy: Bool
 
   /// Creates an empty table; with a proxy, only the way to the proxy would be measured.
-  init(behind proxy: ProxySetting) { isBehindProxy = proxy.mayBeUsed }
+  init(behind proxy: ProxySetting) { isBehindProxy = !proxy.addresses.isEmpty }
 
   /// Records the round-trip time of a new connection to `origin`, in seconds.
   func note(_ roundTrip: Double, to origin: String) {

@@ -19,7 +19,7 @@ package struct AuthorizedURLs: Sendable {
   package private(set) var age = 0.0
 
   /// The share of the lifetime after which URLs are renewed.
-  package static let renewalShare = 0.8
+  static let renewalShare = 0.8
 
   /// The time at the end in which no response may be running: services state times in whole
   /// seconds.

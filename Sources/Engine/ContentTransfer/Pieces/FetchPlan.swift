@@ -24,10 +24,8 @@ struct FetchPlan {
   /// The pieces, sorted by offset; they do not overlap.
   let pieces: [Piece]
   private let sizes: Sizes
-  /// The runs of pieces that are not requested now, in order.
-  ///
-  /// Neighbors within the gap are merged.
-  private var waiting: [Range<Int>] = []
+  /// The numbers of the pieces that are not requested now.
+  private var waiting = RangeSet<Int>()
   private var waitingBytes: Int64 = 0
   private var isDone: [Bool]
   private var attempts: [Int: Int] = [:]
@@ -40,14 +38,14 @@ struct FetchPlan {
     self.sizes = sizes
     isDone = Array(repeating: false, count: pieces.count)
     left = pieces.count
-    for number in pieces.indices { putBack(number) }
+    putBack(Array(pieces.indices))
   }
 
   /// Whether there are pieces to request.
   var hasWaiting: Bool { !waiting.isEmpty }
 
   /// The length of the next piece to request, or 0.
-  var nextLength: Int { waiting.first.map { pieces[$0.lowerBound].length } ?? 0 }
+  var nextLength: Int { waiting.ranges.first.map { pieces[$0.lowerBound].length } ?? 0 }
 
   func isDone(_ number: Int) -> Bool { isDone[number] }
 
@@ -55,23 +53,25 @@ struct FetchPlan {
   ///
   /// The range has at most `limit` bytes, or one piece. Nil if no piece is waiting.
   mutating func next(connections: Int, limit: Int64 = .max) -> [Int]? {
-    guard let run = waiting.first else { return nil }
+    guard let run = waiting.ranges.first else { return nil }
     let share = waitingBytes / Int64(2 * max(1, connections))
     let maximum = min(max(share, sizes.minimum), sizes.maximum, limit)
     var end = run.lowerBound + 1
-    while end < run.upperBound, pieces[end].end - pieces[run.lowerBound].offset <= maximum {
+    while end < run.upperBound, pieces[end].offset - pieces[end - 1].end <= sizes.gap,
+      pieces[end].end - pieces[run.lowerBound].offset <= maximum
+    {
       end += 1
     }
     let taken = run.lowerBound..<end
-    if end == run.upperBound { waiting.removeFirst() } else { waiting[0] = end..<run.upperBound }
-    waitingBytes -= bytes(of: taken)
+    waiting.remove(contentsOf: taken)
+    waitingBytes -= taken.reduce(0) { $0 + Int64(pieces[$1].length) }
     return Array(taken)
   }
 
   /// Returns all pieces to request, for a server that only sends whole files.
   mutating func takeAll() -> [Int] {
-    let all = waiting.flatMap { Array($0) }
-    waiting = []
+    let all = waiting.ranges.flatMap { Array($0) }
+    waiting = RangeSet()
     waitingBytes = 0
     return all
   }
@@ -104,31 +104,10 @@ struct FetchPlan {
   /// Puts the missing pieces of `numbers` back, and returns the first of them.
   @discardableResult mutating func putBack(_ numbers: [Int]) -> Int? {
     let missing = numbers.filter { !isDone[$0] }
-    for number in missing { putBack(number) }
-    return missing.first
-  }
-
-  private mutating func putBack(_ number: Int) {
-    waitingBytes += Int64(pieces[number].length)
-    let place = waiting.partitionPoint { $0.lowerBound <= number }
-    let joinsBefore = place > 0 && isNear(waiting[place - 1].upperBound, number)
-    let joinsAfter = place < waiting.count && isNear(number + 1, waiting[place].lowerBound)
-    switch (joinsBefore, joinsAfter) {
-    case (true, true):
-      waiting[place - 1] = waiting[place - 1].lowerBound..<waiting[place].upperBound
-      waiting.remove(at: place)
-    case (true, false): waiting[place - 1] = waiting[place - 1].lowerBound..<(number + 1)
-    case (false, true): waiting[place] = number..<waiting[place].upperBound
-    case (false, false): waiting.insert(number..<(number + 1), at: place)
+    for number in missing {
+      waiting.insert(contentsOf: number..<(number + 1))
+      waitingBytes += Int64(pieces[number].length)
     }
-  }
-
-  /// Whether piece `start` follows the previous one within the gap.
-  private func isNear(_ end: Int, _ start: Int) -> Bool {
-    end == start && pieces[start].offset - pieces[end - 1].end <= sizes.gap
-  }
-
-  private func bytes(of run: Range<Int>) -> Int64 {
-    run.reduce(0) { $0 + Int64(pieces[$1].length) }
+    return missing.first
   }
 }

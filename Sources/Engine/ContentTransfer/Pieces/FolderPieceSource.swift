@@ -27,8 +27,6 @@ package struct FolderPieceSource: PieceSource {
         remedy: "Ask the store's owner to publish the package again", subject: file.path)
     }
     let slabs = SlabPool()
-    slabs.beginFetch()
-    defer { slabs.endFetch() }
     for piece in pieces {
       try rate.wait(for: piece.length, ticket)
       let loan = SlabLoan(slabs.take(capacity: piece.length)) { slabs.giveBack($0) }
@@ -41,11 +39,12 @@ package struct FolderPieceSource: PieceSource {
 
   private func open(_ file: SignedFile) throws -> File {
     let components = file.path.pathComponents()
-    guard let name = components.last else { throw ContentError.notInStore(file.path, store.path) }
     do {
-      return try store.directory(at: components.dropLast()).file(name)
+      return try store.directory(at: components.dropLast()).file(components.last ?? "")
     } catch let error as ContentError where error.code == .fileMissing {
-      throw ContentError.notInStore(file.path, store.path)
+      throw ContentError(
+        .storeMissing, "\(file.path) not found in the store \(store.path), although it is signed",
+        remedy: "Ask the store's owner to publish the package again", subject: file.path)
     }
   }
 

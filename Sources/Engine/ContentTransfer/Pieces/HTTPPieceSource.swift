@@ -12,7 +12,7 @@ package struct HTTPPieceSource: PieceSource {
 
   /// Creates a source.
   ///
-  /// A file's URLs are those of `authorizer`. If it has none, they are the file's path below the
+  /// A file's URLs are those of `authorizer`. Without them, they are the file's path below the
   /// mirrors. Throws `usage` if `mirrors` is empty.
   package init(
     _ session: HTTPSession, mirrors: [WebURL], authorizer: (any ContentAuthorizer)? = nil

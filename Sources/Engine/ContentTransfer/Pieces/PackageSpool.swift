@@ -1,5 +1,4 @@
 package import ContentModel
-import Dispatch
 import Digests
 package import FileIO
 import Concurrency
@@ -21,19 +20,16 @@ package final class PackageSpool: @unchecked Sendable {
   private let package: SignedFile
   private let index: PackageIndex
   private let state: Mutex<State>
-  private let arrival = DispatchSemaphore(value: 0)
+  /// The blocks in the order in which they arrive; closed when no more arrive.
+  private let arrivals = BlockingQueue<Int>()
   /// The last block that was read; most reads continue in it.
   private var loaded: Int?
   private let buffer: UnsafeMutableRawBufferPointer
 
   private struct State {
     var hasBlock: [Bool]
-    /// Whether missing blocks are being fetched, or will be soon.
-    var isFetching = true
     /// The ticket of the fetch; nil before it starts and after it ends.
     var ticket: TransferTicket?
-    /// The block that the reader waits for.
-    var awaited: Int?
     /// The errors that ended reading and fetching.
     var readError: (any Error)?
     var fetchError: (any Error)?
@@ -98,7 +94,9 @@ package final class PackageSpool: @unchecked Sendable {
         try source.fetch(missing.map(index.piece), of: package, ticket: ticket) { piece, bytes in
           if let error = state.withLock({ $0.readError }) { throw error }
           try bytes.withBytes { try file.write($0, at: piece.offset) }
-          arrived(Int(piece.offset / Int64(index.blockLength)))
+          let number = Int(piece.offset / Int64(index.blockLength))
+          state.withLock { $0.hasBlock[number] = true }
+          arrivals.add(number)
           try progress(Int64(piece.length))
         }
       }
@@ -109,25 +107,12 @@ package final class PackageSpool: @unchecked Sendable {
     }
   }
 
-  private func arrived(_ number: Int) {
-    let isAwaited = state.withLock { state in
-      state.hasBlock[number] = true
-      guard state.awaited == number else { return false }
-      state.awaited = nil
-      return true
-    }
-    if isAwaited { arrival.signal() }
-  }
-
   private func endFetching(_ error: (any Error)?) {
-    let isAwaited = state.withLock { state in
-      state.isFetching = false
+    state.withLock { state in
       state.ticket = nil
       state.fetchError = error
-      defer { state.awaited = nil }
-      return state.awaited != nil
     }
-    if isAwaited { arrival.signal() }
+    arrivals.close()
   }
 
   /// Ends the fetch with `error` and cancels its ticket, because the reader has ended.
@@ -184,22 +169,12 @@ package final class PackageSpool: @unchecked Sendable {
 
   /// Waits for block `number`; throws if it will not arrive.
   private func wait(for number: Int) throws {
-    while true {
-      let hasBlock = try state.withLock { state in
-        if state.hasBlock[number] { return true }
-        if let error = state.fetchError { throw error }
-        guard state.isFetching else { throw missing }
-        state.awaited = number
-        return false
-      }
-      if hasBlock { return }
-      arrival.wait()
+    while !state.withLock({ $0.hasBlock[number] }) {
+      guard arrivals.next() == nil else { continue }
+      if let error = state.withLock({ $0.fetchError }) { throw error }
+      throw ContentError(
+        .pieceDamaged, "A piece of \(package.path) is missing",
+        remedy: "Start the download again", subject: package.path)
     }
-  }
-
-  private var missing: ContentError {
-    ContentError(
-      .pieceDamaged, "A piece of \(package.path) is missing",
-      remedy: "Start the download again", subject: package.path)
   }
 }

@@ -23,13 +23,6 @@ package struct Piece: Hashable, Sendable {
   package var end: Int64 { offset + Int64(length) }
 
   /// Whether `bytes` match the digest.
-  ///
-  /// False if libcrypto fails.
-  func isDigest(of bytes: Slice<UnsafeMutableRawBufferPointer>) -> Bool {
-    (try? matches(UnsafeRawBufferPointer(rebasing: bytes))) ?? false
-  }
-
-  /// Whether `bytes` match the digest.
   func matches(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
     try bytes.count == length && Digest(of: bytes) == digest
   }

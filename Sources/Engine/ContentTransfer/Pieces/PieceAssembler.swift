@@ -6,9 +6,7 @@ struct PieceAssembler {
   let pieces: [Piece]
   /// The offset of the next byte of the body.
   private var cursor: Int64 = 0
-  /// The offset of the end of the body, and whether the server has declared it.
-  private var end: Int64 = 0
-  private var isEndPromised = false
+  private var answer = RangeAnswer(start: 0, end: 0)
   /// The index of the current or next piece.
   private var next = 0
   /// The bytes of that piece in the slab, after its complete pieces.
@@ -29,9 +27,8 @@ struct PieceAssembler {
 
   /// Starts a body with the range of `answer`; earlier pieces are not in it.
   mutating func begin(_ answer: RangeAnswer) {
+    self.answer = answer
     cursor = answer.start
-    end = answer.end
-    isEndPromised = answer.isEndPromised
     if let first = pieces.first, answer.start == first.offset + Int64(beginning.count) {
       next = 0
     } else {
@@ -97,8 +94,10 @@ struct PieceAssembler {
       // Verify every second piece here, so that this thread and the worker share the work. A file
       // of one piece is verified by its worker, since this thread serves all files.
       let isMine = !next.isMultiple(of: 2)
-      slab.isValid.append(
-        isMine ? piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]) : nil)
+      let bytes = UnsafeRawBufferPointer(
+        rebasing: slab.memory[slab.used..<(slab.used + filled)])
+      // If libcrypto fails here, the worker tries it and throws.
+      slab.isValid.append(isMine ? (try? piece.matches(bytes)) : nil)
       slab.used += filled
       filled = 0
       next += 1
@@ -135,9 +134,7 @@ struct PieceAssembler {
   }
 
   private mutating func handOver(_ full: (Slab) -> Void) {
-    guard let slab else { return }
-    self.slab = nil
-    full(slab)
+    if let slab = slab.take() { full(slab) }
   }
 
   /// Returns `complete` after the last piece, unless the end of the body is near.
@@ -146,9 +143,9 @@ struct PieceAssembler {
   private mutating func finish(_ full: (Slab) -> Void) -> BodyAnswer {
     guard next == pieces.count else { return .taken }
     // The end of the answer follows at once and delivers the slab: one wake-up instead of two.
-    if isEndPromised, cursor == end { return .taken }
+    if answer.isEndPromised, cursor == answer.end { return .taken }
     handOver(full)
-    return end - cursor <= 64 << 10 && cursor <= end ? .taken : .complete
+    return answer.end - cursor <= 64 << 10 && cursor <= answer.end ? .taken : .complete
   }
 
   /// Ends the body, and returns the slab with the remaining complete pieces, or nil.

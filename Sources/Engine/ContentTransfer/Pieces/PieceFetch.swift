@@ -11,18 +11,17 @@ final class PieceFetch {
   private static let smallRemainder = 256 << 10
 
   private let file: SignedFile
-  private let addresses: [WebURL]
   private var urls: RequestURLs
   private let session: HTTPSession
   private let ticket: TransferTicket
   private let handover = Handover()
+  private let slabs = SlabPool()
   private var plan: FetchPlan
   private var mirrors: MirrorBook
   private var wrongPieces: WrongPieces
   private var requests: [Int: PieceRequest] = [:]
   private var nextNumber = 0
   private var hedges = SecondRequests()
-  private var mirror = 0
   private var bytesLeft: Int64
   /// The uptime of the last piece, or of the start.
   private var lastProgress = 0.0
@@ -33,27 +32,19 @@ final class PieceFetch {
   ) {
     self.file = file
     self.urls = urls
-    addresses = urls.addresses
     self.session = session
     self.ticket = ticket
     plan = FetchPlan(pieces)
     bytesLeft = pieces.reduce(0) { $0 + Int64($1.length) }
-    mirrors = MirrorBook(addresses, session)
-    wrongPieces = WrongPieces(addresses: addresses.count)
+    mirrors = MirrorBook(urls.addresses, session)
+    wrongPieces = WrongPieces(addresses: urls.addresses.count)
   }
 
   /// Fetches all pieces, as described in `PieceSource`.
   func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
     lastProgress = session.loop.clock.uptime()
-    session.slabs.beginFetch()
-    let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
-      switch change {
-      case .cancelled: handover.add(.cancelled)
-      case .priority(let priority): loop.setPriority(priority, of: id)
-      }
-    }
+    let listener = ticket.addListener { [handover] in handover.add(.cancelled) }
     defer {
-      session.slabs.endFetch()
       ticket.removeListener(listener)
       for request in requests.values { session.loop.cancel(request.id) }
     }
@@ -80,41 +71,35 @@ final class PieceFetch {
 
   /// Sends as many requests as are allowed.
   private func ask() throws {
-    while plan.hasWaiting, mayAsk {
+    while plan.hasWaiting {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
-      mirror = choice.mirror
-      // The limit may be lower at another mirror.
-      guard mayAsk else { return }
+      let mirror = choice.mirror
+      let (connections, insteadOf) = session.connections(to: urls.addresses[mirror])
+      guard mayAsk(connections: connections) else { return }
       // One request is enough to find out whether a server has recovered.
       if choice.fault != nil, !requests.isEmpty { return }
       guard var request = try urls.request(at: mirror, plan.nextLength, handover) else { return }
       request.notBefore = choice.notBefore
-      request.reason = choice.fault.map { TransferWait.Reason($0, from: addresses[mirror]) }
-      request.isFresh = mirrors.needsConnection(at: mirror)
-      if mirrors.ranges(at: mirror) {
-        let connections = connections
+      request.reason = choice.fault.map { TransferWait.Reason($0, from: urls.addresses[mirror]) }
+      request.isFresh = mirrors[mirror].needsConnection
+      if mirrors[mirror].ranges {
         let limit = urls.limit(of: request, at: now)
-        guard let pieces = plan.next(connections: connections.count, limit: limit) else { return }
+        guard let pieces = plan.next(connections: connections, limit: limit) else { return }
         send(
           request, for: pieces, at: mirror, isWhole: plan.isWhole(pieces, of: file.length),
-          insteadOf: connections.insteadOf)
+          insteadOf: insteadOf)
       } else {
         // A whole file contains all pieces, so one request is enough.
-        guard !requests.values.contains(where: \.isWhole) else { return }
+        guard !requests.values.contains(where: { $0.exchange.range == nil }) else { return }
         send(request, for: plan.takeAll(), at: mirror, isWhole: true)
       }
     }
   }
 
-  /// The number of parallel requests, and how many each one replaces.
-  private var connections: (count: Int, insteadOf: Int) {
-    session.connections(to: addresses[mirror])
-  }
-
   /// Whether another request is allowed, or so few bytes are requested that the server would idle.
-  private var mayAsk: Bool {
-    if requests.count < connections.count { return true }
+  private func mayAsk(connections: Int) -> Bool {
+    if requests.count < connections { return true }
     return requests.count < session.limits.smallRequestsPerTransfer
       && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.smallRemainder
   }
@@ -127,21 +112,20 @@ final class PieceFetch {
     nextNumber += 1
     let pieces = numbers.map { plan.pieces[$0] }
     let sizes = SlabSizes(for: pieces, insteadOf: count)
-    let validator = isWhole ? nil : mirrors.validator(at: mirror)
+    let validator = isWhole ? nil : mirrors[mirror].validator
     let question = RangeQuestion(
       range: plan.span(of: numbers).dropFirst(beginning.count), isWhole: isWhole,
       fileLength: file.length, validator: validator)
     let handler = RangeHandler(
       nextNumber, pieces, beginning: beginning, question: question, sizes: sizes,
-      slabs: session.slabs, handover: handover, clock: session.loop.clock)
+      slabs: slabs, handover: handover, clock: session.loop.clock)
     var exchange = exchange
     exchange.range = isWhole ? nil : question.range
     if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
     exchange.memory = sizes.memory
     exchange.usesSecondConnection = requests.values.useSecondConnection(for: question.range.count)
     var request = PieceRequest(
-      handler: handler, pieces: numbers, mirror: mirror, isWhole: isWhole,
-      usesSecondConnection: exchange.usesSecondConnection, grant: exchange.grant?.number,
+      handler: handler, pieces: numbers, mirror: mirror, exchange: exchange,
       askedAt: session.loop.clock.uptime())
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request
@@ -152,7 +136,8 @@ final class PieceFetch {
 
   /// Records that request `number` is idle and has `partial` of a piece.
   private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
-    requests[number]?.becomeIdle(with: partial)
+    requests[number]?.isIdle = true
+    requests[number]?.partial = partial
     // If no piece is complete, each request continues where the previous one stopped.
     let isAhead = requests[number]?.isAhead(in: plan.pieces, session.configuration) == true
     if hedges.isSecond(number), isAhead { endCompetingRequest(of: number) }
@@ -173,11 +158,11 @@ final class PieceFetch {
     request.isFresh = true
     // Only at the same mirror, so that a wrong piece can be attributed to its sender.
     let begun = idle.beginning(of: missing)
-    let beginning = second == idle.mirror && mirrors.ranges(at: second) ? begun : []
+    let beginning = second == idle.mirror && mirrors[second].ranges ? begun : []
     let hedge = send(
       request, for: missing, beginning: beginning, at: second,
       isWhole: isWhole && beginning.isEmpty,
-      insteadOf: session.connections(to: addresses[second]).insteadOf)
+      insteadOf: session.connections(to: urls.addresses[second]).insteadOf)
     requests[hedge]?.bytesBefore = begun.count
     hedges.begin(idle: number, second: hedge)
   }
@@ -227,7 +212,7 @@ final class PieceFetch {
       delivered += 1
       right += Int64(piece.length)
     }
-    if right > 0 { count(right, from: addresses[request.mirror].origin) }
+    if right > 0 { count(right, from: urls.addresses[request.mirror].origin) }
     requests[number]?.delivered += delivered
     requests[number]?.wrong += wrong
     if delivered > 0 {
@@ -252,7 +237,8 @@ final class PieceFetch {
   private func leaveSlowMirror(_ mirror: Int, after bytes: Int64) {
     bytesLeft -= bytes
     let limits = session.limits
-    guard addresses.count > 1, limits.bytesPerSecond == nil, limits.bytesPerSecondPerHost == nil,
+    guard urls.addresses.count > 1, limits.bytesPerSecond == nil,
+      limits.bytesPerSecondPerHost == nil,
       mirrors.leaves(mirror, after: bytes, bytesLeft: bytesLeft)
     else { return }
     for (number, request) in requests where request.mirror == mirror {
@@ -272,11 +258,13 @@ final class PieceFetch {
   private func fail(_ number: Int, _ fault: TransferFault, at request: PieceRequest) throws {
     let attempts = plan.fail(number)
     // Try each mirror at least once.
-    guard attempts >= max(session.configuration.retry.attempts, addresses.count) else { return }
+    guard attempts >= max(session.configuration.retry.attempts, urls.addresses.count) else {
+      return
+    }
     if fault.kind == .damaged {
       throw ContentError.damaged(plan.pieces[number], of: file, attempts: attempts)
     }
-    throw ContentError(fault, from: addresses[request.mirror], subject: file.path)
+    throw ContentError(fault, from: urls.addresses[request.mirror], subject: file.path)
   }
 
   // MARK: End of requests
@@ -289,11 +277,11 @@ final class PieceFetch {
     }
     let missing = plan.putBack(request.pieces)
     if request.isLeft { return }
-    if let head = end.head, end.fault == nil { mirrors.learn(head, at: request.mirror) }
+    if let head = end.head, end.fault == nil { mirrors[request.mirror].learn(head) }
     let hasProgress = request.delivered > 0
     if hasProgress { mirrors.succeed(at: request.mirror) }
     guard missing != nil || end.fault != nil else { return }
-    if let fault = end.fault { mirrors.note(fault, at: request.mirror) }
+    if let fault = end.fault { mirrors[request.mirror].needsConnection = fault.mayBeOfAddress }
     // A range that is shorter than requested is valid if it contains a piece.
     let isDamaged = request.wrong > 0
     let short: TransferFault.Kind =
@@ -310,9 +298,9 @@ final class PieceFetch {
   {
     guard let fault = end.fault else { return }
     if try urls.renews(after: fault, of: request, end, &mirrors) { return }
-    if fault.retryAction == .wholeFile { mirrors.giveUpRanges(at: request.mirror) }
+    if fault.retryAction == .wholeFile { mirrors[request.mirror].ranges = false }
     guard part == .idle else { return }
-    mirrors.note(fault, at: request.mirror)
+    mirrors[request.mirror].needsConnection = fault.mayBeOfAddress
     if let missing = request.pieces.first(where: { !plan.isDone($0) }), !fault.isRefusal {
       try fail(missing, fault, at: request)
     }
@@ -323,17 +311,19 @@ final class PieceFetch {
     hasProgress: Bool
   ) throws {
     if try urls.renews(after: fault, of: request, end, &mirrors) { return }
-    let address = addresses[request.mirror]
+    let address = urls.addresses[request.mirror]
     // The host's pause delays the next request.
     if fault.isRefusal, !session.isBusyTooLong(address, since: lastProgress) { return }
     switch fault.retryAction {
     case _ where fault.isRefusal, .none:
       try ticket.checkCancelled()
       throw ContentError(fault, from: end.url, subject: file.path)
-    case .wholeFile where mirrors.ranges(at: request.mirror):
-      return mirrors.giveUpRanges(at: request.mirror)
-    case .plainRange where mirrors.validator(at: request.mirror) != nil:
-      return mirrors.giveUpValidator(at: request.mirror)
+    case .wholeFile where mirrors[request.mirror].ranges:
+      mirrors[request.mirror].ranges = false
+      return
+    case .plainRange where mirrors[request.mirror].validator != nil:
+      mirrors[request.mirror].usesValidator = false
+      return
     case .elsewhere:
       mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
       mirrors.refuse(at: request.mirror, startedAt: end.startedAt)

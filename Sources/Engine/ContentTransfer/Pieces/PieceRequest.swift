@@ -4,12 +4,8 @@ struct PieceRequest {
   /// The requested pieces, by their numbers in the plan.
   let pieces: [Int]
   let mirror: Int
-  let isWhole: Bool
-  /// See `ExchangeRequest.usesSecondConnection`.
-  let usesSecondConnection: Bool
+  let exchange: ExchangeRequest
   var id = 0
-  /// The number of the grant of its URL, or nil if the URL does not expire.
-  let grant: Int?
   /// The uptime at which it was submitted.
   let askedAt: Double
   var delivered = 0
@@ -26,12 +22,6 @@ struct PieceRequest {
 }
 
 extension PieceRequest {
-  /// Records that the request is idle, with `partial` of a piece.
-  mutating func becomeIdle(with partial: PartialPiece?) {
-    isIdle = true
-    self.partial = partial
-  }
-
   /// A request can be continued if it brought at least one part in this many of its first piece.
   private static let minimumShare = 20
 
@@ -59,6 +49,6 @@ extension Sequence<PieceRequest> {
   /// A connection delivers at most its window per round trip, for all requests that share it. For
   /// few bytes, another connection is not worth its handshake.
   func useSecondConnection(for count: Int) -> Bool {
-    count >= 4 << 20 && reduce(0) { $0 + ($1.usesSecondConnection ? -1 : 1) } > 0
+    count >= 4 << 20 && reduce(0) { $0 + ($1.exchange.usesSecondConnection ? -1 : 1) } > 0
   }
 }

@@ -33,40 +33,20 @@ package struct RangeAnswer: Hashable, Sendable {
   /// Whether the server has declared the end, so that the answer ends with that byte.
   var isEndPromised = false
 
-  /// Checks `head` as the answer to `question`.
+  /// Returns the place of the body if `head` answers `question`.
   ///
   /// See RFC 9110 §14 and §15.
-  package static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date) -> Result<
-    RangeAnswer, TransferFault
-  > {
-    do {
-      return .success(try place(of: head, question, now))
-    } catch {
-      return .failure(error)
-    }
-  }
-
-  private static func place(of head: HTTPHead, _ question: RangeQuestion, _ now: Date)
+  package static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date)
     throws(TransferFault) -> RangeAnswer
   {
+    let isAccepted = [200, 203, 206].contains(head.status)
+    if isAccepted, let encoding = head.encoding { throw TransferFault(.encoded(encoding)) }
     switch head.status {
-    case 200, 203:
-      try checkCoding(head)
-      return try wholeBody(head, question)
-    case 206:
-      try checkCoding(head)
-      return try part(head, question)
+    case 200, 203: return try wholeBody(head, question)
+    case 206: return try part(head, question)
     case 416: throw refused(head, question)
-    default:
-      throw TransferFault(
-        .status(head.status),
-        retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: now))
+    default: throw TransferFault(statusOf: head, now: now)
     }
-  }
-
-  private static func checkCoding(_ head: HTTPHead) throws(TransferFault) {
-    let coding = head["content-encoding"]?.lowercased() ?? "identity"
-    guard coding.isEmpty || coding == "identity" else { throw TransferFault(.encoded(coding)) }
   }
 
   private static func wholeBody(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault)

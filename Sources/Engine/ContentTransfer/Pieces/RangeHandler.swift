@@ -41,11 +41,11 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   // MARK: The loop's thread
 
   func receive(_ head: HTTPHead) -> TransferFault? {
-    switch RangeAnswer.judge(head, question, now: clock.now()) {
-    case .failure(let fault): return fault
-    case .success(let answer):
-      assembler.begin(answer)
+    do {
+      assembler.begin(try RangeAnswer.judge(head, question, now: clock.now()))
       return nil
+    } catch {
+      return error
     }
   }
 

@@ -55,7 +55,7 @@ struct RequestURLs {
     after fault: TransferFault, of request: PieceRequest, _ end: ExchangeEnd,
     _ mirrors: inout MirrorBook
   ) throws -> Bool {
-    guard let lease, let grant = request.grant else { return false }
+    guard let lease, let grant = request.exchange.grant?.number else { return false }
     if fault.kind == .expired { return true }
     guard case .status(let status) = fault.kind, [401, 403, 410].contains(status) else {
       return false

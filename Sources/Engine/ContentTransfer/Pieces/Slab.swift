@@ -31,30 +31,14 @@ final class SlabLoan: Sendable {
   deinit { giveBack(slab) }
 }
 
-/// Reuses slabs while there is a fetch, because new memory costs a page fault per 4 KiB.
+/// Reuses the slabs of one fetch, because new memory costs a page fault per 4 KiB.
 final class SlabPool: Sendable {
-  private let state = Mutex(State())
-
-  private struct State {
-    var idle: [Int: [Slab]] = [:]
-    var fetches = 0
-  }
-
-  /// Records the start of a fetch.
-  func beginFetch() { state.withLock { $0.fetches += 1 } }
-
-  /// Records the end of a fetch; after the last one, unused slabs are freed.
-  func endFetch() {
-    state.withLock { state in
-      state.fetches -= 1
-      if state.fetches == 0 { state.idle = [:] }
-    }
-  }
+  private let idle = Mutex<[Int: [Slab]]>([:])
 
   /// Returns a slab of at least `capacity` bytes.
   func take(capacity: Int) -> Slab {
     let rounded = Self.rounded(capacity)
-    return state.withLock { $0.idle[rounded]?.popLast() } ?? Slab(capacity: rounded)
+    return idle.withLock { $0[rounded]?.popLast() } ?? Slab(capacity: rounded)
   }
 
   /// Takes `slab` back for reuse.
@@ -62,9 +46,7 @@ final class SlabPool: Sendable {
     slab.used = 0
     slab.pieces = 0..<0
     slab.isValid.removeAll(keepingCapacity: true)
-    state.withLock { state in
-      if state.fetches > 0 { state.idle[slab.memory.count, default: []].append(slab) }
-    }
+    idle.withLock { $0[slab.memory.count, default: []].append(slab) }
   }
 
   /// Rounds a capacity up to one of a few sizes, so that slabs can be reused.

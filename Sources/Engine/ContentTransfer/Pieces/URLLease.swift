@@ -47,9 +47,7 @@ final class URLLease: Sendable {
   /// Returns nil if the grant does not contain the file.
   func addresses(of path: String, _ ticket: TransferTicket) throws -> [WebURL]? {
     let handover = Handover()
-    let listener = ticket.addListener { change in
-      if case .cancelled = change { handover.add(.cancelled) }
-    }
+    let listener = ticket.addListener { handover.add(.cancelled) }
     defer { ticket.removeListener(listener) }
     while true {
       try ticket.checkCancelled()
@@ -98,56 +96,51 @@ final class URLLease: Sendable {
     Task { [weak self, authorizer] in
       var attempts = 0
       while let start = self?.clock.uptime() {
-        let result: Result<AuthorizedURLs, any Error>
-        do {
-          result = .success(try await authorizer.authorize())
-        } catch {
-          result = .failure(error)
-        }
         attempts += 1
-        guard let delay = self?.take(result, since: start, attempts) else { return }
-        try? await Task.sleep(for: .seconds(delay))
+        do {
+          let urls = try await authorizer.authorize()
+          try self?.accept(urls, since: start)
+          return
+        } catch {
+          guard let delay = self?.fail(error, attempts) else { return }
+          try? await Task.sleep(for: .seconds(delay))
+        }
       }
     }
   }
 
-  /// Takes the result of attempt number `attempts`.
-  ///
-  /// Returns the delay before the next one, or nil at the end.
-  private func take(
-    _ result: Result<AuthorizedURLs, any Error>, since start: Double, _ attempts: Int
-  ) -> Double? {
-    let now = clock.uptime()
-    do {
-      let urls = try result.get()
-      try configuration.checkQueries(of: urls.urls.values.joined())
-      let begin = start - urls.age
-      guard begin + urls.lifetime > now else { throw Self.late }
-      end { state in
-        state.renewals += 1
-        state.grant = Grant(
-          number: state.renewals, urls: urls.urls,
-          renewAt: begin + urls.lifetime * AuthorizedURLs.renewalShare,
-          expiresAt: begin + urls.lifetime - urls.margin)
-      }
-      return nil
-    } catch {
-      let retry = configuration.retry
-      let known = error as? ContentError
-      let isRetryable = known?.code != .stopped && known?.isRetryable ?? true
-      if isRetryable, attempts < retry.attempts {
-        return retry.delay(afterFailure: attempts, retryAfter: nil, random: random())
-      }
-      end { state in
-        let isValid = state.grant.map { $0.expiresAt > now } ?? false
-        if isRetryable, isValid {
-          state.retryAt = now + retry.longestDelay
-        } else {
-          state.error = error
-        }
-      }
-      return nil
+  /// Takes the URLs of an attempt that began at `start`.
+  private func accept(_ urls: AuthorizedURLs, since start: Double) throws {
+    try configuration.checkQueries(of: urls.urls.values.joined())
+    let begin = start - urls.age
+    guard begin + urls.lifetime > clock.uptime() else { throw Self.late }
+    end { state in
+      state.renewals += 1
+      state.grant = Grant(
+        number: state.renewals, urls: urls.urls,
+        renewAt: begin + urls.lifetime * AuthorizedURLs.renewalShare,
+        expiresAt: begin + urls.lifetime - urls.margin)
     }
+  }
+
+  /// Returns the delay after attempt number `attempts` failed, or nil if it was the last one.
+  private func fail(_ error: any Error, _ attempts: Int) -> Double? {
+    let retry = configuration.retry
+    let known = error as? ContentError
+    let isRetryable = known?.code != .stopped && known?.isRetryable ?? true
+    if isRetryable, attempts < retry.attempts {
+      return retry.delay(afterFailure: attempts, retryAfter: nil, random: random())
+    }
+    let now = clock.uptime()
+    end { state in
+      let isValid = state.grant.map { $0.expiresAt > now } ?? false
+      if isRetryable, isValid {
+        state.retryAt = now + retry.longestDelay
+      } else {
+        state.error = error
+      }
+    }
+    return nil
   }
 
   private static let late = ContentError(

@@ -21,7 +21,7 @@ package struct CatalogList: Sendable {
 
   package init(_ name: MetadataName, _ role: TargetsRole) { (self.name, self.role) = (name, role) }
 
-  /// The entry of `name`; nil if the list has none.
+  /// The entry of `name`; nil if it is not in the list.
   package func entry(_ name: ProductIdentifier) -> Entry? {
     role.targets[StorePath.entry(name)].map(Self.entry)
   }
@@ -65,7 +65,7 @@ package struct ListDetails: Hashable, Sendable {
   /// SHA-256 of the records file.
   package let digest: Digest
 
-  /// Whether the records file exists: a list without products has none.
+  /// Whether the records file exists; a list without products does not have one.
   package var hasFile: Bool { length > 0 }
 
   /// The member of the signed metadata.

@@ -52,7 +52,7 @@ package struct CatalogRecord: Hashable, Sendable {
   }
 
   /// The contents with other identifiers than the product.
-  package var otherContents: Set<ProductIdentifier> {
+  var otherContents: Set<ProductIdentifier> {
     Set(listed.map(\.contentIdentifier)).subtracting([product])
   }
 
@@ -165,7 +165,7 @@ extension CatalogRecord {
   }
 
   /// The form of the JSON.
-  private struct Form: Codable {
+  fileprivate struct Form {
     struct Version: Hashable {
       let content: ProductIdentifier
       let version: ContentVersion
@@ -223,31 +223,25 @@ extension CatalogRecord {
     let offers: [Offer]
     let retired: [ProductIdentifier: [ContentVersion]]
     let withdrawn: [ProductIdentifier: [ContentVersion]]
+  }
+}
 
-    private enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
+extension CatalogRecord.Form: Codable {
+  private enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
 
-    init(
-      description: ProductRecord, offers: [Offer], retired: [ProductIdentifier: [ContentVersion]],
-      withdrawn: [ProductIdentifier: [ContentVersion]]
-    ) {
-      (self.description, self.offers) = (description, offers)
-      (self.retired, self.withdrawn) = (retired, withdrawn)
-    }
+  init(from decoder: any Decoder) throws {
+    description = try ProductRecord(from: decoder)
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    offers = try container.decodeIfPresent([Offer].self, forKey: .contents) ?? []
+    retired = try container.decodeVersions(forKey: .retiredVersions)
+    withdrawn = try container.decodeVersions(forKey: .withdrawnVersions)
+  }
 
-    init(from decoder: any Decoder) throws {
-      description = try ProductRecord(from: decoder)
-      let container = try decoder.container(keyedBy: CodingKeys.self)
-      offers = try container.decodeIfPresent([Offer].self, forKey: .contents) ?? []
-      retired = try container.decodeVersions(forKey: .retiredVersions)
-      withdrawn = try container.decodeVersions(forKey: .withdrawnVersions)
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      try description.encode(to: encoder)
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      if !offers.isEmpty { try container.encode(offers, forKey: .contents) }
-      try container.encodeVersions(retired, forKey: .retiredVersions)
-      try container.encodeVersions(withdrawn, forKey: .withdrawnVersions)
-    }
+  func encode(to encoder: any Encoder) throws {
+    try description.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    if !offers.isEmpty { try container.encode(offers, forKey: .contents) }
+    try container.encodeVersions(retired, forKey: .retiredVersions)
+    try container.encodeVersions(withdrawn, forKey: .withdrawnVersions)
   }
 }

@@ -22,7 +22,7 @@ package enum ReceiptKeyList {
 }
 
 extension TrustedTargets {
-  /// The public keys of the store's sellers, the earliest first; nil if the store lists none.
+  /// The public keys of the store's sellers, the earliest first; nil without a list.
   ///
   /// Blocks, because it may fetch a bin.
   package func receiptKeys() throws -> [PublicKey]? {

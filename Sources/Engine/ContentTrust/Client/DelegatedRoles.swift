@@ -10,7 +10,7 @@ import Concurrency
 final class DelegatedRoles: Sendable {
   private let metadata: Mutex<TrustedMetadata>
   // Each role and record is fetched once, by the first of the threads that need it.
-  private let fetches = KeyedLock<MetadataName>()
+  private let fetches = KeyedLock<String>()
   private let folder: TrustFolder?
   let fetcher: any MetadataFetcher
   /// The time at which roles must be valid; nil for roles of an earlier run, which may be older
@@ -46,7 +46,7 @@ final class DelegatedRoles: Sendable {
       try metadata.withLock { try $0.trustedRole(name, for: delegator, now: time) }
     }
     if let role = try known() { return role }
-    return try fetches.withLock(for: .delegated(name)) {
+    return try fetches.withLock(for: name) {
       try known() ?? read(name, for: delegator, time, check)
     }
   }
@@ -55,35 +55,28 @@ final class DelegatedRoles: Sendable {
     _ name: String, for delegator: Delegator, _ time: Date, _ check: (TargetsRole) throws -> Void
   ) throws -> TargetsRole {
     let (promise, isConsistent) = try metadata.withLock {
-      (try $0.promise(of: name), $0.root.usesConsistentSnapshots)
+      (try $0.promise(of: .delegated(name)), $0.root.usesConsistentSnapshots)
     }
-    func accept(_ bytes: [UInt8]) throws -> TargetsRole {
+    return try fetcher.fetch(
+      .delegated(name), promise, isConsistent: isConsistent, keptIn: folder
+    ) { bytes in
       try metadata.withLock {
         try $0.update(delegated: name, bytes, for: delegator, now: time, check: check)
       }
     }
-    if let kept = try folder?.metadata(.delegated(name)), let role = try? accept(kept) {
-      return role
-    }
-    let (bytes, role) = try fetcher.fetch(
-      .delegated(name), promise, limit: RoleName.targets.limit, consistent: isConsistent,
-      verify: accept)
-    try folder?.replace(.delegated(name), with: bytes)
-    return role
   }
 
+  /// Returns a role of an earlier run, to see what existed; only its signatures are checked.
   private func earlierRole(
     _ name: String, for delegator: Delegator, check: (TargetsRole) throws -> Void
   ) throws -> TargetsRole {
-    guard let bytes = try folder?.metadata(.delegated(name)) else {
-      throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
+    if let bytes = try folder?.metadata(.delegated(name)) {
+      let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
+      try found.checkSignatures(by: delegator.signers(of: name))
+      // It may be from before the number of bins grew.
+      if (try? check(found.role)) != nil { return found.role }
     }
-    let role = try TrustedMetadata.earlierRole(name, bytes, for: delegator)
-    // It may be from before the number of bins grew.
-    guard (try? check(role)) != nil else {
-      throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
-    }
-    return role
+    throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
   }
 
   // MARK: Records
@@ -94,7 +87,7 @@ final class DelegatedRoles: Sendable {
     of product: ProductIdentifier, _ digest: Digest?, fetch: () throws -> [UInt8]
   ) throws -> [UInt8] {
     guard let folder, !fetcher.isLocal else { return try fetch() }
-    return try fetches.withLock(for: .delegated(StorePath.entry(product))) {
+    return try fetches.withLock(for: StorePath.entry(product)) {
       if let kept = try keptRecord(of: product, digest) { return kept }
       let bytes = try fetch()
       try folder.replaceRecord(of: product, with: bytes)

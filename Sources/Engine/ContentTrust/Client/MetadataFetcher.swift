@@ -18,8 +18,8 @@ package protocol MetadataFetcher: Sendable {
   /// Whether the store is on this machine, so that copies of its records save nothing.
   var isLocal: Bool { get }
 
-  /// Like `fetch`, but gives up after the first failure, because another server can be asked.
-  func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]?
+  /// The same store, but a request fails at once, because another server can be asked.
+  var withoutRetries: any MetadataFetcher { get }
 }
 
 extension MetadataFetcher {
@@ -27,9 +27,7 @@ extension MetadataFetcher {
 
   package var isLocal: Bool { false }
 
-  package func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]? {
-    try fetch(path, limit: limit)
-  }
+  package var withoutRetries: any MetadataFetcher { self }
 }
 
 /// Reads a store in a local folder; it does not follow symbolic links below the folder.

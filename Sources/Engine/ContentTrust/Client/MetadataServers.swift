@@ -1,25 +1,5 @@
 import ContentModel
 
-/// One of the servers that have a store's files.
-struct MetadataServer {
-  fileprivate let fetcher: any MetadataFetcher
-  fileprivate let retries: Bool
-
-  /// Like `MetadataFetcher.fetch`.
-  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    try retries ? fetcher.fetch(path, limit: limit) : fetcher.fetchOnce(path, limit: limit)
-  }
-
-  /// Returns the file of `role` at `path`, if no other metadata has its length.
-  func fetch(_ role: MetadataName, at path: String) throws -> [UInt8]? {
-    do {
-      return try fetch(path, limit: role.limit)
-    } catch let error as ContentError where error.code == .limitExceeded {
-      throw ContentError.metadataTooLong(role, limit: role.limit)
-    }
-  }
-}
-
 extension MetadataFetcher {
   /// Returns the result of `read` for the first server with which it succeeds.
   ///
@@ -27,12 +7,12 @@ extension MetadataFetcher {
   /// or missing files is skipped. Each server is asked once, and the last one is retried. Then the
   /// servers with a temporary failure are asked again, with retries. Throws `storeMissing` if all
   /// servers report it, otherwise the first other error.
-  func fromServers<Value>(_ read: (MetadataServer) throws -> Value) throws -> Value {
+  func fromServers<Value>(_ read: (any MetadataFetcher) throws -> Value) throws -> Value {
     let servers = servers
     var failures: [ContentError] = []
     func ask(_ server: any MetadataFetcher, retries: Bool) throws -> Value? {
       do {
-        return try read(MetadataServer(fetcher: server, retries: retries))
+        return try read(retries ? server : server.withoutRetries)
       } catch let error as ContentError where error.isOfServer {
         failures.append(error)
         return nil
@@ -51,24 +31,38 @@ extension MetadataFetcher {
 }
 
 extension MetadataFetcher {
-  /// Returns the listed file and the result of `verify`, from the first server that has it.
+  /// Returns the file of `role` at `path`, if no other metadata has its length.
+  func fetch(_ role: MetadataName, at path: String) throws -> [UInt8]? {
+    do {
+      return try fetch(path, limit: role.limit)
+    } catch let error as ContentError where error.code == .limitExceeded {
+      throw ContentError.metadataTooLong(role, limit: role.limit)
+    }
+  }
+
+  /// Returns the result of `verify` for the file of `role` that other metadata lists.
+  ///
+  /// If `verify` refuses the file in `folder`, the file comes from the first server whose file it
+  /// accepts, and is kept in `folder`.
   func fetch<Value>(
-    _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
+    _ role: MetadataName, _ promise: MetadataFile, isConsistent: Bool, keptIn folder: TrustFolder?,
     verify: ([UInt8]) throws -> Value
-  ) throws -> ([UInt8], Value) {
-    let path = role.path(version: consistent ? promise.version : nil)
-    return try fromServers { server in
+  ) throws -> Value {
+    if let kept = try folder?.metadata(role), let value = try? verify(kept) { return value }
+    let path = role.path(version: isConsistent ? promise.version : nil)
+    let limit = min(promise.length ?? role.unlistedLimit, role.limit)
+    let (bytes, value): ([UInt8], Value) = try fromServers { server in
       do {
-        let limit = min(promise.length ?? limit, role.limit)
         if let bytes = try server.fetch(path, limit: limit) { return (bytes, try verify(bytes)) }
       } catch let error as ContentError where error.code == .limitExceeded {
-        guard let length = promise.length, length <= role.limit else {
-          throw ContentError.metadataTooLong(role, limit: min(limit, role.limit))
-        }
-        throw ContentError.digestMismatch(role.fileName, "it has more than \(length) bytes")
+        throw promise.length == limit
+          ? ContentError.digestMismatch(role.fileName, "it has more than \(limit) bytes")
+          : ContentError.metadataTooLong(role, limit: limit)
       }
       throw ContentError.storeMissing(path)
     }
+    try folder?.replace(role, with: bytes)
+    return value
   }
 }
 

@@ -18,7 +18,6 @@ package final class TrustClient: Sendable {
 
   /// The result of the last refresh, so that the next one reads and checks only what is new.
   private struct Session {
-    let roles: DelegatedRoles
     let targets: TrustedTargets
     /// The given root, which is connected to the trusted root; nil if none was given.
     let givenRoot: [UInt8]?
@@ -68,7 +67,7 @@ package final class TrustClient: Sendable {
     if watchesClock { try folder.checkClock(now: now) }
     if let given, given != earlier?.givenRoot { _ = try TrustedMetadata(given: given) }
     var trusted: TrustedMetadata
-    if let known = try earlier?.roles.trusted ?? keptRoot() {
+    if let known = try earlier?.targets.roles.trusted ?? keptRoot() {
       trusted = known
       if let given, given != earlier?.givenRoot {
         try fetcher.fromServers { try connect(given, to: &trusted, at: $0) }
@@ -82,9 +81,7 @@ package final class TrustClient: Sendable {
       try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
     }
     let roles = DelegatedRoles(trusted, folder: folder, fetcher: fetcher, time: now)
-    return Session(
-      roles: roles, targets: TrustedTargets(role, root: trusted.root, roles),
-      givenRoot: givenRoot)
+    return Session(targets: TrustedTargets(role, roles), givenRoot: givenRoot)
   }
 
   /// Returns the store's files as they were last trusted, without fetching.
@@ -97,14 +94,13 @@ package final class TrustClient: Sendable {
       if let session = session.withLock({ $0 }),
         initialRoot == nil || initialRoot == session.givenRoot
       {
-        let (targets, roles) = (session.targets, session.roles)
-        return TrustedTargets(targets.role, root: roles.trusted.root, roles.kept)
+        return TrustedTargets(session.targets.role, session.targets.roles.kept)
       }
       guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
         try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
       else { return nil }
       let roles = DelegatedRoles(trusted, folder: folder, fetcher: NoServer(), time: nil)
-      return TrustedTargets(try trusted.earlierTargets(bytes), root: trusted.root, roles)
+      return TrustedTargets(try trusted.verified(bytes), roles)
     }
   }
 
@@ -112,28 +108,40 @@ package final class TrustClient: Sendable {
 
   /// Returns the description of the target `name` from the role that is trusted for it.
   ///
-  /// Blocks. Searches the targets of the last refresh and then the roles that they delegate to.
-  /// Throws `storeMissing` if no role lists the target. An error in a role that has to be searched
-  /// ends the search. Throws `inconsistent` before the first `refresh`.
+  /// Blocks. Searches the targets of the last refresh and then the roles that they delegate to:
+  /// depth first, each role once, before the roles that it delegates to. Throws `storeMissing` if
+  /// no role lists the target. An error in a role that has to be searched ends the search. Throws
+  /// `inconsistent` before the first `refresh`. Source: The Update Framework specification 1.0.34,
+  /// section 5.6.7.
   package func target(_ name: String) throws -> TargetFile {
-    let roles = refreshes.withLock { session.withLock { $0?.roles } }
+    let roles = refreshes.withLock { session.withLock { $0?.targets.roles } }
     guard let roles, let top = roles.trusted.targets else {
       throw ContentError(
         .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
     }
-    var search = TargetSearch(for: name)
-    if let file = try search.ask(Delegator(name: .targets, role: top)) { return file }
-    while let step = search.next() {
-      let role = try roles.role(step.role, for: step.delegator)
-      let delegator = Delegator(name: .delegated(step.role), role: role)
-      if let file = try search.ask(delegator) { return file }
+    // A stack: the next role to search is the last element.
+    var pending: [(role: String, delegator: Delegator)] = []
+    var searched: Set<String> = []
+    var current = Delegator(name: .targets, role: top)
+    while true {
+      if let file = current.role.targets[name] { return file }
+      let delegated = try current.role.delegations?.roles(for: name) ?? []
+      // After a terminating role, no other role is searched, here or at a higher level.
+      if delegated.last?.isTerminating == true { pending = [] }
+      pending += delegated.reversed().map { (role: $0.name, delegator: current) }
+      while let last = pending.last, searched.contains(last.role) { pending.removeLast() }
+      guard searched.count < MetadataLimits.searchedRoles, let next = pending.popLast() else {
+        throw ContentError.storeMissing("target \(name)")
+      }
+      searched.insert(next.role)
+      let role = try roles.role(next.role, for: next.delegator)
+      current = Delegator(name: .delegated(next.role), role: role)
     }
-    throw ContentError.storeMissing("target \(name)")
   }
 
   // MARK: Root
 
-  /// Returns the store's first root, `metadata/1.root.json`; nil if the store has none.
+  /// Returns the store's first root, `metadata/1.root.json`; nil if it does not exist.
   ///
   /// The root is only checked to be signed by its own keys.
   package static func firstRoot(of store: any MetadataFetcher) throws -> [UInt8]? {
@@ -179,7 +187,7 @@ package final class TrustClient: Sendable {
   /// Follows the chain of roots while the store has a next one, up to version `last`.
   private func followRoots(
     _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true,
-    at server: MetadataServer
+    at server: any MetadataFetcher
   ) throws {
     for _ in 0..<MetadataLimits.rootSteps where trusted.root.version < last {
       let path = MetadataName.root.path(version: trusted.root.version + 1)
@@ -202,7 +210,7 @@ package final class TrustClient: Sendable {
   /// Throws `rootMismatch` unless `given` is the trusted root, or a chain of the store's roots,
   /// each signed by the keys of the one before, connects the two.
   private func connect(
-    _ given: [UInt8], to trusted: inout TrustedMetadata, at server: MetadataServer
+    _ given: [UInt8], to trusted: inout TrustedMetadata, at server: any MetadataFetcher
   ) throws {
     if try folder.knows(link(given, trusted)) { return }
     let start = try TrustedMetadata(root: given)
@@ -222,14 +230,6 @@ package final class TrustClient: Sendable {
       given: start.root, file: given, trusted: trusted.root, in: folder, cause: cause)
   }
 
-  // MARK: Earlier metadata
-
-  /// Restores earlier metadata for comparison; invalid files are ignored.
-  private func restore(_ trusted: inout TrustedMetadata) throws {
-    if let bytes = try folder.metadata(.timestamp) { try? trusted.restore(timestamp: bytes) }
-    if let bytes = try folder.metadata(.snapshot) { try? trusted.restore(snapshot: bytes) }
-  }
-
   // MARK: Timestamp, snapshot, targets
 
   /// Updates roots, timestamp, snapshot and targets.
@@ -243,7 +243,11 @@ package final class TrustClient: Sendable {
         try fetcher.fromServers { server in
           try followRoots(&trusted, at: server)
           try trusted.checkRootExpiry(now: now)
-          if trusted.timestamp == nil { try restore(&trusted) }
+          if trusted.timestamp == nil {
+            // For comparison; invalid files are ignored.
+            if let kept = try folder.metadata(.timestamp) { try? trusted.restore(timestamp: kept) }
+            if let kept = try folder.metadata(.snapshot) { try? trusted.restore(snapshot: kept) }
+          }
           try updateTimestamp(&trusted, now, at: server)
           try trusted.checkExpiry(now: now)
         }
@@ -258,7 +262,7 @@ package final class TrustClient: Sendable {
   }
 
   private func updateTimestamp(
-    _ trusted: inout TrustedMetadata, _ now: Date, at server: MetadataServer
+    _ trusted: inout TrustedMetadata, _ now: Date, at server: any MetadataFetcher
   ) throws {
     let path = MetadataName.timestamp.path()
     guard let bytes = try server.fetch(.timestamp, at: path) else {
@@ -271,36 +275,17 @@ package final class TrustClient: Sendable {
 
   private func updateSnapshot(_ trusted: inout TrustedMetadata, _ now: Date) throws {
     if trusted.snapshot != nil { return }
-    if let kept = try folder.metadata(.snapshot),
-      (try? trusted.update(snapshot: kept, now: now)) != nil
-    {
-      return
-    }
-    guard let promise = trusted.timestamp?.snapshot else { return }
-    let (bytes, _) = try fetcher.fetch(
-      .snapshot, promise, limit: MetadataLimits.unlistedSnapshotLength,
-      consistent: trusted.root.usesConsistentSnapshots
+    try fetcher.fetch(
+      .snapshot, trusted.promise(of: .snapshot),
+      isConsistent: trusted.root.usesConsistentSnapshots, keptIn: folder
     ) { try trusted.update(snapshot: $0, now: now) }
-    try folder.replace(.snapshot, with: bytes)
   }
 
   private func updateTargets(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
     if let targets = trusted.targets { return targets }
-    if let kept = try folder.metadata(.targets),
-      (try? trusted.update(targets: kept, now: now)) != nil, let targets = trusted.targets
-    {
-      return targets
-    }
-    if let promise = trusted.snapshot?.targets {
-      let (bytes, _) = try fetcher.fetch(
-        .targets, promise, limit: RoleName.targets.limit,
-        consistent: trusted.root.usesConsistentSnapshots
-      ) { try trusted.update(targets: $0, now: now) }
-      try folder.replace(.targets, with: bytes)
-    }
-    guard let targets = trusted.targets else {
-      throw ContentError(.inconsistent, "No targets after a refresh", remedy: "Report a bug")
-    }
-    return targets
+    return try fetcher.fetch(
+      .targets, trusted.promise(of: .targets),
+      isConsistent: trusted.root.usesConsistentSnapshots, keptIn: folder
+    ) { try trusted.update(targets: $0, now: now) }
   }
 }

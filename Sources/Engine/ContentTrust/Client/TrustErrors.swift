@@ -17,12 +17,12 @@ extension ContentError {
   }
 
   static func signaturesMissing(
-    _ role: MetadataName, found: Int, demanded: Int64, by demander: String
+    _ role: MetadataName, found: Int, required: Int64, by source: String
   ) -> ContentError {
     ContentError(
       .signatureInvalid,
-      "The \(role.text) metadata has \(found) of the \(demanded) valid signatures that "
-        + "\(demander) requires",
+      "The \(role.text) metadata has \(found) of the \(required) valid signatures that "
+        + "\(source) requires",
       remedy:
         "Check that the trusted root is this store's root. If it is, inform the store's owner",
       subject: role.fileName)

@@ -7,32 +7,24 @@ import Concurrency
 /// The folder that keeps the trusted metadata and the records of products across runs.
 ///
 /// Every write is durable unless its documentation says otherwise.
-struct TrustFolder: Sendable {
+final class TrustFolder: Sendable {
   private let folder: Directory
-  /// Nil if the folder is writable.
-  private let readOnly: ReadOnly?
+  private let isReadOnly: Bool
+  /// Whether timestamp and snapshot of a read-only folder count as removed.
+  private let isWithdrawn = Atomic(false)
   /// The path of the folder, for messages.
   var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
 
-  /// The state of a read-only folder; writes have no effect.
-  private final class ReadOnly: Sendable {
-    /// Whether timestamp and snapshot count as removed.
-    let isWithdrawn = Atomic(false)
-  }
-
-  init(_ folder: Directory, isReadOnly: Bool = false) {
+  /// Writes to a read-only folder have no effect.
+  init(_ folder: Directory, isReadOnly: Bool) {
     self.folder = folder
-    readOnly = isReadOnly ? ReadOnly() : nil
+    self.isReadOnly = isReadOnly
   }
 
   /// Returns the trusted metadata `name`; nil if it does not exist or is too long.
   func metadata(_ name: MetadataName) throws -> [UInt8]? {
-    if [.timestamp, .snapshot].contains(name),
-      readOnly?.isWithdrawn.load(ordering: .relaxed) == true
-    {
-      return nil
-    }
+    if [.timestamp, .snapshot].contains(name), isWithdrawn.load(ordering: .relaxed) { return nil }
     return try nilIf(.fileMissing, .limitExceeded) {
       try folder.contents(of: name.encodedFileName, limit: name.limit)
     }
@@ -45,7 +37,7 @@ struct TrustFolder: Sendable {
   ///
   /// The write of a delegated role is not durable: a lost or incomplete file is fetched again.
   func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
-    guard readOnly == nil else { return }
+    if isReadOnly { return }
     let isDurable = if case .top = name { true } else { false }
     try folder.replaceFile(name.encodedFileName, with: bytes, isDurable: isDurable)
   }
@@ -68,14 +60,14 @@ struct TrustFolder: Sendable {
   ///
   /// Not durable: a lost or incomplete file is fetched again.
   func replaceRecord(of product: ProductIdentifier, with bytes: [UInt8]) throws {
-    guard readOnly == nil else { return }
+    if isReadOnly { return }
     try folder.createDirectory(Self.recordsName)
       .replaceFile(Self.recordName(product), with: bytes, isDurable: false)
   }
 
   /// Removes timestamp and snapshot; the removal is durable.
   func withdrawTimestampAndSnapshot() throws {
-    if let readOnly { return readOnly.isWithdrawn.store(true, ordering: .relaxed) }
+    if isReadOnly { return isWithdrawn.store(true, ordering: .relaxed) }
     try folder.removeFile(RoleName.timestamp.fileName)
     try folder.removeFile(RoleName.snapshot.fileName)
     try folder.sync()
@@ -89,11 +81,6 @@ struct TrustFolder: Sendable {
     let given: Digest
     /// `TrustedMetadata.rootDigest` of the trusted root.
     let trusted: Digest
-  }
-
-  private struct LastRefresh {
-    let time: Date
-    let link: RootLink?
   }
 
   /// Throws `clockWentBackwards` if `now` is more than an hour before the last refresh.
@@ -116,7 +103,7 @@ struct TrustFolder: Sendable {
   /// If the link is the same and the last record is at most ten minutes old, the record is not
   /// changed: the accuracy is not worth a sync.
   func recordRefresh(now: Date, _ link: RootLink?) throws {
-    guard readOnly == nil else { return }
+    if isReadOnly { return }
     let last = try lastRefresh()
     let link = link ?? last?.link
     if let last, last.link == link, (last.time...last.time.addingTimeInterval(600)).contains(now) {
@@ -128,7 +115,7 @@ struct TrustFolder: Sendable {
     try folder.replaceFile(Self.refreshName, with: JSONValue.object(record).encoded)
   }
 
-  private func lastRefresh() throws -> LastRefresh? {
+  private func lastRefresh() throws -> (time: Date, link: RootLink?)? {
     try nilIf(.fileMissing, .limitExceeded) {
       let bytes = try folder.contents(of: Self.refreshName, limit: 4096)
       // An unreadable record gives no protection. The next refresh replaces it.
@@ -141,7 +128,7 @@ struct TrustFolder: Sendable {
       if let given = digest("givenRoot"), let trusted = digest("trustedRoot") {
         link = RootLink(given: given, trusted: trusted)
       }
-      return LastRefresh(time: time, link: link)
+      return (time, link)
     }
   }
 }

@@ -127,13 +127,9 @@ package struct TrustedMetadata: Sendable {
 
   /// Accepts the snapshot that the trusted timestamp lists.
   package mutating func update(snapshot bytes: [UInt8], now: Date) throws {
-    guard let promise = timestamp?.snapshot else { throw Self.outOfOrder(.snapshot) }
-    try Self.check(bytes, promise, .snapshot)
-    let found: SnapshotRole = try verified(bytes)
-    guard found.version == promise.version else {
-      throw ContentError.wrongVersion(
-        .snapshot, found.version, promised: promise.version, by: "the timestamp metadata")
-    }
+    let signed: SignedMetadata<SnapshotRole> = try listed(
+      bytes, as: .snapshot, by: root.signers(of: .snapshot))
+    let found = signed.role
     for (name, earlier) in earlierSnapshot?.files ?? [:] {
       try Self.check(found.files[name], isNotOlderThan: earlier, name)
     }
@@ -143,21 +139,16 @@ package struct TrustedMetadata: Sendable {
   }
 
   /// Accepts the targets that the trusted snapshot lists.
-  package mutating func update(targets bytes: [UInt8], now: Date) throws {
-    guard let promise = snapshot?.targets else { throw Self.outOfOrder(.targets) }
-    try Self.check(bytes, promise, .targets)
-    let found: TargetsRole = try verified(bytes)
-    guard found.version == promise.version else {
-      throw ContentError.wrongVersion(
-        .targets, found.version, promised: promise.version, by: "the snapshot metadata")
-    }
+  @discardableResult
+  package mutating func update(targets bytes: [UInt8], now: Date) throws -> TargetsRole {
+    let signed: SignedMetadata<TargetsRole> = try listed(
+      bytes, as: .targets, by: root.signers(of: .targets))
+    let found = signed.role
     try Self.checkExpiry(found, now: now)
     targets = found
     delegated = [:]
+    return found
   }
-
-  /// Returns the targets of an earlier run, to see what existed; only signatures are checked.
-  package func earlierTargets(_ bytes: [UInt8]) throws -> TargetsRole { try verified(bytes) }
 
   /// Returns this metadata with a snapshot that was verified separately.
   package func with(_ snapshot: SnapshotRole) -> TrustedMetadata {
@@ -167,16 +158,6 @@ package struct TrustedMetadata: Sendable {
   }
 
   // MARK: Delegated targets
-
-  /// Returns what the snapshot says about the delegated role `name`.
-  func promise(of name: String) throws -> MetadataFile {
-    guard let snapshot else { throw Self.outOfOrder(.delegated(name)) }
-    guard let promise = snapshot.files[MetadataName.delegated(name).fileName] else {
-      throw ContentError.metadataDamaged(
-        .snapshot, "it does not list the delegated role \(name)")
-    }
-    return promise
-  }
 
   /// Returns the role `name` if it was accepted before and `delegator` trusts its signers.
   ///
@@ -199,15 +180,8 @@ package struct TrustedMetadata: Sendable {
     delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date,
     check: (TargetsRole) throws -> Void = { _ in }
   ) throws -> TargetsRole {
-    let promise = try promise(of: name)
-    try Self.check(bytes, promise, .delegated(name))
-    let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
-    try found.checkSignatures(by: delegator.signers(of: name))
-    guard found.role.version == promise.version else {
-      throw ContentError.wrongVersion(
-        .delegated(name), found.role.version, promised: promise.version,
-        by: "the snapshot metadata")
-    }
+    let found: SignedMetadata<TargetsRole> = try listed(
+      bytes, as: .delegated(name), by: delegator.signers(of: name))
     try Self.checkExpiry(found.role, .delegated(name), now: now)
     try check(found.role)
     // A list of all products reads all bins, once each.
@@ -219,16 +193,41 @@ package struct TrustedMetadata: Sendable {
   /// The maximum number of delegated roles in memory.
   private static let delegatedInMemory = 32
 
-  /// Returns the role `name` of an earlier run, to see what existed; only signatures are checked.
-  static func earlierRole(_ name: String, _ bytes: [UInt8], for delegator: Delegator) throws
-    -> TargetsRole
-  {
-    let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
-    try found.checkSignatures(by: delegator.signers(of: name))
-    return found.role
+  // MARK: Rules
+
+  /// Returns what the trusted timestamp says about the snapshot, or the snapshot about other roles.
+  func promise(of name: MetadataName) throws -> MetadataFile {
+    if name == .snapshot, let timestamp { return timestamp.snapshot }
+    guard name != .snapshot, let snapshot else {
+      throw ContentError(
+        .inconsistent, "The \(name.text) metadata was updated before the metadata that lists it",
+        remedy: "Report a bug", subject: name.fileName)
+    }
+    guard let promise = snapshot.files[name.fileName] else {
+      throw ContentError.metadataDamaged(
+        .snapshot, "it does not list the delegated role \(name.text)")
+    }
+    return promise
   }
 
-  // MARK: Rules
+  /// Returns the role in `bytes`, which must be the file that other metadata lists.
+  ///
+  /// Its expiry is not checked.
+  private func listed<Signed: Role>(
+    _ bytes: [UInt8], as name: MetadataName, by signers: Signers?
+  ) throws -> SignedMetadata<Signed> {
+    let promise = try promise(of: name)
+    try ContentTrust.check(
+      bytes, length: promise.length, hashes: promise.hashes, of: name.fileName)
+    let found = try SignedMetadata<Signed>(bytes, as: name)
+    try found.checkSignatures(by: signers)
+    guard found.role.version == promise.version else {
+      throw ContentError.wrongVersion(
+        name, found.role.version, promised: promise.version,
+        by: "the \(name == .snapshot ? "timestamp" : "snapshot") metadata")
+    }
+    return found
+  }
 
   /// Returns the role in `bytes`.
   ///
@@ -247,13 +246,6 @@ package struct TrustedMetadata: Sendable {
     }
   }
 
-  private static func check(_ bytes: [UInt8], _ promise: MetadataFile, _ name: MetadataName)
-    throws
-  {
-    try ContentTrust.check(
-      bytes, length: promise.length, hashes: promise.hashes, of: name.fileName)
-  }
-
   private static func check(
     _ found: MetadataFile?, isNotOlderThan earlier: MetadataFile, _ name: String
   ) throws {
@@ -266,12 +258,6 @@ package struct TrustedMetadata: Sendable {
         subject: name)
     }
   }
-
-  private static func outOfOrder(_ role: MetadataName) -> ContentError {
-    ContentError(
-      .inconsistent, "The \(role.text) metadata was updated before the metadata that lists it",
-      remedy: "Report a bug", subject: role.fileName)
-  }
 }
 
 /// A role that delegates targets, and its name for messages.
@@ -280,7 +266,6 @@ struct Delegator: Sendable {
   let role: TargetsRole
 
   func signers(of delegated: String) -> Signers? {
-    role.delegations?.signers(
-      of: delegated, demander: "\(name.text) version \(role.version)")
+    role.delegations?.signers(of: delegated, source: "\(name.text) version \(role.version)")
   }
 }

@@ -5,7 +5,7 @@ import FoundationEssentials
 /// The files of a store, as listed in its verified metadata; may be used from any thread.
 package struct TrustedTargets: Sendable {
   /// The version of the targets metadata.
-  package let version: Int64
+  package var version: Int64 { role.version }
   /// The versions of snapshot and targets: changes with each list, also if only a bin changes.
   package var catalogVersion: String { "\(roles.trusted.snapshot?.version ?? 0).\(version)" }
   /// The files of the targets metadata, by name; the bins of a large store have files too.
@@ -22,19 +22,17 @@ package struct TrustedTargets: Sendable {
   package init(
     _ role: TargetsRole, of trusted: TrustedMetadata, fetcher: any MetadataFetcher
   ) {
-    self.init(
-      role, root: trusted.root,
-      DelegatedRoles(trusted, folder: nil, fetcher: fetcher, time: .distantPast))
+    self.init(role, DelegatedRoles(trusted, folder: nil, fetcher: fetcher, time: .distantPast))
   }
 
-  /// Creates the files of targets that were verified with `root`.
-  init(_ role: TargetsRole, root: RootRole, _ roles: DelegatedRoles) {
+  /// Creates the files of targets that were verified with the root of `roles`.
+  init(_ role: TargetsRole, _ roles: DelegatedRoles) {
     self.role = role
     self.roles = roles
+    let root = roles.trusted.root
     signers = root.roles[.targets].flatMap { keys in
       try? Digest(of: Array("\(keys.threshold) \(keys.identifiers.sorted())".utf8))
     }
-    version = role.version
     usesConsistentSnapshots = root.usesConsistentSnapshots
   }
 
@@ -63,17 +61,13 @@ package struct TrustedTargets: Sendable {
     }
   }
 
-  /// Fetches a small file of the targets metadata, and verifies it.
-  ///
-  /// Blocks. Throws `storeMissing` if the target is not listed or does not exist, `limitExceeded`
-  /// if it has more than `limit` bytes, and `digestMismatch` if the bytes differ from the metadata.
-  package func fetchTarget(_ name: String, limit: Int64 = 1 << 20) throws -> [UInt8] {
-    guard let file = targets[name] else { throw ContentError.storeMissing("target \(name)") }
-    return try fetch(name, file, at: path(of: name, file), limit: limit)
-  }
-
   /// Fetches and verifies the file at `path`; `name` is for messages.
-  func fetch(_ name: String, _ file: TargetFile, at path: String, limit: Int64) throws -> [UInt8] {
+  ///
+  /// Blocks. Throws `storeMissing` if it does not exist, `limitExceeded` if it has more than `limit`
+  /// bytes, and `digestMismatch` if the bytes differ from the metadata.
+  package func fetch(
+    _ name: String, _ file: TargetFile, at path: String, limit: Int64
+  ) throws -> [UInt8] {
     guard file.length <= limit else {
       throw ContentError(
         .limitExceeded, "\(name) has \(file.length) bytes, more than the maximum of \(limit)",

@@ -1,24 +1,22 @@
 import CCrypto
 import ContentModel
 
-/// The algorithm that signs a receipt; a key is used with one algorithm only (RFC 8725, 3.1).
-package enum SignatureAlgorithm: String, CaseIterable, Sendable {
-  /// Ed25519 (RFC 8037).
-  case edDSA = "EdDSA"
-  /// ECDSA over P-256 with SHA-256 (RFC 7518).
-  case es256 = "ES256"
-
-  /// The algorithm for keys of `kind`; nil for kinds that cannot sign receipts.
-  package init?(_ kind: KeyKind) {
-    switch kind {
-    case .ed25519: self = .edDSA
-    case .ecdsaP256: self = .es256
-    case .rsaPSS: return nil
+extension KeyKind {
+  /// The names of the algorithm that signs receipts, the usual one first; empty for RSA.
+  ///
+  /// A key is used with one algorithm only (RFC 8725, 3.1).
+  fileprivate var algorithms: [String] {
+    switch self {
+    // RFC 8037 and RFC 9864.
+    case .ed25519: ["EdDSA", "Ed25519"]
+    // RFC 7518.
+    case .ecdsaP256: ["ES256"]
+    case .rsaPSS: []
     }
   }
 
-  /// All names of the algorithm; `Ed25519` is from RFC 9864.
-  fileprivate var names: Set<String> { self == .edDSA ? ["EdDSA", "Ed25519"] : ["ES256"] }
+  /// Whether keys of this kind can sign receipts.
+  package var signsReceipts: Bool { !algorithms.isEmpty }
 }
 
 /// A JSON Web Signature in compact form (RFC 7515), parsed but not verified.
@@ -76,11 +74,11 @@ package struct JSONWebSignature: Sendable {
   package func claims(verifiedBy key: PublicKey, allowsFractions: Bool = false) throws -> JSONValue
   {
     let named = header["alg"]?.string ?? ""
-    guard let algorithm = SignatureAlgorithm(key.kind), algorithm.names.contains(named) else {
+    guard key.kind.algorithms.contains(named) else {
       throw ContentError.receiptInvalid(
         "its algorithm “\(named.prefix(40))” is not the algorithm of the key")
     }
-    let bytes = algorithm == .es256 ? ECDSASignature.der(ofRaw: signature) : signature
+    let bytes = key.kind == .ecdsaP256 ? ECDSASignature.der(ofRaw: signature) : signature
     guard let bytes, try key.verifies(bytes, of: message) else {
       throw ContentError.receiptInvalid("its signature does not match the key")
     }
@@ -110,18 +108,19 @@ package struct JSONWebSignature: Sendable {
   package static func sign(_ claims: JSONValue, as type: String, with key: SigningKey) throws
     -> String
   {
-    guard let algorithm = SignatureAlgorithm(key.publicKey.kind) else {
+    let kind = key.publicKey.kind
+    guard let algorithm = kind.algorithms.first else {
       throw ContentError(
         .keyUnusable, "Cannot sign a receipt with an RSA key",
         remedy: "Use an Ed25519 or ECDSA P-256 key")
     }
     let header = JSONValue.object([
-      "alg": .string(algorithm.rawValue), "typ": .string(type),
+      "alg": .string(algorithm), "typ": .string(type),
       "kid": .string(try key.publicKey.identifier),
     ])
     let message = "\(Base64URL.text(of: header.encoded)).\(Base64URL.text(of: claims.encoded))"
     let bytes = try key.sign(Array(message.utf8))
-    guard let signature = algorithm == .es256 ? ECDSASignature.raw(ofDER: bytes) : bytes else {
+    guard let signature = kind == .ecdsaP256 ? ECDSASignature.raw(ofDER: bytes) : bytes else {
       throw ContentError.crypto("d2i_ECDSA_SIG")
     }
     return "\(message).\(Base64URL.text(of: signature))"

@@ -47,47 +47,30 @@ package final class SigningKey: Sendable {
     return handle
   }
 
-  /// Creates a key from the 32 secret bytes of an Ed25519 key (RFC 8032).
-  package convenience init(seed: [UInt8]) throws {
-    try self.init(
-      CryptoKey(
-        owning: CryptoLibrary.isReady
-          ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count) : nil))
-  }
-
   /// Reads a private key from PEM text, encrypted or not.
   ///
   /// Throws `keyUnusable` for anything else. Throws `passphraseWrong` if the key is encrypted and
   /// `passphrase` is nil or wrong.
   package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
-    guard let passphrase else {
-      // Without this callback, libcrypto would ask for a passphrase on the terminal.
-      let handle = CryptoKey.reading(pem) {
-        PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
+    var secret = (passphrase ?? []) + [0]
+    defer { secret.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+    let handle = secret.withUnsafeMutableBytes { secret in
+      CryptoKey.reading(pem) {
+        // Without the callback, libcrypto would ask for a passphrase on the terminal.
+        passphrase == nil
+          ? PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
+          : PEM_read_bio_PrivateKey($0, nil, nil, secret.baseAddress)
       }
-      try self.init(CryptoKey(owning: Self.decrypted(handle, pem, isPassphraseGiven: false)))
-      return
     }
-    var secret = Passphrase(passphrase)
-    defer { secret.clear() }
-    let handle = secret.bytes.withUnsafeMutableBytes { secret in
-      CryptoKey.reading(pem) { PEM_read_bio_PrivateKey($0, nil, nil, secret.baseAddress) }
-    }
-    try self.init(CryptoKey(owning: Self.decrypted(handle, pem, isPassphraseGiven: true)))
-  }
-
-  /// Returns `handle`; throws `passphraseWrong` if it is nil because `pem` is encrypted.
-  private static func decrypted(
-    _ handle: OpaquePointer?, _ pem: [UInt8], isPassphraseGiven: Bool
-  ) throws -> OpaquePointer? {
     // PKCS#8 has the word in its first line, the traditional format in a header.
-    let isEncrypted = String(decoding: pem, as: UTF8.self).contains("ENCRYPTED")
-    guard handle == nil, isEncrypted else { return handle }
-    ERR_clear_error()
-    throw ContentError(
-      .passphraseWrong,
-      isPassphraseGiven ? "Wrong passphrase" : "The key is encrypted and needs a passphrase",
-      remedy: "Provide the passphrase of the key")
+    if handle == nil, String(decoding: pem, as: UTF8.self).contains("ENCRYPTED") {
+      ERR_clear_error()
+      throw ContentError(
+        .passphraseWrong,
+        passphrase == nil ? "The key is encrypted and needs a passphrase" : "Wrong passphrase",
+        remedy: "Provide the passphrase of the key")
+    }
+    try self.init(CryptoKey(owning: handle))
   }
 
   /// The key in unencrypted PKCS#8 PEM form.
@@ -124,16 +107,5 @@ package final class SigningKey: Sendable {
       EVP_DigestSign(context, &signature, &count, message, message.count) == 1
     else { throw ContentError.crypto("EVP_DigestSign") }
     return Array(signature[..<count])
-  }
-}
-
-/// A passphrase as a C string; `clear` overwrites it.
-private struct Passphrase: ~Copyable {
-  var bytes: [UInt8]
-
-  init(_ passphrase: [UInt8]) { bytes = passphrase + [0] }
-
-  mutating func clear() {
-    bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
   }
 }

@@ -28,14 +28,8 @@ package struct Delegations: Sendable {
   init(_ field: MetadataField) throws {
     json = field.value
     keys = try KeyList(field["keys"])
-    let (roles, bins) = (try field.optional("roles"), try field.optional("succinct_roles"))
-    switch (roles, bins) {
-    case (let roles?, nil): kind = .listed(try Self.listed(roles))
-    case (nil, let bins?): kind = .hashBins(try HashBins(bins))
-    default:
-      throw ContentError.metadataDamaged(
-        field.role, "\(field.path) must have exactly one of roles and succinct_roles")
-    }
+    let (name, member) = try field.onlyOne(of: "roles", "succinct_roles")
+    kind = name == "roles" ? .listed(try Self.listed(member)) : .hashBins(try HashBins(member))
   }
 
   private static func listed(_ field: MetadataField) throws -> [DelegatedRole] {
@@ -49,28 +43,28 @@ package struct Delegations: Sendable {
   }
 
   /// Returns the roles to search for `target`, in order, up to the first terminating role.
-  func roles(for target: String) throws -> [DelegatedRole] {
-    let digest = try Digest(of: Array(target.utf8))
+  func roles(for target: String) throws -> [(name: String, isTerminating: Bool)] {
     switch kind {
     case .listed(let roles):
-      var asked: [DelegatedRole] = []
+      let digest = try Digest(of: Array(target.utf8))
+      var asked: [(name: String, isTerminating: Bool)] = []
       for role in roles where role.isTrusted(for: target, digest) {
-        asked.append(role)
+        asked.append((role.name, role.isTerminating))
         if role.isTerminating { break }
       }
       return asked
-    case .hashBins(let bins): return [bins.role(for: digest)]
+    case .hashBins(let bins): return [(try bins.name(for: target), false)]
     }
   }
 
   /// Returns the signers that metadata of `role` needs; nil if `role` is not delegated here.
-  func signers(of role: String, demander: String) -> Signers? {
+  func signers(of role: String, source: String) -> Signers? {
     let found: RoleKeys? =
       switch kind {
       case .listed(let roles): roles.first { $0.name == role }?.keys
       case .hashBins(let bins): bins.contains(role) ? bins.keys : nil
       }
-    return found.map { Signers(keys, $0, demander: demander) }
+    return found.map { Signers(keys: keys.keys, required: $0, source: source) }
   }
 }
 
@@ -86,7 +80,6 @@ struct DelegatedRole: Sendable {
     case patterns([PathPattern])
     /// Prefixes of the SHA-256 of a target's name, in hexadecimal digits.
     case hashPrefixes([String])
-    case bin
   }
 
   init(_ field: MetadataField) throws {
@@ -103,30 +96,14 @@ struct DelegatedRole: Sendable {
     scope = try Self.scope(field)
   }
 
-  /// Creates a bin; its number determines its scope.
-  init(bin name: String, keys: RoleKeys) {
-    self.name = name
-    self.keys = keys
-    isTerminating = false
-    scope = .bin
-  }
-
   private static func scope(_ field: MetadataField) throws -> Scope {
-    let (paths, prefixes) = (
-      try field.optional("paths"), try field.optional("path_hash_prefixes")
-    )
-    switch (paths, prefixes) {
-    case (let paths?, nil):
-      let texts = try paths.elements(atMost: MetadataLimits.patterns)
-        .map { try $0.string(atMost: MetadataLimits.nameLength) }
-      return .patterns(texts.map(PathPattern.init))
-    case (nil, let prefixes?):
-      return .hashPrefixes(
-        try prefixes.elements(atMost: MetadataLimits.patterns).map { try $0.string(atMost: 64) })
-    default:
-      throw ContentError.metadataDamaged(
-        field.role, "\(field.path) must have exactly one of paths and path_hash_prefixes")
+    let (name, member) = try field.onlyOne(of: "paths", "path_hash_prefixes")
+    let texts = try member.elements(atMost: MetadataLimits.patterns)
+    if name == "paths" {
+      return .patterns(
+        try texts.map { PathPattern(try $0.string(atMost: MetadataLimits.nameLength)) })
     }
+    return .hashPrefixes(try texts.map { try $0.string(atMost: 64) })
   }
 
   /// Whether the scope contains `target`; `digest` is the SHA-256 of its name.
@@ -134,7 +111,6 @@ struct DelegatedRole: Sendable {
     switch scope {
     case .patterns(let patterns): patterns.contains { $0.matches(target) }
     case .hashPrefixes(let prefixes): prefixes.contains { digest.hex.hasPrefix($0) }
-    case .bin: true
     }
   }
 }

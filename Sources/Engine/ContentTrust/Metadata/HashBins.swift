@@ -9,7 +9,7 @@ package struct HashBins: Sendable {
   private let prefix: String
 
   /// The prefix of the names of the bins of a store of this library.
-  package static let storePrefix = "bin"
+  static let storePrefix = "bin"
 
   /// Whether `name` is the name of a bin of a store of this library, for any number of bins.
   package static func isStoreBin(_ name: String) -> Bool {
@@ -36,19 +36,11 @@ package struct HashBins: Sendable {
     }
   }
 
-  /// Returns the bin of a target; `digest` is the SHA-256 of its name.
-  func role(for digest: Digest) -> DelegatedRole {
-    DelegatedRole(bin: name(for: digest), keys: keys)
-  }
-
-  private func name(for digest: Digest) -> String {
+  /// The name of the bin of `target`, by the SHA-256 of its name.
+  package func name(for target: String) throws -> String {
+    let digest = try Digest(of: Array(target.utf8))
     let start = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return name(of: start >> UInt64(32 - bits))
-  }
-
-  /// The name of the bin of `target`.
-  package func name(for target: String) throws -> String {
-    name(for: try Digest(of: Array(target.utf8)))
   }
 
   /// The names of all bins, in order.

@@ -37,12 +37,7 @@ private struct JSONParser {
   let bytes: [UInt8]
   let allowsFractions: Bool
   var position = 0
-  private var overhead = 0
-
-  init(bytes: [UInt8], allowsFractions: Bool) {
-    self.bytes = bytes
-    self.allowsFractions = allowsFractions
-  }
+  var overhead = 0
 
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 

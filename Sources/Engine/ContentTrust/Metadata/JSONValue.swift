@@ -1,4 +1,4 @@
-import Glibc
+import ContentModel
 
 /// A JSON document that keeps every member, known or unknown.
 ///
@@ -44,8 +44,6 @@ private struct JSONEncoding {
   let escapesControls: Bool
   var bytes: [UInt8] = []
 
-  init(escapesControls: Bool) { self.escapesControls = escapesControls }
-
   mutating func append(_ value: JSONValue) {
     switch value {
     case .null: bytes += "null".utf8
@@ -58,7 +56,7 @@ private struct JSONEncoding {
     case .object(let members):
       // Swift compares strings by canonical equivalence. The canonical form needs code point order,
       // which is the order of UTF-8 bytes.
-      let sorted = members.sorted { Self.precedes($0.key, $1.key) }
+      let sorted = members.sorted { $0.key.precedesByBytes($1.key) }
       appendList(sorted, "{", "}") { encoding, member in
         encoding.append(member.key)
         encoding.bytes.append(UInt8(ascii: ":"))
@@ -77,19 +75,6 @@ private struct JSONEncoding {
       append(&self, element)
     }
     bytes.append(UInt8(ascii: close))
-  }
-
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    let order = left.utf8.withContiguousStorageIfAvailable { left in
-      right.utf8.withContiguousStorageIfAvailable { right in
-        guard let start = left.baseAddress, let other = right.baseAddress else {
-          return left.count < right.count
-        }
-        let order = memcmp(start, other, min(left.count, right.count))
-        return order == 0 ? left.count < right.count : order < 0
-      }
-    }
-    return (order ?? nil) ?? left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 
   private mutating func append(_ text: String) {

@@ -53,6 +53,16 @@ package struct MetadataField {
     }
   }
 
+  /// Returns the only member of an object that has a name in `names`.
+  func onlyOne(of names: String...) throws -> (name: String, field: MetadataField) {
+    let found = try names.compactMap { name in try optional(name).map { (name, $0) } }
+    guard found.count == 1 else {
+      throw ContentError.metadataDamaged(
+        role, "\(path) must have exactly one of \(names.joined(separator: " and "))")
+    }
+    return found[0]
+  }
+
   var string: String {
     get throws {
       guard case .string(let text) = value else { throw damaged("a string") }

@@ -15,6 +15,8 @@ package enum MetadataLimits {
   package static let nameLength = 4096
   /// The length in bytes of a key's identifier, or of a delegated role's name in a URL.
   package static let identifierLength = 240
+  /// Delegated roles that are searched for one target.
+  static let searchedRoles = 32
   /// Roots that a client follows at once.
   package static let rootSteps = 256
   /// The length of a snapshot, in bytes, if the timestamp does not give it.
@@ -42,4 +44,7 @@ extension MetadataName {
     case .delegated: RoleName.targets.limit
     }
   }
+
+  /// The maximum length in bytes if the metadata that lists the file does not give its length.
+  var unlistedLimit: Int64 { self == .snapshot ? MetadataLimits.unlistedSnapshotLength : limit }
 }

@@ -7,14 +7,16 @@ package import FoundationEssentials
 /// Source: The Update Framework specification 1.0.34, section 4.
 package protocol Role: Sendable {
   static var type: RoleName { get }
-  /// The members that are read. Other members are preserved.
-  static var knownMembers: Set<String> { get }
+  /// The members that only this role has.
+  static var ownMembers: Set<String> { get }
   /// The version, 1 or more. Each publication increments it.
   var version: Int64 { get }
   /// When the metadata expires.
   var expires: Date { get }
-  /// The members except `_type`, `spec_version`, `version` and `expires`, with the unknown ones.
+  /// The members in `ownMembers`.
   var members: [String: JSONValue] { get }
+  /// The members that this version does not know, which are preserved.
+  var unknown: [String: JSONValue] { get }
 
   /// Reads the role's members. Throws `metadataDamaged` with the first invalid one.
   init(version: Int64, expires: Date, signed: MetadataField) throws
@@ -44,19 +46,20 @@ extension Role {
 
   /// The whole `signed` object.
   package var signed: JSONValue {
-    .object(
-      members.merging([
-        "_type": .string(Self.type.rawValue),
-        "spec_version": .string(Self.specificationVersion),
-        "version": .integer(version),
-        "expires": .string(expires.metadataText),
-      ]) { $1 })
+    let common: [String: JSONValue] = [
+      "_type": .string(Self.type.rawValue),
+      "spec_version": .string(Self.specificationVersion),
+      "version": .integer(version),
+      "expires": .string(expires.metadataText),
+    ]
+    return .object(unknown.merging(members) { $1 }.merging(common) { $1 })
   }
 
   /// The members of `signed` that this version does not know.
   static func unknownMembers(of signed: MetadataField) -> [String: JSONValue] {
     guard case .object(let members) = signed.value else { return [:] }
-    return members.filter { !knownMembers.contains($0.key) }
+    let known = ownMembers.union(["_type", "spec_version", "version", "expires"])
+    return members.filter { !known.contains($0.key) }
   }
 }
 
@@ -72,6 +75,11 @@ package struct RoleKeys: Hashable, Sendable {
   package init(identifiers: Set<String>, threshold: Int64) {
     self.identifiers = identifiers
     self.threshold = threshold
+  }
+
+  /// Any `threshold` of `keys` must sign.
+  init(_ keys: [PublicKey], threshold: Int64) throws {
+    self.init(identifiers: Set(try keys.map { try $0.identifier }), threshold: threshold)
   }
 
   init(_ field: MetadataField) throws {
@@ -133,11 +141,6 @@ package struct KeyList: Sendable {
       keys: keys.merging(other.keys) { $1 }, objects: objects.merging(other.objects) { $1 })
   }
 
-  /// The distinct supported keys that `demanded` names.
-  func publicKeys(of demanded: RoleKeys?) -> Set<PublicKey> {
-    Set((demanded?.identifiers ?? []).compactMap { keys[$0] })
-  }
-
   var json: JSONValue { .object(objects) }
 }
 
@@ -180,12 +183,12 @@ package struct MetadataFile: Hashable, Sendable {
 /// It expires soon, to prevent freeze attacks.
 package struct TimestampRole: Role {
   package static let type = RoleName.timestamp
-  package static let knownMembers: Set = ["_type", "spec_version", "version", "expires", "meta"]
+  package static let ownMembers: Set = ["meta"]
 
   package let version: Int64
   package let expires: Date
   package let snapshot: MetadataFile
-  private var unknown: [String: JSONValue] = [:]
+  package private(set) var unknown: [String: JSONValue] = [:]
 
   package init(version: Int64, expires: Date, snapshot: MetadataFile) {
     self.version = version
@@ -201,21 +204,21 @@ package struct TimestampRole: Role {
   }
 
   package var members: [String: JSONValue] {
-    unknown.merging(["meta": .object([RoleName.snapshot.fileName: snapshot.json])]) { $1 }
+    ["meta": .object([RoleName.snapshot.fileName: snapshot.json])]
   }
 }
 
 /// The snapshot role: lists the versions of all targets metadata that belong together.
 package struct SnapshotRole: Role {
   package static let type = RoleName.snapshot
-  package static let knownMembers: Set = ["_type", "spec_version", "version", "expires", "meta"]
+  package static let ownMembers: Set = ["meta"]
 
   package let version: Int64
   package let expires: Date
   /// By file name without version; always contains the file of `targets`.
   package let files: [String: MetadataFile]
   package let targets: MetadataFile
-  private var unknown: [String: JSONValue] = [:]
+  package private(set) var unknown: [String: JSONValue] = [:]
 
   /// Creates a snapshot.
   ///
@@ -240,7 +243,5 @@ package struct SnapshotRole: Role {
     unknown = Self.unknownMembers(of: signed)
   }
 
-  package var members: [String: JSONValue] {
-    unknown.merging(["meta": .object(files.mapValues(\.json))]) { $1 }
-  }
+  package var members: [String: JSONValue] { ["meta": .object(files.mapValues(\.json))] }
 }

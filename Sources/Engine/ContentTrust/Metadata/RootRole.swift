@@ -4,9 +4,7 @@ package import FoundationEssentials
 /// The root role: lists the keys of each role and how many of them must sign.
 package struct RootRole: Role {
   package static let type = RoleName.root
-  package static let knownMembers: Set = [
-    "_type", "spec_version", "version", "expires", "consistent_snapshot", "keys", "roles",
-  ]
+  package static let ownMembers: Set = ["consistent_snapshot", "keys", "roles"]
 
   package let version: Int64
   package let expires: Date
@@ -16,7 +14,7 @@ package struct RootRole: Role {
   package let usesConsistentSnapshots: Bool
   private let list: KeyList
   private var otherRoles: [String: JSONValue] = [:]
-  private var unknown: [String: JSONValue] = [:]
+  package private(set) var unknown: [String: JSONValue] = [:]
 
   /// Public keys by identifier, without keys of unsupported kinds.
   package var keys: [String: PublicKey] { list.keys }
@@ -30,16 +28,9 @@ package struct RootRole: Role {
     self.expires = expires
     list = try KeyList(keys.values.joined())
     roles = try keys.reduce(into: [:]) {
-      $0[$1.key] = RoleKeys(
-        identifiers: Set(try $1.value.map { try $0.identifier }),
-        threshold: thresholds[$1.key] ?? 1)
+      $0[$1.key] = try RoleKeys($1.value, threshold: thresholds[$1.key] ?? 1)
     }
     usesConsistentSnapshots = true
-  }
-
-  /// Creates a root with one key for each role.
-  package init(version: Int64, expires: Date, keys: [RoleName: PublicKey]) throws {
-    try self.init(version: version, expires: expires, keys: keys.mapValues { [$0] })
   }
 
   /// Copies a root with another version and expiry, and with new keys for the roles in `keys`.
@@ -51,9 +42,8 @@ package struct RootRole: Role {
     self.expires = expires
     var roles = root.roles
     for (role, keys) in keys {
-      roles[role] = RoleKeys(
-        identifiers: Set(try keys.map { try $0.identifier }),
-        threshold: thresholds[role] ?? root.roles[role]?.threshold ?? 1)
+      roles[role] = try RoleKeys(
+        keys, threshold: thresholds[role] ?? root.roles[role]?.threshold ?? 1)
     }
     self.roles = roles
     let named = roles.values.reduce(into: Set()) { $0.formUnion($1.identifiers) }
@@ -79,14 +69,16 @@ package struct RootRole: Role {
 
   package var members: [String: JSONValue] {
     let roles = roles.reduce(into: otherRoles) { $0[$1.key.rawValue] = $1.value.json }
-    return unknown.merging([
+    return [
       "consistent_snapshot": .bool(usesConsistentSnapshots), "keys": list.json,
       "roles": .object(roles),
-    ]) { $1 }
+    ]
   }
 
   /// The distinct keys of `role`; empty if the root lists no supported key.
-  package func publicKeys(of role: RoleName) -> Set<PublicKey> { list.publicKeys(of: roles[role]) }
+  package func publicKeys(of role: RoleName) -> Set<PublicKey> {
+    Set((roles[role]?.identifiers ?? []).compactMap { keys[$0] })
+  }
 
   /// Returns a copy in which only the keys in `keys` sign for `roles`.
   ///
@@ -108,20 +100,14 @@ package struct RootRole: Role {
 
   /// Returns the signers that metadata of `role` needs.
   func signers(of role: RoleName) -> Signers? {
-    roles[role].map { Signers(list, $0, demander: "root version \(version)") }
+    roles[role].map { Signers(keys: keys, required: $0, source: "root version \(version)") }
   }
 }
 
 /// The signatures that a document needs, and the role that requires them.
 struct Signers {
   let keys: [String: PublicKey]
-  let demanded: RoleKeys
-  /// The name for messages, such as “root version 3”.
-  let demander: String
-
-  init(_ list: KeyList, _ demanded: RoleKeys, demander: String) {
-    keys = list.keys
-    self.demanded = demanded
-    self.demander = demander
-  }
+  let required: RoleKeys
+  /// The name of the role for messages, such as “root version 3”.
+  let source: String
 }

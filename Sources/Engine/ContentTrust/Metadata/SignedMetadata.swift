@@ -49,14 +49,14 @@ struct SignedMetadata<Signed: Role>: Sendable {
     }
     var signed: Set<PublicKey> = []
     for signature in signatures
-    where signers.demanded.identifiers.contains(signature.keyIdentifier) {
+    where signers.required.identifiers.contains(signature.keyIdentifier) {
       // One key under two identifiers counts once.
       guard let key = signers.keys[signature.keyIdentifier], !signed.contains(key) else { continue }
       if try key.verifies(signature.bytes, of: message) { signed.insert(key) }
-      if signed.count >= signers.demanded.threshold { return }
+      if signed.count >= signers.required.threshold { return }
     }
     throw ContentError.signaturesMissing(
-      name, found: signed.count, demanded: signers.demanded.threshold, by: signers.demander)
+      name, found: signed.count, required: signers.required.threshold, by: signers.source)
   }
 }
 

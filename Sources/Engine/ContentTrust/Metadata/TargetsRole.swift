@@ -54,41 +54,29 @@ package struct TargetFile: Hashable, Sendable {
 /// The targets role: lists the files of the store by name, and its delegations.
 package struct TargetsRole: Role {
   package static let type = RoleName.targets
-  package static let knownMembers: Set = [
-    "_type", "spec_version", "version", "expires", "targets", "delegations",
-  ]
+  package static let ownMembers: Set = ["targets", "delegations"]
 
   package let version: Int64
   package let expires: Date
   package let targets: [String: TargetFile]
   /// Nil if the role does not delegate.
   package let delegations: Delegations?
-  private var unknown: [String: JSONValue] = [:]
+  package private(set) var unknown: [String: JSONValue] = [:]
 
   /// The name and the records file of a catalog list; nil for other targets metadata.
   package var details: ListDetails? { ListDetails(json: unknown[ListDetails.key]) }
 
+  /// Creates a role that has the unknown members of `earlier`.
   package init(
-    version: Int64, expires: Date, targets: [String: TargetFile], delegations: Delegations? = nil,
-    details: ListDetails? = nil
+    replacing earlier: TargetsRole? = nil, version: Int64, expires: Date,
+    targets: [String: TargetFile], delegations: Delegations? = nil, details: ListDetails? = nil
   ) {
     self.version = version
     self.expires = expires
     self.targets = targets
     self.delegations = delegations
+    unknown = earlier?.unknown ?? [:]
     unknown[ListDetails.key] = details?.json
-  }
-
-  /// Copies a role with other values, and with its unknown members.
-  package init(
-    _ role: TargetsRole?, version: Int64, expires: Date, targets: [String: TargetFile],
-    delegations: Delegations?, details: ListDetails?
-  ) {
-    self.init(
-      version: version, expires: expires, targets: targets, delegations: delegations,
-      details: details)
-    let others = (role?.unknown ?? [:]).filter { $0.key != ListDetails.key }
-    unknown.merge(others) { new, _ in new }
   }
 
   package init(version: Int64, expires: Date, signed: MetadataField) throws {
@@ -110,8 +98,7 @@ package struct TargetsRole: Role {
   }
 
   package var members: [String: JSONValue] {
-    var members = unknown
-    members["targets"] = .object(targets.mapValues(\.json))
+    var members: [String: JSONValue] = ["targets": .object(targets.mapValues(\.json))]
     members["delegations"] = delegations?.json
     return members
   }

@@ -47,7 +47,7 @@ extension HostingCheck {
     for folder in folders {
       for name in ["timestamp.pem", "targets.pem", "root/root.pem", "published.json", ""] {
         let url = try WebURL("\(folder)/\(name)\(query)")
-        let answer = try answer(to: HTTPProbe(url, limit: Int(Self.pageLimit)))
+        let answer = try answer(to: HTTPRequest(url, limit: Int(Self.pageLimit)))
         // One file is enough to say so.
         if report.add(HostingRules.keys(answer, url.description)) { break }
       }
@@ -59,7 +59,7 @@ extension HostingCheck {
     let (base, query) = address
     let encoded = try WebURL("\(base)/metadata/%74imestamp.json\(query)")
     let limit = timestamp.count + 1024
-    let decoded = try answer(to: HTTPProbe(encoded, headers: Self.noCache, limit: limit))
+    let decoded = try answer(to: HTTPRequest(encoded, headers: Self.noCache, limit: limit))
     if decoded.status != 200 {
       report.add(
         HostingFinding(

@@ -65,16 +65,16 @@ package struct HostingCheck {
   /// Returns the answer for `path` below the store.
   mutating func answer(
     for path: String, headers: [HTTPHeader] = [], limit: Int64, isHead: Bool = false
-  ) throws -> HTTPProbeAnswer {
-    var probe = HTTPProbe(
+  ) throws -> HTTPResponse {
+    var request = HTTPRequest(
       try store.appending(path), headers: headers, limit: Int(clamping: limit))
-    probe.isHead = isHead
-    return try answer(to: probe)
+    if isHead { request.method = "HEAD" }
+    return try answer(to: request)
   }
 
-  mutating func answer(to probe: HTTPProbe) throws -> HTTPProbeAnswer {
+  mutating func answer(to request: HTTPRequest) throws -> HTTPResponse {
     report.requests += 1
-    return try session.answer(to: probe)
+    return try session.examine(request)
   }
 
   /// Returns the whole file at `path` with a signed `length`, or nil after a finding.
@@ -141,14 +141,14 @@ package struct HostingCheck {
   /// Asks for the first root, with the first request of the check, and returns it.
   private mutating func checkFirstRoot(_ given: TrustedMetadata?) throws -> TrustedMetadata? {
     let path = MetadataName.root.path(version: 1)
-    var probe = HTTPProbe(try store.appending(path), limit: Int(RoleName.root.limit))
-    probe.readsCertificate = true
-    let answer = try answer(to: probe)
+    var request = HTTPRequest(try store.appending(path), limit: Int(RoleName.root.limit))
+    request.readsCertificate = true
+    let answer = try answer(to: request)
     if let fault = answer.fault, fault.isOfAddress {
       throw ContentError(fault, from: answer.url, subject: store.description)
     }
     report.add(HostingRules.certificate(answer, now: now))
-    if answer.status != 0, answer.url != probe.url {
+    if answer.status != 0, answer.url != request.url {
       report.add(HostingRules.redirected(path, to: answer.url))
     }
     if let finding = HostingRules.file(answer, path) ?? HostingRules.connection(answer, path) {
@@ -192,7 +192,7 @@ package struct HostingCheck {
     }
   }
 
-  private static func isRoot(_ answer: HTTPProbeAnswer) -> Bool {
+  private static func isRoot(_ answer: HTTPResponse) -> Bool {
     answer.fault == nil && (try? TrustedMetadata(root: answer.body)) != nil
   }
 
@@ -268,7 +268,7 @@ package struct HostingCheck {
     self.timestamp = answer.body
     check(.timestamp, path, timestamp.expires)
     let keys = trusted
-    func version(_ answer: HTTPProbeAnswer) -> Int64? {
+    func version(_ answer: HTTPResponse) -> Int64? {
       let role: TimestampRole? = try? keys.verified(answer.body)
       return role?.version
     }
@@ -290,13 +290,13 @@ package struct HostingCheck {
 
   /// Returns the version that a request which no cache knows gets, if clients do not get it now.
   private mutating func newestVersion(
-    _ path: String, _ version: (HTTPProbeAnswer) -> Int64?
+    _ path: String, _ version: (HTTPResponse) -> Int64?
   ) throws -> Int64? {
     guard !store.text.contains("?") else { return nil }
     let plain = try store.appending(path).text
     let url = try WebURL("\(plain)?\(randomIdentifier())")
-    let probe = HTTPProbe(url, headers: Self.noCache, limit: Int(RoleName.timestamp.limit))
-    let unknown = try answer(to: probe)
+    let request = HTTPRequest(url, headers: Self.noCache, limit: Int(RoleName.timestamp.limit))
+    let unknown = try answer(to: request)
     guard unknown.status == 200, let newest = version(unknown), let timestamp else { return nil }
     if unknown.body == timestamp { return nil }
     // Another publication may have happened since.

@@ -10,7 +10,7 @@ extension HostingRules {
   ///
   /// `isAuthorized`: the request had a token or headers, so a client takes 403 for a wrong token.
   static func missing(
-    _ answer: HTTPProbeAnswer, _ path: String, askedFor url: WebURL, isAuthorized: Bool
+    _ answer: HTTPResponse, _ path: String, askedFor url: WebURL, isAuthorized: Bool
   ) -> HostingFinding? {
     if answer.status == 0 { return connection(answer, path) }
     let isRedirected = answer.url != url
@@ -22,7 +22,7 @@ extension HostingRules {
         "The missing \(path) is answered with status 403; clients with a token fail",
         remedy: "nginx: error_page 403 =404 /404;, or let clients list the bucket")
     case 200..<300 where !isRedirected:
-      let page = answer.isPage || answer.hasPageType ? " and a web page" : ""
+      let page = answer.isPage || answer.head.isPage ? " and a web page" : ""
       return HostingFinding(
         .error, .pageForMissingFile, path,
         "The missing \(path) is answered with status \(answer.status)\(page), so clients take it "
@@ -40,7 +40,7 @@ extension HostingRules {
   }
 
   /// Returns an error if the answer shows keys: a private key, the publisher's record, or a list.
-  static func keys(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+  static func keys(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
     guard answer.status == 200 || answer.status == 206 else { return nil }
     let text = String(decoding: answer.body, as: UTF8.self)
     let isShown =
@@ -62,7 +62,7 @@ extension HostingRules {
   static let hiddenFiles = [".git/HEAD": "ref: ", ".git/config": "[core]", "apps.json": "{"]
 
   /// Returns a warning if the answer is the hidden file `name`.
-  static func hidden(_ answer: HTTPProbeAnswer, _ name: String) -> HostingFinding? {
+  static func hidden(_ answer: HTTPResponse, _ name: String) -> HostingFinding? {
     guard answer.status == 200, let start = hiddenFiles[name],
       String(decoding: answer.body, as: UTF8.self).hasPrefix(start)
     else { return nil }
@@ -74,10 +74,10 @@ extension HostingRules {
   }
 
   /// Returns a warning if the answer lists the folder `path`, which has `entry`.
-  static func listing(_ answer: HTTPProbeAnswer, _ path: String, has entry: String)
+  static func listing(_ answer: HTTPResponse, _ path: String, has entry: String)
     -> HostingFinding?
   {
-    guard answer.status == 200, answer.isPage || answer.hasPageType,
+    guard answer.status == 200, answer.isPage || answer.head.isPage,
       String(decoding: answer.body, as: UTF8.self).contains(entry)
     else { return nil }
     return HostingFinding(

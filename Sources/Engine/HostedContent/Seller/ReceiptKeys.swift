@@ -54,7 +54,7 @@ public struct ReceiptVerificationKey: Hashable, Sendable {
   }
 
   init(_ key: PublicKey) throws {
-    guard SignatureAlgorithm(key.kind) != nil else { throw Self.unusable }
+    guard key.kind.signsReceipts else { throw Self.unusable }
     self.key = key
   }
 

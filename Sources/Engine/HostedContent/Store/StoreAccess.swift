@@ -116,16 +116,14 @@ extension StoreAccess: MetadataFetcher {
 private struct WebFetcher: MetadataFetcher {
   let session: HTTPSession
   let mirror: WebURL
+  /// The maximum number of attempts; nil is that of the session.
+  var attempts: Int?
+
+  var withoutRetries: any MetadataFetcher {
+    WebFetcher(session: session, mirror: mirror, attempts: 1)
+  }
 
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    try contents(path, limit, attempts: nil)
-  }
-
-  func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]? {
-    try contents(path, limit, attempts: 1)
-  }
-
-  private func contents(_ path: String, _ limit: Int64, attempts: Int?) throws -> [UInt8]? {
     // Without Cache-Control from the publisher, a cache may keep files that change under the same
     // name, or the response that a root does not exist yet.
     let isVolatile = path.hasSuffix("/timestamp.json") || path.hasSuffix(".root.json")

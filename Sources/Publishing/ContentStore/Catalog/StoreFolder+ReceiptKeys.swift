@@ -16,7 +16,7 @@ extension StoreFolder {
     -> [String]
   {
     let new = try keys.enumerated().map { number, text in
-      guard let key = PublicKey(pem: text), SignatureAlgorithm(key.kind) != nil else {
+      guard let key = PublicKey(pem: text), key.kind.signsReceipts else {
         throw ContentError(
           .usage,
           "Key \(number + 1) is not a public key of type Ed25519 or ECDSA P-256 in PEM form",

@@ -1,16 +1,3 @@
-import Concurrency
-
-/// Records which hosts have failed recently, for all transfers of a session.
-final class MirrorHealth: Sendable {
-  private let table: Mutex<HealthTable>
-
-  init(_ policy: RetryPolicy) { table = Mutex(HealthTable(policy)) }
-
-  func withTable<Value>(_ body: (inout sending HealthTable) -> sending Value) -> sending Value {
-    table.withLock(body)
-  }
-}
-
 /// Failures in a row by name, and the resulting back-off.
 ///
 /// Pure: callers pass the time. Health recovers automatically: after the delay, a name may be tried
