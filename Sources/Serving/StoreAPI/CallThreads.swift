@@ -1,19 +1,19 @@
 import Concurrency
 package import ContentModel
 
-/// Threads for calls that wait for another server, so that one that hangs delays nothing else.
+/// Threads for calls that may block, such as those that wait for another server.
 ///
 /// Thread-safe.
 package final class CallThreads: Sendable {
   private let calls: BlockingQueue<@Sendable () -> Void>
   private let threads: Mutex<[WorkThread]>
-
-  private static let maximumWaiting = 256
+  private let maximumWaiting: Int
 
   /// Starts the threads.
   ///
   /// Throws `tooFewThreads` if the system does not allow them.
-  package init(count: Int) throws(ContentError) {
+  package init(count: Int, maximumWaiting: Int = 256) throws(ContentError) {
+    self.maximumWaiting = maximumWaiting
     let calls = BlockingQueue<@Sendable () -> Void>()
     self.calls = calls
     var threads: [WorkThread] = []
@@ -34,7 +34,7 @@ package final class CallThreads: Sendable {
   ///
   /// Returns false if too many calls wait, or after `close`.
   package func run(_ call: @escaping @Sendable () -> Void) -> Bool {
-    calls.add(call, if: { $0.count < Self.maximumWaiting })
+    calls.add(call, if: { $0.count < maximumWaiting })
   }
 
   /// Waits for the calls that were added, and ends the threads.

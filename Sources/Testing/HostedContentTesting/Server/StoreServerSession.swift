@@ -83,11 +83,10 @@ public final class StoreServerSession: Sendable {
     guard server.withLock({ $0 == nil }) else { return }
     let clock = session.clock
     var configuration = SellingServer.Configuration()
-    configuration.address = Self.address
-    configuration.heldPort = port
+    configuration.http.heldPort = port
     configuration.decider = decider
     configuration.now = { clock.now }
-    configuration.onRequest = { [log] in log.add($0) }
+    configuration.http.onRequest = { [log] in log.add($0) }
     let catalog = try ServedCatalog(
       of: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
       trustFolder: data.trustFolder(), now: { clock.now })
