@@ -12,7 +12,7 @@ extension StoreAPI {
 
   /// The purchases of an account; without `all`, only those that can be restored.
   func purchases(_ call: Call, all: Bool) throws -> APIResponse {
-    let account = try call.caller.account(call.route.name)
+    let account = try call.access.account(call.route.name)
     let since = try call.location.number("since", 0...Int64.max, default: 0)
     let limit = Int(try call.location.number("limit", 1...1_000, default: 1_000))
     let found = try ledger.purchases(account: account, after: since, limit: limit + 1, all: all)

@@ -88,7 +88,8 @@ package final class StoreAPI: Sendable {
         throw Problem.forbidden(
           "The caller does not have the scope \(names)", remedy: "Use a key with this scope")
       }
-      try serve(Call(request: request, location: location, route: route, caller: caller), respond)
+      try serve(
+        Call(request: request, location: location, route: route, access: caller.access), respond)
     } catch {
       respond(problem(error).response)
     }
@@ -103,19 +104,19 @@ struct Call: Sendable {
   let request: APIRequest
   let location: RequestLocation
   let route: Route
-  let caller: Caller
+  let access: AccountAccess
 }
 
 extension StoreAPI {
   /// Responds, or throws before it responds.
   private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
-    let (request, caller, name) = (call.request, call.caller, call.route.name)
+    let (request, access, name) = (call.request, call.access, call.route.name)
     try call.location.requireSingleParameters()
     switch call.route.operation {
     case .purchase: try purchase(call, respond)
     case .batch: try purchaseBatch(call, respond)
-    case .transaction: respond(.json(200, try purchase(name, for: caller).json))
-    case .finish: try finish(name, for: caller, respond)
+    case .transaction: respond(.json(200, try purchase(name, for: access).json))
+    case .finish: try finish(name, for: access, respond)
     case .approve: change(name, .approve, respond)
     case .reverse: change(name, .reverse, respond)
     case .decline: change(name, .decline(reason: try reason(request)), respond)
@@ -124,13 +125,11 @@ extension StoreAPI {
     case .products: try lookUp(respond) { [self] in try products(call) }
     case .entitlements: respond(try purchases(call, all: false))
     case .history: respond(try purchases(call, all: true))
-    case .erase: erase(try caller.account(name), respond)
+    case .erase: erase(try access.account(name), respond)
     case .events: try serveEvents(call, respond)
     case .grant:
       let body = try request.json()
-      try lookUp(respond) { [grants] in
-        try grants.grant(body, account: caller.restriction, defaultAccount: caller.ownAccount)
-      }
+      try lookUp(respond) { [grants] in try grants.grant(body, for: access) }
     case .health, .readiness, .description, .authorize:
       respond(try openResponse(call.route.operation, request))
     }
@@ -189,13 +188,11 @@ extension StoreAPI {
     // Both are checked, whichever is used.
     let isContinued = try LedgerPosition.requested(last) != nil
     _ = try LedgerPosition.requested(after)
-    let viewer = EventViewer(
-      restriction: call.caller.restriction, ownAccount: call.caller.ownAccount)
     if head.header("accept")?.contains("text/event-stream") == true {
-      return respond(events.stream(after: isContinued ? last : after, viewer: viewer))
+      return respond(events.stream(after: isContinued ? last : after, viewer: call.access))
     }
     events.poll(
-      after: after, viewer: viewer, wait: .seconds(wait), limit: Int(limit),
+      after: after, viewer: call.access, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
 }

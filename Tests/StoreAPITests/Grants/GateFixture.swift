@@ -67,7 +67,7 @@ final class GateFixture: Sendable {
 
   func grant(_ body: JSONValue, restriction: String? = nil) throws -> [GrantedFile] {
     let response = try grants.grant(
-      body, account: restriction, defaultAccount: restriction ?? "key-shop")
+      body, for: AccountAccess(restriction: restriction, keyAccount: "key-shop"))
     #expect(response.status == 200)
     #expect(response.field("Cache-Control") == "no-store")
     let json = try response.json

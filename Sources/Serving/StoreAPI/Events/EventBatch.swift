@@ -29,25 +29,7 @@ struct EncodedEvent: Sendable {
   var json: ArraySlice<UInt8> { message[document] }
 
   /// Whether `viewer` may see it.
-  func isVisible(to viewer: EventViewer) -> Bool {
-    isPublic
-      || Caller.mayUse(
-        account, restriction: viewer.restriction, ownAccount: viewer.ownAccount)
-  }
-}
-
-/// Who receives events.
-///
-/// Events of another key's own account are not received.
-package struct EventViewer: Hashable, Sendable {
-  /// The only account whose events are received; nil for all.
-  package let restriction: String?
-  package let ownAccount: String
-
-  package init(restriction: String?, ownAccount: String) {
-    self.restriction = restriction
-    self.ownAccount = ownAccount
-  }
+  func isVisible(to viewer: AccountAccess) -> Bool { isPublic || viewer.mayUse(account) }
 }
 
 /// Events in commit order.
@@ -75,7 +57,7 @@ struct EventBatch: Sendable {
   }
 
   /// Returns the first events that `viewer` may see, with about `bytes` bytes, but at least one.
-  func page(for viewer: EventViewer, limit: Int = .max, bytes: Int) -> EventBatch {
+  func page(for viewer: AccountAccess, limit: Int = .max, bytes: Int) -> EventBatch {
     var page: ArraySlice<EncodedEvent> = []
     var size = 0
     for event in events where event.isVisible(to: viewer) {

@@ -2,7 +2,7 @@ import StoreLedger
 
 /// A request that waits for events.
 struct EventPoll: Sendable {
-  let viewer: EventViewer
+  let viewer: AccountAccess
   let limit: Int
   let deadline: ContinuousClock.Instant
   let respond: @Sendable (APIResponse) -> Void
@@ -109,7 +109,7 @@ struct EventPump {
     _ head: LedgerHead, _ now: ContinuousClock.Instant, _ isLast: Bool, _ hasMore: inout Bool
   ) {
     var open: [EventStream] = []
-    var shared: [EventViewer: [Int64: Chunk]] = [:]
+    var shared: [AccountAccess: [Int64: Chunk]] = [:]
     for stream in streams {
       switch stream.demand(at: now) {
       case .finished:
@@ -147,7 +147,7 @@ struct EventPump {
   }
 
   private func makeChunk(
-    after sequence: Int64, for viewer: EventViewer, _ head: LedgerHead
+    after sequence: Int64, for viewer: AccountAccess, _ head: LedgerHead
   ) throws -> Chunk {
     let page = try window.batch(after: sequence, from: ledger, head)
       .page(for: viewer, bytes: EventStream.maximumChunk)
