@@ -214,10 +214,6 @@ extension RequestHead.Refusal {
 extension APIResponse {
   /// Creates the problem details for a refused request.
   fileprivate init(_ refusal: RequestHead.Refusal) {
-    self =
-      Problem(
-        refusal.status,
-        ContentError(.requestRefused, refusal.reason, remedy: "Correct the request")
-      ).response
+    self = Problem.refused(refusal.status, refusal.reason, remedy: "Correct the request").response
   }
 }
