@@ -197,8 +197,6 @@ final class TestDatabase: LedgerDatabase {
 
   init(_ database: SQLiteLedger) { self.database = database }
 
-  var equality: String { database.equality }
-
   func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value {
     state.change { $0.writes += 1 }
     state.block { !$0.isHeld }
