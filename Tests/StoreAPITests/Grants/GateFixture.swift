@@ -138,11 +138,11 @@ struct GateCatalog: SaleCatalog {
         texts: ["en": ProductText(title: product.rawValue)], price: nil,
         contents: offers.filter { seen.insert($0.contentIdentifier).inserted })
     }
-    return SaleProducts(products: products, invalid: [], failures: failures)
+    return SaleProducts(products: products, failures: failures)
   }
 
-  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
-    SalePage(try products(Set(Self.products.keys)), next: nil)
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts {
+    try products(Set(Self.products.keys))
   }
 
   func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { nil }

@@ -72,7 +72,7 @@ package final class SellingServer: Sendable {
     self.configuration = configuration
     self.report = report
     receiptKey = key.verificationKey
-    ledger = Ledger(database, sign: ReceiptSigner(key: key, now: configuration.now).signer)
+    ledger = Ledger(database, sign: key.signer(now: configuration.now))
     state = Mutex(State(lock: lock))
   }
 

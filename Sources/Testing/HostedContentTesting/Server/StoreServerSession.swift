@@ -47,7 +47,7 @@ public final class StoreServerSession: Sendable {
     let key = try data.receiptKey()
     // The server has its own connection to the same ledger.
     let ledger = Ledger(
-      try data.ledgerDatabase(), sign: ReceiptSigner(key: key, now: { clock.now }).signer)
+      try data.ledgerDatabase(), sign: key.signer(now: { clock.now }))
     let keys = ServiceKeys(ledger: ledger, session: session)
     let port = try HeldPort(Self.address, 0)
     self.session = session
