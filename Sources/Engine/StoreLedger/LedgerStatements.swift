@@ -6,7 +6,7 @@ package enum LedgerStatements {
   package static let numbers =
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
   package static let head =
-    "SELECT incarnation, next_sequence - 1, pruned_sequence, erased_sequence FROM ledger"
+    "SELECT incarnation, next_sequence - 1, pruned_sequence FROM ledger"
 
   private static let columns =
     "sequence, transaction_id, revision, account, product, quantity, state, state_at, reason, "
@@ -23,6 +23,7 @@ package enum LedgerStatements {
   /// The receipts name the account.
   package static let erasure =
     "UPDATE purchase SET account = ?2, receipt = NULL WHERE account IS ?1"
+  /// Other servers may keep events, with the account, in memory until this changes.
   package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
