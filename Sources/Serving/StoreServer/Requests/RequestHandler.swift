@@ -152,7 +152,7 @@ final class RequestHandler: Sendable {
     if let route = routes[location.path] { return route(request) }
     if let status = authorize?(request) { return Answer(status, text: "The file is not granted.") }
     switch files.representation(at: location) {
-    case .failure(let refusal): return refusal.answer
+    case .failure(let refusal): return refusal
     case .success(var representation):
       for case (.resource(let fault), let number) in occurrences.map({ ($0.fault, $0.number) }) {
         fault.change(&request, &representation, number: number)
