@@ -123,7 +123,7 @@ let package = Package(
       "StoreAPIServer", in: .serving,
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentTransfer",
-        "HostedContent", "StoreLedger", "StoreServer", "StoreAPI", "CMicroHTTPD",
+        "HostedContent", "StoreLedger", "StoreServer", "StoreAPI",
       ]),
     module(
       "HostedContentTesting", in: .testing,

@@ -26,7 +26,7 @@ struct SampleLedger {
     let key = try data.receiptKey()
     receiptKey = key.verificationKey
     try publish(products)
-    let ledger = Ledger(try data.ledgerDatabase(), sign: ReceiptSigner(key: key).signer)
+    let ledger = Ledger(try data.ledgerDatabase(), sign: key.signer())
     defer { ledger.close() }
     try addKey(to: ledger)
     for start in stride(from: 0, to: purchases, by: Self.perCommit) {

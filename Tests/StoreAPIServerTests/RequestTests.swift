@@ -209,7 +209,7 @@ struct RequestTests {
     let fixture = try APIFixture(
       {
         $0.workers = 1
-        $0.respondAtOnce = { StoreAPI.healthResponse(to: $0) }
+        $0.respondAtOnce = { $0.path == "/healthz" ? APIResponse(200) : nil }
       },
       handle: { request, respond in
         isReleased.block { $0 }

@@ -149,14 +149,14 @@ final class TestCatalog: SaleCatalog {
     return try? products(identifiers)
   }
 
-  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts {
     let state = try available()
     let rest = state.products.filter { product in
       position.map { $0 < product.productIdentifier } ?? true
     }.sorted { $0.productIdentifier < $1.productIdentifier }
     let page = Array(rest.prefix(limit))
-    return SalePage(
-      SaleProducts(products: page, invalid: [], failures: state.failures),
+    return SaleProducts(
+      products: page, failures: state.failures,
       next: rest.count > limit ? page.last?.productIdentifier : nil)
   }
 
@@ -196,8 +196,6 @@ final class TestDatabase: LedgerDatabase {
   private let database: SQLiteLedger
 
   init(_ database: SQLiteLedger) { self.database = database }
-
-  var equality: String { database.equality }
 
   func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value {
     state.change { $0.writes += 1 }

@@ -4,7 +4,6 @@ import FoundationEssentials
 /// Makes changes within one transaction of the database.
 struct Commit {
   private let connection: any LedgerConnection
-  private let statements: LedgerStatements
   private let sign: Ledger.Signer?
   private let date: Date
   /// The number of changes that are left, and the next free number once numbers were taken.
@@ -12,11 +11,9 @@ struct Commit {
   private var next: Int64?
 
   init(
-    _ connection: any LedgerConnection, _ statements: LedgerStatements, _ sign: Ledger.Signer?,
-    _ date: Date, count: Int
+    _ connection: any LedgerConnection, _ sign: Ledger.Signer?, _ date: Date, count: Int
   ) {
     self.connection = connection
-    self.statements = statements
     self.sign = sign
     self.date = date
     remaining = count
@@ -36,7 +33,7 @@ struct Commit {
       case .erase(let account, let replacement):
         // Locks the counter first, as all changes do, so that transactions cannot deadlock.
         let number = try takeNumber()
-        try connection.run(statements.erasure, [.text(account), .text(replacement)])
+        try connection.run(LedgerStatements.erasure, [.text(account), .text(replacement)])
         try connection.run(LedgerStatements.erased, [.integer(number)])
         return .success(LedgerOutcome(nil, isRepeated: false))
       case .publish:
@@ -124,7 +121,7 @@ struct Commit {
   private func receipt(of record: PurchaseRecord) throws -> String? {
     guard let sign else { return nil }
     let original = try connection.rows(
-      statements.original, [LedgerValue(record.account), .text(record.product.rawValue)]
+      LedgerStatements.original, [LedgerValue(record.account), .text(record.product.rawValue)]
     ) { try PurchaseRow($0).record }.first
     do {
       return try sign(record, original)

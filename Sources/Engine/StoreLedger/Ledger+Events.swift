@@ -21,10 +21,6 @@ package struct LedgerHead: Hashable, Sendable {
   package let last: Int64
   /// Events up to this number were deleted.
   package let pruned: Int64
-  /// The number of the last erasure of an account; 0 before the first.
-  ///
-  /// Events that were read before it may name the account.
-  package let erased: Int64
 
   /// The position after all events.
   package var position: LedgerPosition {
@@ -42,8 +38,7 @@ extension Ledger {
   package func head() throws -> LedgerHead? {
     try database.rows(LedgerStatements.head, []) {
       LedgerHead(
-        incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2),
-        erased: $0.integer(3))
+        incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2))
     }.first
   }
 

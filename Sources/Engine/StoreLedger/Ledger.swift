@@ -6,7 +6,6 @@ package import FoundationEssentials
 /// Thread-safe; calls block. An outcome is returned after its commit is durable.
 package final class Ledger: Sendable {
   let database: any LedgerDatabase
-  let statements: LedgerStatements
   /// Signs the receipt of a purchase, whose account's first purchase of the product is `original`.
   private let sign: Signer?
 
@@ -16,7 +15,6 @@ package final class Ledger: Sendable {
   /// Creates a ledger; without `sign`, purchases have no receipts.
   package init(_ database: any LedgerDatabase, sign: Signer? = nil) {
     self.database = database
-    statements = LedgerStatements(equality: database.equality)
     self.sign = sign
   }
 
@@ -34,7 +32,7 @@ package final class Ledger: Sendable {
   {
     guard !changes.isEmpty else { return [] }
     let results = try database.write { connection in
-      var commit = Commit(connection, statements, sign, date, count: changes.count)
+      var commit = Commit(connection, sign, date, count: changes.count)
       return try changes.map { try commit.make($0) }
     }
     guard changes.contains(where: \.isErasure) else { return results }
@@ -69,7 +67,7 @@ package final class Ledger: Sendable {
     account: String?, after revision: Int64 = 0, limit: Int, all: Bool
   ) throws -> [PurchaseRecord] {
     try rows(
-      all ? statements.history : statements.entitlements,
+      all ? LedgerStatements.history : LedgerStatements.entitlements,
       [LedgerValue(account), .integer(revision), .integer(Int64(limit))]
     ).map(\.record)
   }
@@ -77,23 +75,24 @@ package final class Ledger: Sendable {
   /// Returns all purchases of `account` in the state purchased, oldest first.
   package func owned(account: String?) throws -> [PurchaseRecord] {
     // Sorted here, because SQLite would sort in a temporary file.
-    try rows(statements.owned, [LedgerValue(account)]).map(\.record)
+    try rows(LedgerStatements.owned, [LedgerValue(account)]).map(\.record)
       .sorted { $0.sequence < $1.sequence }
   }
 
   /// Returns the first purchase of each product of `account`, oldest first.
   package func originals(account: String?) throws -> [PurchaseRecord] {
-    try rows(statements.originals, [LedgerValue(account)]).map(\.record)
+    try rows(LedgerStatements.originals, [LedgerValue(account)]).map(\.record)
   }
 
   /// Returns the first purchase of `product` by `account`; nil if it was not bought.
   package func original(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
-    try rows(statements.original, [LedgerValue(account), .text(product.rawValue)]).first?.record
+    try rows(LedgerStatements.original, [LedgerValue(account), .text(product.rawValue)]).first?
+      .record
   }
 
   /// Returns the last purchase of `product` by `account`; nil if it was not bought.
   package func latest(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
-    try rows(statements.latest, [LedgerValue(account), .text(product.rawValue)]).first?.record
+    try rows(LedgerStatements.latest, [LedgerValue(account), .text(product.rawValue)]).first?.record
   }
 
   private func rows(_ sql: String, _ values: [LedgerValue]) throws -> [PurchaseRow] {

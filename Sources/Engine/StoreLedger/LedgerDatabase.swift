@@ -3,9 +3,6 @@
 /// Thread-safe; calls block. Errors are `ContentError`s; those without a more specific code are
 /// `ledgerFailed`.
 package protocol LedgerDatabase: Sendable {
-  /// The operator that compares two values, of which both may be null, with an index.
-  var equality: String { get }
-
   /// Runs `body` as one transaction, one at a time. It is durable when the call returns.
   ///
   /// Creates the ledger if it does not exist. If `body` throws, nothing is changed.

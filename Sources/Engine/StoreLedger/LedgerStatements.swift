@@ -1,16 +1,12 @@
 /// The statements for a ledger, in SQL that SQLite and PostgreSQL understand.
 ///
-/// Each query uses an index.
-package struct LedgerStatements: Sendable {
-  /// See `LedgerDatabase.equality`.
-  private let equality: String
-
-  package init(equality: String) { self.equality = equality }
-
+/// Each query uses an index. `account IS ?1` also finds the account null in SQLite. PostgreSQL has
+/// no operator that does this with an index, so `PostgresConnection` replaces `IS` with `=`.
+package enum LedgerStatements {
   package static let numbers =
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
   package static let head =
-    "SELECT incarnation, next_sequence - 1, pruned_sequence, erased_sequence FROM ledger"
+    "SELECT incarnation, next_sequence - 1, pruned_sequence FROM ledger"
 
   private static let columns =
     "sequence, transaction_id, revision, account, product, quantity, state, state_at, reason, "
@@ -25,9 +21,9 @@ package struct LedgerStatements: Sendable {
     "UPDATE purchase SET revision = ?2, state = ?3, state_at = ?4, reason = ?5, receipt = ?6, "
     + "sold_at = ?7, finished_at = ?8 WHERE sequence = ?1"
   /// The receipts name the account.
-  package var erasure: String {
-    "UPDATE purchase SET account = ?2, receipt = NULL WHERE account \(equality) ?1"
-  }
+  package static let erasure =
+    "UPDATE purchase SET account = ?2, receipt = NULL WHERE account IS ?1"
+  /// Other servers may keep events, with the account, in memory until this changes.
   package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
@@ -36,52 +32,38 @@ package struct LedgerStatements: Sendable {
   package static let all = selection + "WHERE sequence > ?1 ORDER BY sequence LIMIT ?2"
 
   /// The purchases of an account after a revision, in the order of their last changes.
-  package var history: String {
-    Self.selection + "WHERE account \(equality) ?1 AND revision > ?2 ORDER BY revision LIMIT ?3"
-  }
-  package var entitlements: String {
-    Self.selection + "WHERE account \(equality) ?1 AND revision > ?2 AND state = 'purchased' "
-      + "AND is_restorable = 1 ORDER BY revision LIMIT ?3"
-  }
+  package static let history =
+    selection + "WHERE account IS ?1 AND revision > ?2 ORDER BY revision LIMIT ?3"
+  package static let entitlements =
+    selection + "WHERE account IS ?1 AND revision > ?2 AND state = 'purchased' "
+    + "AND is_restorable = 1 ORDER BY revision LIMIT ?3"
   /// All purchases of an account in the state purchased.
-  package var owned: String {
-    Self.selection + "WHERE account \(equality) ?1 AND state = 'purchased'"
-  }
-  private var product: String {
-    Self.selection + "WHERE account \(equality) ?1 AND product = ?2 AND state = 'purchased' "
-  }
-  package var original: String { product + "ORDER BY sequence LIMIT 1" }
-  package var latest: String { product + "ORDER BY sequence DESC LIMIT 1" }
+  package static let owned = selection + "WHERE account IS ?1 AND state = 'purchased'"
+  private static let product =
+    selection + "WHERE account IS ?1 AND product = ?2 AND state = 'purchased' "
+  package static let original = product + "ORDER BY sequence LIMIT 1"
+  package static let latest = product + "ORDER BY sequence DESC LIMIT 1"
 
   /// Steps from product to product in the index.
   ///
   /// The number of purchases per product does not matter.
-  package var originals: String {
+  package static let originals =
     """
     WITH RECURSIVE owned (product) AS (
-      SELECT (SELECT min(product) FROM purchase WHERE account \(equality) ?1)
+      SELECT (SELECT min(product) FROM purchase WHERE account IS ?1)
       UNION ALL
       SELECT (SELECT min(product) FROM purchase
-              WHERE account \(equality) ?1 AND product > owned.product)
+              WHERE account IS ?1 AND product > owned.product)
       FROM owned WHERE product IS NOT NULL
     )
-    \(Self.selection)WHERE sequence IN (
+    \(selection)WHERE sequence IN (
       SELECT (SELECT sequence FROM purchase AS first
-              WHERE first.account \(equality) ?1 AND first.product = owned.product
+              WHERE first.account IS ?1 AND first.product = owned.product
                 AND first.state = 'purchased'
               ORDER BY sequence LIMIT 1)
       FROM owned WHERE product IS NOT NULL)
     ORDER BY sequence
     """
-  }
-
-  /// All look-ups of purchases, with their number of values.
-  package var lookUps: [(sql: String, valueCount: Int)] {
-    [
-      (Self.transaction, 1), (Self.all, 2), (history, 3), (entitlements, 3), (owned, 1),
-      (original, 2), (latest, 2), (originals, 1),
-    ]
-  }
 
   // MARK: Events
 

@@ -73,7 +73,9 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
   private func prepare(_ sql: String) throws -> String {
     if let statement = prepared[sql] { return statement }
     let statement = "s\(prepared.count)"
-    _ = try check(PQprepare(handle, statement, sql.replacing("?", with: "$"), 0, nil))
+    // See `LedgerStatements`.
+    let text = sql.replacing(" IS ?", with: " = ?").replacing("?", with: "$")
+    _ = try check(PQprepare(handle, statement, text, 0, nil))
     prepared[sql] = statement
     return statement
   }

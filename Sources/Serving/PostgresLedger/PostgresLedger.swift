@@ -28,9 +28,6 @@ package final class PostgresLedger: LedgerDatabase {
     readers = PostgresPool(2, open: open)
   }
 
-  /// Does not find null, because PostgreSQL has no operator that finds null with an index.
-  package let equality = "="
-
   package func close() {
     writer.close()
     readers.close()

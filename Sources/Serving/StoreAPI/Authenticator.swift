@@ -6,27 +6,36 @@ import StoreLedger
 
 /// A caller that has proven that it has a key.
 struct Caller: Sendable {
-  let key: APIKey
-  /// The only account that the caller may use; nil for all.
-  let restriction: String?
+  let access: AccountAccess
   let scopes: Set<KeyScope>
+}
 
+/// The accounts that a caller may use.
+package struct AccountAccess: Hashable, Sendable {
   /// The account of requests that name none.
-  var ownAccount: String { restriction ?? key.account }
+  let ownAccount: String
+  /// Whether the caller may only use its own account; otherwise all but those of other keys.
+  private let isRestricted: Bool
+
+  /// A caller with a `restriction` may only use that account.
+  package init(restriction: String? = nil, keyAccount: String) {
+    ownAccount = restriction ?? keyAccount
+    isRestricted = restriction != nil
+  }
+
+  /// Compares bytes, as databases do: `==` of texts also accepts different Unicode forms of é.
+  package static func == (one: Self, other: Self) -> Bool {
+    one.ownAccount.hasSameBytes(as: other.ownAccount) && one.isRestricted == other.isRestricted
+  }
 
   /// Returns the account that a request names; nil and `-` name the caller's own.
   func account(_ name: String?) throws -> String {
-    try Self.account(name, restriction: restriction, ownAccount: ownAccount)
-  }
-
-  /// Returns the account that a request of a caller with this own account names.
-  static func account(_ name: String?, restriction: String?, ownAccount: String) throws -> String {
     guard let name, name != "-" else { return ownAccount }
     guard (1...256).contains(name.utf8.count), name.hasNoControls, !name.isDotSegment else {
       throw Problem.malformed(
         "the account is not a text of 1 to 256 bytes on one line, or is “.” or “..”")
     }
-    guard mayUse(name, restriction: restriction, ownAccount: ownAccount) else {
+    guard mayUse(name) else {
       throw Problem.forbidden(
         "The caller may not use this account",
         remedy: "Use the caller's own account, or a token for the other account")
@@ -36,16 +45,9 @@ struct Caller: Sendable {
 
   /// Whether the caller may use `account`, which is nil for a library's own account.
   func mayUse(_ account: String?) -> Bool {
-    Self.mayUse(account, restriction: restriction, ownAccount: ownAccount)
-  }
-
-  /// Whether a caller may use `account`: only `restriction`, or else all but those of other keys.
-  ///
-  /// Compares bytes, as databases do: `==` also accepts different Unicode forms of é.
-  static func mayUse(_ account: String?, restriction: String?, ownAccount: String) -> Bool {
-    guard let account else { return restriction == nil }
-    if let restriction { return account.hasSameBytes(as: restriction) }
-    return !account.beginsWithBytes(of: APIKey.prefix[...]) || account.hasSameBytes(as: ownAccount)
+    guard let account else { return !isRestricted }
+    return account.hasSameBytes(as: ownAccount)
+      || !isRestricted && !account.beginsWithBytes(of: APIKey.prefix[...])
   }
 }
 
@@ -99,7 +101,7 @@ struct Authenticator: Sendable {
     guard let digest = try OpaqueToken.digest(of: token), let key = try ledger.key(ofToken: digest),
       key.isUsable(at: date)
     else { throw Problem.unauthorized("The token is unknown, expired or revoked") }
-    return Caller(key: key, restriction: nil, scopes: key.scopes)
+    return Caller(access: AccountAccess(keyAccount: key.account), scopes: key.scopes)
   }
 
   // MARK: JWTs
@@ -117,10 +119,11 @@ struct Authenticator: Sendable {
     }
     try check(claims, of: key, at: Int64(date.timeIntervalSince1970.rounded(.down)))
     guard let subject = claims["sub"] else {
-      return Caller(key: key, restriction: nil, scopes: key.scopes)
+      return Caller(access: AccountAccess(keyAccount: key.account), scopes: key.scopes)
     }
     return Caller(
-      key: key, restriction: try Self.account(subject, of: key),
+      access: AccountAccess(
+        restriction: try Self.account(subject, of: key), keyAccount: key.account),
       scopes: key.scopes.subtracting([.admin, .publish]))
   }
 
@@ -162,8 +165,8 @@ struct Authenticator: Sendable {
   /// The checks are those of accounts in requests. `-` is not an account here: a user who chooses
   /// this name must not get the account of the service.
   private static func account(_ subject: JSONValue, of key: APIKey) throws -> String {
-    let signer = Caller(key: key, restriction: nil, scopes: [])
-    guard let name = subject.string, name != "-", let account = try? signer.account(name) else {
+    let access = AccountAccess(keyAccount: key.account)
+    guard let name = subject.string, name != "-", let account = try? access.account(name) else {
       throw Problem.unauthorized("The claim sub of the JWT is not a valid account")
     }
     return account

@@ -1,31 +1,20 @@
 import Concurrency
-package import ContentModel
 
-/// Threads for calls that wait for another server, so that one that hangs delays nothing else.
+/// Threads for calls that may block, such as those that wait for another server.
 ///
 /// Thread-safe.
 package final class CallThreads: Sendable {
   private let calls: BlockingQueue<@Sendable () -> Void>
-  private let threads: Mutex<[WorkThread]>
+  private let threads: Serialized<WorkerThreads>
+  private let maximumWaiting: Int
 
-  private static let maximumWaiting = 256
-
-  /// Starts the threads.
-  ///
-  /// Throws `tooFewThreads` if the system does not allow them.
-  package init(count: Int) throws(ContentError) {
+  /// Starts the threads; throws `tooFewThreads` if the system does not allow any.
+  package init(count: Int, maximumWaiting: Int = 256) throws {
     let calls = BlockingQueue<@Sendable () -> Void>()
     self.calls = calls
-    var threads: [WorkThread] = []
-    do throws(WorkThread.NoThread) {
-      for _ in 0..<count {
-        threads.append(try WorkThread { while let call = calls.next() { call() } })
-      }
-    } catch {
-      calls.close()
-      throw error.error("Cannot start the threads of the store server")
-    }
-    self.threads = Mutex(threads)
+    self.maximumWaiting = maximumWaiting
+    threads = Serialized(
+      try WorkerThreads(count: count) { _ in while let call = calls.next() { call() } })
   }
 
   deinit { close() }
@@ -34,16 +23,12 @@ package final class CallThreads: Sendable {
   ///
   /// Returns false if too many calls wait, or after `close`.
   package func run(_ call: @escaping @Sendable () -> Void) -> Bool {
-    calls.add(call, if: { $0.count < Self.maximumWaiting })
+    calls.add(call, if: { $0.count < maximumWaiting })
   }
 
   /// Waits for the calls that were added, and ends the threads.
   package func close() {
     calls.close()
-    let ending = threads.withLock { threads in
-      defer { threads = [] }
-      return threads
-    }
-    for thread in ending { thread.end() }
+    threads.use { $0.join() }
   }
 }

@@ -61,7 +61,7 @@ final class CommitQueue: Sendable {
   /// Adds changes that are made in one commit.
   func add(_ changes: [LedgerChange], completion: @escaping Completion) {
     guard !entries.add(Entry(changes: changes, completion: completion)) else { return }
-    completion(changes.map { _ in .failure(Self.stopped) })
+    completion(changes.map { _ in .failure(Problem.busy("The server stops")) })
   }
 
   /// Makes the changes that were added before, and ends the thread.
@@ -103,12 +103,5 @@ final class CommitQueue: Sendable {
       rest = rest.dropFirst(entry.changes.count)
     }
     return results.contains { (try? $0.get())?.isRepeated == false }
-  }
-
-  private static var stopped: Problem {
-    Problem(
-      503,
-      ContentError(.serverBusy, "The server stops", remedy: "Repeat the request later"),
-      headers: Problem.retrySoon)
   }
 }

@@ -1,5 +1,5 @@
 package import ContentModel
-import ContentTrust
+package import ContentTrust
 import StoreLedger
 import StoreServer
 
@@ -11,14 +11,9 @@ package struct Problem: Error {
   /// Additional members of the document.
   let members: [String: JSONValue]
 
-  package init(_ status: Int, _ error: ContentError, headers: [(name: String, value: String)] = [])
-  {
-    self.init(status, error, headers: headers, members: [:])
-  }
-
-  init(
+  package init(
     _ status: Int, _ error: ContentError, headers: [(name: String, value: String)] = [],
-    members: [String: JSONValue]
+    members: [String: JSONValue] = [:]
   ) {
     self.status = status
     self.error = error
@@ -47,9 +42,6 @@ package struct Problem: Error {
 }
 
 extension Problem {
-  /// The header of problems that a short wait solves.
-  static let retrySoon = [(name: "Retry-After", value: "1")]
-
   /// The problem for any error; calls `report` with an error of the server itself.
   init(_ error: any Error, report: (ContentError) -> Void) {
     switch error {
@@ -75,22 +67,36 @@ extension Problem {
           .serverFailed, "The server has an internal error",
           remedy: "Ask the server's operator to read its log"))
     } else {
-      self.init(
-        503,
-        ContentError(
-          .serverBusy, "The server cannot process the request now",
-          remedy: "Try again later. If it does not help, ask the server's operator"),
-        headers: Self.retrySoon)
+      self = .busy(
+        "The server cannot process the request now",
+        remedy: "Try again later. If it does not help, ask the server's operator")
     }
+  }
+
+  /// The client can repeat the request after a few seconds.
+  static func busy(
+    _ message: String, remedy: String = "Repeat the request later", status: Int = 503,
+    after seconds: Int = 1
+  ) -> Problem {
+    Problem(
+      status, ContentError(.serverBusy, message, remedy: remedy),
+      headers: [(name: "Retry-After", value: "\(seconds)")])
+  }
+
+  package static func refused(
+    _ status: Int, _ message: String, remedy: String,
+    headers: [(name: String, value: String)] = [], members: [String: JSONValue] = [:]
+  ) -> Problem {
+    Problem(
+      status, ContentError(.requestRefused, message, remedy: remedy), headers: headers,
+      members: members)
   }
 
   /// `reason` is a clause.
   static func malformed(_ reason: String) -> Problem {
-    Problem(
-      400,
-      ContentError(
-        .requestRefused, "Invalid request: \(reason)",
-        remedy: "Correct the request. /v1/openapi.json describes it"))
+    refused(
+      400, "Invalid request: \(reason)",
+      remedy: "Correct the request. /v1/openapi.json describes it")
   }
 
   static func unauthorized(_ message: String) -> Problem {
@@ -107,11 +113,8 @@ extension Problem {
   }
 
   static var unknownTransaction: Problem {
-    Problem(
-      404,
-      ContentError(
-        .requestRefused, "Transaction not found",
-        remedy: "Check the transaction identifier and the account"))
+    refused(
+      404, "Transaction not found", remedy: "Check the transaction identifier and the account")
   }
 
   /// The other request is not described, because it may be of another account.
@@ -124,28 +127,17 @@ extension Problem {
   }
 
   static func impossible(_ state: PurchaseState) -> Problem {
-    Problem(
-      409,
-      ContentError(
-        .requestRefused, "The change is not possible: the purchase is \(state.name)",
-        remedy: "Request a change that this state allows"),
-      members: ["state": .string(state.name)])
+    refused(
+      409, "The change is not possible: the purchase is \(state.name)",
+      remedy: "Request a change that this state allows", members: ["state": .string(state.name)])
   }
 
   static var tooManyLookups: Problem {
-    Problem(
-      503,
-      ContentError(
-        .serverBusy, "Too many requests wait for the store", remedy: "Repeat the request later"),
-      headers: [(name: "Retry-After", value: "5")])
+    busy("Too many requests wait for the store", after: 5)
   }
 
   static var undecided: Problem {
-    Problem(
-      409,
-      ContentError(
-        .serverBusy, "The transaction is being processed",
-        remedy: "Repeat the same request later"),
-      headers: retrySoon)
+    busy(
+      "The transaction is being processed", remedy: "Repeat the same request later", status: 409)
   }
 }

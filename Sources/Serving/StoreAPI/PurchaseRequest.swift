@@ -8,7 +8,7 @@ extension PurchaseRequest {
   ]
 
   /// Reads a request; throws a problem if it is invalid or the caller may not use the account.
-  init(_ fields: RequestFields, transaction: String?, for caller: Caller) throws {
+  init(_ fields: RequestFields, transaction: String?, for access: AccountAccess) throws {
     guard let transaction, transaction.isVisibleIdentifier else {
       throw Problem.malformed(
         "the transaction identifier (Idempotency-Key) is not 1 to 128 visible ASCII characters, "
@@ -26,7 +26,7 @@ extension PurchaseRequest {
           remedy: "Use a quantity from 1 to 10"))
     }
     self.init(
-      transaction: transaction, account: try caller.account(fields.text("account", limit: 1_000)),
+      transaction: transaction, account: try access.account(fields.text("account", limit: 1_000)),
       product: try Self.identifier(product), quantity: Int(quantity),
       asksToBuy: try fields.flag("askToBuy"), voucher: try fields.text("voucher", limit: 256))
   }

@@ -14,17 +14,13 @@ extension APIRequest {
   /// Returns the body, which must be JSON of at most `limit` bytes.
   func json(limit: Int = APIRequest.maximumBody) throws -> JSONValue {
     guard isJSON else {
-      throw Problem(
-        415,
-        ContentError(
-          .requestRefused, "The content type is not supported",
-          remedy: "Send JSON with the header “Content-Type: application/json”"))
+      throw Problem.refused(
+        415, "The content type is not supported",
+        remedy: "Send JSON with the header “Content-Type: application/json”")
     }
     guard body.count <= limit else {
-      throw Problem(
-        413,
-        ContentError(
-          .requestRefused, "The body has more than \(limit) bytes", remedy: "Send a shorter body"))
+      throw Problem.refused(
+        413, "The body has more than \(limit) bytes", remedy: "Send a shorter body")
     }
     do {
       return try JSONValue(parsing: body, limit: limit, allowsFractions: true)

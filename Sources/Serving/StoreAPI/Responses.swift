@@ -35,26 +35,16 @@ extension APIResponse {
       ?? .json(200, document, headers: validators(text) + headers)
   }
 
-  /// The response 304 if the client has a copy with this entity tag; nil otherwise.
+  /// The response 304 if the client has a copy with this entity tag (RFC 9110, 13.1.2); nil otherwise.
   static func unchanged(_ tag: String, for request: ServerRequest) -> APIResponse? {
-    request.hasCopy("\"\(tag)\"") ? APIResponse(304, headers: validators(tag)) : nil
+    let known = request.header("if-none-match") ?? ""
+    return Conditions.matches(known, "\"\(tag)\"", weakly: true)
+      ? APIResponse(304, headers: validators(tag)) : nil
   }
 
   private static func validators(_ tag: String) -> [(name: String, value: String)] {
     [
       (name: "ETag", value: "\"\(tag)\""), (name: "Cache-Control", value: "private, no-cache"),
     ]
-  }
-}
-
-extension ServerRequest {
-  /// Whether the client has a copy with this entity tag (RFC 9110, 13.1.2).
-  ///
-  /// Tags of this server have no commas and no spaces.
-  fileprivate func hasCopy(_ tag: String) -> Bool {
-    (header("if-none-match") ?? "").split(separator: ",").contains { candidate in
-      let candidate = candidate.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
-      return candidate == "*" || candidate == tag || candidate == "W/\(tag)"
-    }
   }
 }

@@ -50,22 +50,17 @@ struct Route: Hashable, Sendable {
     guard let operations = Self.table[path], path.contains("*") == !name.isEmpty,
       !template.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) })
     else {
-      throw Problem(
-        404,
-        ContentError(
-          .requestRefused, "The server has no such path",
-          remedy: "Check the path. /v1/openapi.json lists all paths"))
+      throw Problem.refused(
+        404, "The server has no such path",
+        remedy: "Check the path. /v1/openapi.json lists all paths")
     }
     // A stream of events has no end, so HEAD cannot describe it.
     let hasHead = operations["GET"] != nil && operations["GET"] != .events
     guard let operation = operations[method == "HEAD" && hasHead ? "GET" : method] else {
-      let allowed = operations.keys.sorted() + (hasHead ? ["HEAD"] : [])
-      throw Problem(
-        405,
-        ContentError(
-          .requestRefused, "The path does not support the method \(method.printable(limit: 20))",
-          remedy: "Use one of these methods: \(allowed.joined(separator: ", "))"),
-        headers: [(name: "Allow", value: allowed.joined(separator: ", "))])
+      let allowed = (operations.keys.sorted() + (hasHead ? ["HEAD"] : [])).joined(separator: ", ")
+      throw Problem.refused(
+        405, "The path does not support the method \(method.printable(limit: 20))",
+        remedy: "Use one of these methods: \(allowed)", headers: [(name: "Allow", value: allowed)])
     }
     self.operation = operation
     self.name = name

@@ -8,7 +8,7 @@ package protocol SaleCatalog: Sendable {
   var version: String { get throws }
   func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts
   /// Returns up to `limit` products after a position, or the first ones for nil.
-  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts
   /// Returns products that need no look-up; nil if one of them does.
   ///
   /// Does not block.
@@ -22,22 +22,16 @@ package struct SaleProducts: Sendable {
   package let products: [Product]
   package let invalid: [String]
   package let failures: [ContentError]
+  /// The position of the next page; nil for the last page and for named products.
+  package let next: ProductIdentifier?
 
-  package init(products: [Product], invalid: [String], failures: [ContentError]) {
+  package init(
+    products: [Product], invalid: [String] = [], failures: [ContentError] = [],
+    next: ProductIdentifier? = nil
+  ) {
     self.products = products
     self.invalid = invalid
     self.failures = failures
-  }
-}
-
-/// A part of all products of a catalog.
-package struct SalePage: Sendable {
-  package let products: SaleProducts
-  /// The position of the next page; nil for the last page.
-  package let next: ProductIdentifier?
-
-  package init(_ products: SaleProducts, next: ProductIdentifier?) {
-    self.products = products
     self.next = next
   }
 }

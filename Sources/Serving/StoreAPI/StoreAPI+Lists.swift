@@ -12,7 +12,7 @@ extension StoreAPI {
 
   /// The purchases of an account; without `all`, only those that can be restored.
   func purchases(_ call: Call, all: Bool) throws -> APIResponse {
-    let account = try call.caller.account(call.route.name)
+    let account = try call.access.account(call.route.name)
     let since = try call.location.number("since", 0...Int64.max, default: 0)
     let limit = Int(try call.location.number("limit", 1...1_000, default: 1_000))
     let found = try ledger.purchases(account: account, after: since, limit: limit + 1, all: all)
@@ -36,11 +36,9 @@ extension StoreAPI {
     let named = texts.prefix(Self.maximumProducts)
     let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
     let malformed = named.filter { (try? ProductIdentifier(validating: $0)) == nil }
-    let page =
+    let found =
       try texts.isEmpty
-      ? catalog.page(after: position, limit: Self.maximumProducts)
-      : SalePage(catalog.products(known), next: nil)
-    let found = page.products
+      ? catalog.page(after: position, limit: Self.maximumProducts) : catalog.products(known)
     let products = found.products.sorted { $0.productIdentifier < $1.productIdentifier }
     let document = JSONValue.object([
       "products": .array(try products.map { try $0.json() }),
@@ -49,7 +47,7 @@ extension StoreAPI {
       "version": .string(version),
     ])
     let query =
-      try page.next.map { "cursor=\($0.rawValue)" }
+      try found.next.map { "cursor=\($0.rawValue)" }
       ?? Self.query(of: texts.dropFirst(Self.maximumProducts))
     let link = query.map { [(name: "Link", value: "</v1/products?\($0)>; rel=\"next\"")] } ?? []
     guard found.failures.isEmpty else {

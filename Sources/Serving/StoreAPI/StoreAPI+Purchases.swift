@@ -12,7 +12,7 @@ extension StoreAPI {
   func purchase(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
     let fields = try call.request.object(PurchaseRequest.members, limit: Self.maximumPurchase)
     let transaction = call.request.head.header("idempotency-key")
-    let order = try PurchaseRequest(fields, transaction: transaction, for: call.caller)
+    let order = try PurchaseRequest(fields, transaction: transaction, for: call.access)
     sell([.success(order)]) { results in
       switch results.first {
       case .success(let outcome)?:
@@ -34,7 +34,7 @@ extension StoreAPI {
           entry, of: "a purchase", PurchaseRequest.members.union(["transactionIdentifier"]))
         return try PurchaseRequest(
           fields, transaction: fields.text("transactionIdentifier", limit: 1_000),
-          for: call.caller)
+          for: call.access)
       }.mapError(problem)
     }
     sell(orders) { results in
@@ -51,9 +51,9 @@ extension StoreAPI {
   }
 
   /// Returns a purchase; another account's is not found.
-  func purchase(_ transaction: String, for caller: Caller) throws -> PurchaseRecord {
+  func purchase(_ transaction: String, for access: AccountAccess) throws -> PurchaseRecord {
     guard transaction.isVisibleIdentifier, let record = try ledger.purchase(transaction),
-      caller.mayUse(record.account)
+      access.mayUse(record.account)
     else { throw Problem.unknownTransaction }
     return record
   }
@@ -61,10 +61,10 @@ extension StoreAPI {
   // MARK: Changes
 
   func finish(
-    _ transaction: String, for caller: Caller,
+    _ transaction: String, for access: AccountAccess,
     _ respond: @escaping @Sendable (APIResponse) -> Void
   ) throws {
-    _ = try purchase(transaction, for: caller)
+    _ = try purchase(transaction, for: access)
     commit(.finish(transaction: transaction), respond) { _ in APIResponse(204) }
   }
 

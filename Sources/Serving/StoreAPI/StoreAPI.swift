@@ -29,10 +29,6 @@ package final class StoreAPI: Sendable {
     package var origin: String
     package var decider: any PurchaseDecider = ApprovingDecider()
     package var gate: ContentGate = .none
-    /// The maximum number of event streams and waiting requests.
-    package var maximumWaitingRequests = 4_096
-    /// The description of the API (OpenAPI 3.1, JSON).
-    package var openAPI = OpenAPIDocument.bytes
     /// Called with each failure of the server itself, on any thread; clients get no details.
     package var report: @Sendable (ContentError) -> Void = { _ in }
 
@@ -52,8 +48,7 @@ package final class StoreAPI: Sendable {
     self.now = now
     authenticator = Authenticator(ledger: ledger, audience: configuration.origin)
     grants = GrantIssuer(configuration.gate, ledger: ledger, catalog: catalog, now: now)
-    let events = EventFeed(
-      ledger, now: now, maximumReceivers: configuration.maximumWaitingRequests)
+    let events = EventFeed(ledger, now: now)
     self.events = events
     lookups = try CallThreads(count: Self.lookupThreads)
     commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }
@@ -70,15 +65,22 @@ package final class StoreAPI: Sendable {
     events.close()
   }
 
+  /// Ends all event streams and waiting requests; other requests continue.
+  package func endWaiting() { events.close() }
+
+  /// Delivers the events of changes that another ledger has made, without delay.
+  package func deliverEvents() { events.wake() }
+
   /// Handles a request; calls `respond` once, on any thread, maybe before it returns.
   package func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
     do {
       guard let location = request.head.location else {
         throw Problem.malformed("its target is malformed")
       }
+      if let response = immediateResponse(to: request.head) { return respond(response) }
       let route = try Route(request.head.method, location.components)
       guard let scopes = route.operation.scopes else {
-        return respond(try openResponse(route.operation, request))
+        return respond(try openResponse(route.operation))
       }
       let caller = try authenticator.caller(request.head.header("authorization"), at: now())
       // Without a gate, the response grants nothing.
@@ -88,7 +90,8 @@ package final class StoreAPI: Sendable {
         throw Problem.forbidden(
           "The caller does not have the scope \(names)", remedy: "Use a key with this scope")
       }
-      try serve(Call(request: request, location: location, route: route, caller: caller), respond)
+      try serve(
+        Call(request: request, location: location, route: route, access: caller.access), respond)
     } catch {
       respond(problem(error).response)
     }
@@ -103,19 +106,19 @@ struct Call: Sendable {
   let request: APIRequest
   let location: RequestLocation
   let route: Route
-  let caller: Caller
+  let access: AccountAccess
 }
 
 extension StoreAPI {
   /// Responds, or throws before it responds.
   private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
-    let (request, caller, name) = (call.request, call.caller, call.route.name)
+    let (request, access, name) = (call.request, call.access, call.route.name)
     try call.location.requireSingleParameters()
     switch call.route.operation {
     case .purchase: try purchase(call, respond)
     case .batch: try purchaseBatch(call, respond)
-    case .transaction: respond(.json(200, try purchase(name, for: caller).json))
-    case .finish: try finish(name, for: caller, respond)
+    case .transaction: respond(.json(200, try purchase(name, for: access).json))
+    case .finish: try finish(name, for: access, respond)
     case .approve: change(name, .approve, respond)
     case .reverse: change(name, .reverse, respond)
     case .decline: change(name, .decline(reason: try reason(request)), respond)
@@ -124,15 +127,13 @@ extension StoreAPI {
     case .products: try lookUp(respond) { [self] in try products(call) }
     case .entitlements: respond(try purchases(call, all: false))
     case .history: respond(try purchases(call, all: true))
-    case .erase: erase(try caller.account(name), respond)
+    case .erase: erase(try access.account(name), respond)
     case .events: try serveEvents(call, respond)
     case .grant:
       let body = try request.json()
-      try lookUp(respond) { [grants] in
-        try grants.grant(body, account: caller.restriction, defaultAccount: caller.ownAccount)
-      }
+      try lookUp(respond) { [grants] in try grants.grant(body, for: access) }
     case .health, .readiness, .description, .authorize:
-      respond(try openResponse(call.route.operation, request))
+      respond(try openResponse(call.route.operation))
     }
   }
 
@@ -147,36 +148,28 @@ extension StoreAPI {
     if !isAdded { throw Problem.tooManyLookups }
   }
 
-  /// The response to a request that needs no key.
-  private func openResponse(_ operation: Route.Operation, _ request: APIRequest) throws
-    -> APIResponse
-  {
-    switch operation {
-    case .readiness:
-      _ = try ledger.head()
-      _ = try catalog.version
-      return .json(200, .object(["status": .string("ready")]))
-    case .description:
+  /// The response to a request that needs no key and is not answered at once.
+  private func openResponse(_ operation: Route.Operation) throws -> APIResponse {
+    if operation == .description {
       return APIResponse(
-        200, headers: [(name: "Content-Type", value: "application/json")], configuration.openAPI)
-    case .authorize: return grants.authorize(originalURI: request.head.header("x-original-uri"))
-    default: return Self.health
+        200, headers: [(name: "Content-Type", value: "application/json")], OpenAPIDocument.bytes)
     }
-  }
-
-  private static var health: APIResponse { .json(200, .object(["status": .string("ok")])) }
-
-  /// Returns the response to `GET /healthz`, which waits for nothing; nil for other requests.
-  package static func healthResponse(to request: ServerRequest) -> APIResponse? {
-    request.isRead && request.location?.components == ["healthz"] ? health : nil
+    _ = try ledger.head()
+    _ = try catalog.version
+    return .json(200, .object(["status": .string("ready")]))
   }
 
   /// Returns the response to a request whose answer waits for nothing; nil for others.
   package func immediateResponse(to request: ServerRequest) -> APIResponse? {
-    guard request.isRead, request.location?.components == ["internal", "authorize"] else {
-      return Self.healthResponse(to: request)
+    guard request.method == "GET" || request.method == "HEAD",
+      let components = request.location?.components
+    else { return nil }
+    switch components {
+    case ["healthz"]: return .json(200, .object(["status": .string("ok")]))
+    case ["internal", "authorize"]:
+      return grants.authorize(originalURI: request.header("x-original-uri"))
+    default: return nil
     }
-    return grants.authorize(originalURI: request.header("x-original-uri"))
   }
 
   private func serveEvents(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void)
@@ -189,13 +182,11 @@ extension StoreAPI {
     // Both are checked, whichever is used.
     let isContinued = try LedgerPosition.requested(last) != nil
     _ = try LedgerPosition.requested(after)
-    let viewer = EventViewer(
-      restriction: call.caller.restriction, ownAccount: call.caller.ownAccount)
     if head.header("accept")?.contains("text/event-stream") == true {
-      return respond(events.stream(after: isContinued ? last : after, viewer: viewer))
+      return respond(events.stream(after: isContinued ? last : after, viewer: call.access))
     }
     events.poll(
-      after: after, viewer: viewer, wait: .seconds(wait), limit: Int(limit),
+      after: after, viewer: call.access, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
 }
@@ -209,10 +200,6 @@ package struct APIRequest: Sendable {
     self.head = head
     self.body = body
   }
-}
-
-extension ServerRequest {
-  fileprivate var isRead: Bool { method == "GET" || method == "HEAD" }
 }
 
 /// The response of a store server.

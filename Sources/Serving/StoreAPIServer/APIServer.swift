@@ -1,5 +1,3 @@
-import Concurrency
-import ContentModel
 import FileIO
 import Glibc
 package import StoreAPI
@@ -11,14 +9,7 @@ package import StoreServer
 package final class APIServer: Sendable {
   private let configuration: Configuration
   private let handle: Handler
-  private let state = Serialized(State())
-
-  private struct State {
-    var running: RunningServer?
-    /// Held since the first start, so that a restarted server has the same port.
-    var held: HeldPort?
-    var port: UInt16 = 0
-  }
+  private let lifetime: ServerLifetime
 
   /// Handles a request, and passes one response to `respond`, on any thread.
   ///
@@ -69,11 +60,19 @@ package final class APIServer: Sendable {
     package var onRequest: (@Sendable (HandledRequest) -> Void)?
 
     package init() {}
+
+    /// Returns the port that the caller holds, or opens one.
+    func openPort() throws -> HeldPort {
+      if let heldPort { return heldPort }
+      if let listeningSocket { return try HeldPort(inherited: listeningSocket, at: address) }
+      return try HeldPort(address, port)
+    }
   }
 
   package init(_ configuration: Configuration, handle: @escaping Handler) {
     self.configuration = configuration
     self.handle = handle
+    lifetime = ServerLifetime { try configuration.openPort() }
   }
 
   deinit { stop() }
@@ -87,26 +86,22 @@ package final class APIServer: Sendable {
     try ThreadLimits.require(configuration.workers + 2, for: "A store server")
     MemoryArenas.limit()
     Self.allowDescriptors(configuration.connectionLimit)
-    try state.use { state in
-      guard state.running == nil else { return }
-      if let socket = configuration.listeningSocket {
-        state.port = try Self.port(of: socket)
-        state.running = try RunningServer(configuration, handle, port: state.port) {
-          try Self.copy(of: socket)
-        }
-      } else {
-        let address = configuration.address
-        let held =
-          try state.held ?? configuration.heldPort
-          ?? HeldPort(address, configuration.port)
-        state.running = try held.lend { port in
-          try RunningServer(configuration, handle, port: port) {
-            try Listener.bind(address, port).socket
-          }
-        }
-        state.held = held
-        state.port = held.number
-      }
+    try lifetime.start { _ in
+      let connections = ConnectionTable(
+        limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
+        limitsLoopback: false, requestTimeout: configuration.requestTimeout,
+        idleTimeout: .seconds(configuration.idleSeconds))
+      let dispatcher = try RequestDispatcher(configuration, connections, handle)
+      let daemon = try HTTPDaemon(
+        .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections,
+        idleSeconds: configuration.idleSeconds
+      ) { IncomingRequest($0, dispatcher) }
+      return ServerLifetime.Service(
+        connections,
+        take: { connection in
+          daemon.add(connection)
+          return .taken
+        }, stop: { dispatcher.stop(daemon) })
     }
   }
 
@@ -114,22 +109,13 @@ package final class APIServer: Sendable {
   ///
   /// Requests that are not complete after `stopTimeout` get no response. It waits for running calls
   /// of the handler; do not call it from one. The server can be started again.
-  package func stop() {
-    let running = state.use { state in
-      defer { state.running = nil }
-      return state.running
-    }
-    running?.stop()
-  }
+  package func stop() { lifetime.stop() }
 
   /// The current or last port; 0 before the first start.
-  package var port: UInt16 { state.use { $0.port } }
+  package var port: UInt16 { lifetime.port?.number ?? 0 }
 
-  /// The URL of the server, with a trailing slash.
-  package var url: String {
-    let host = configuration.address
-    return "http://\(host.contains(":") ? "[\(host)]" : host):\(port)/"
-  }
+  /// The URL of the server, with a trailing slash; empty before the first start.
+  package var url: String { lifetime.port?.url(scheme: "http") ?? "" }
 
   // MARK: The system
 
@@ -145,23 +131,6 @@ package final class APIServer: Sendable {
     limit.rlim_cur = min(needed, limit.rlim_max)
     setrlimit(resource, &limit)
   }
-
-  private static func port(of socket: Int32) throws -> UInt16 {
-    guard let port = Listener.boundPort(socket) else {
-      throw ContentError(
-        .cannotListen, "Descriptor \(socket) is not a bound TCP socket",
-        remedy: "Pass a TCP socket, such as with ListenStream= of a systemd socket unit")
-    }
-    return port
-  }
-
-  private static func copy(of socket: Int32) throws -> Int32 {
-    let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-    guard copy >= 0 else { throw ContentError(errno: errno, .open, "the listening socket") }
-    // Otherwise, accept(2) blocks if the client has left since poll(2).
-    _ = fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK)
-    return copy
-  }
 }
 
 /// A request for an access log, without secrets: without its query, headers and body.
@@ -174,36 +143,4 @@ package struct HandledRequest: Hashable, Sendable {
   package let status: Int?
   /// The time from the request line to the end of the response.
   package let duration: Duration
-}
-
-/// A running server, from start to stop.
-private final class RunningServer: Sendable {
-  private let listener: Listener
-  private let daemon: APIDaemon
-  private let latch: StopLatch
-
-  /// Starts it with the socket that `open` returns, which it closes at the end.
-  init(
-    _ configuration: APIServer.Configuration, _ handle: @escaping APIServer.Handler, port: UInt16,
-    open: () throws -> Int32
-  ) throws {
-    let latch = try StopLatch()
-    let daemon = try APIDaemon(configuration, handle)
-    self.latch = latch
-    self.daemon = daemon
-    let address = configuration.address
-    listener = try Listener(
-      try open(), isShared: configuration.listeningSocket != nil, at: address, port: port,
-      daemon.connections, latch
-    ) { connection in
-      daemon.add(connection)
-      return .taken
-    }
-  }
-
-  func stop() {
-    latch.set()
-    listener.join()
-    daemon.stop()
-  }
 }

@@ -1,5 +1,6 @@
 import Concurrency
 import StoreAPI
+import StoreServer
 
 /// The phases of a server.
 enum ServerPhase: Int, Comparable {
@@ -17,7 +18,7 @@ enum ServerPhase: Int, Comparable {
 /// Its connection is suspended while nothing can be sent. Then libmicrohttpd does not notice that
 /// the client disconnects, and keeps the connection until it is resumed. Thread-safe.
 final class PendingResponse: Sendable {
-  private let connection: SuspendableConnection
+  private let connection: HTTPConnection
   private let state = Serialized(State())
 
   private struct State {
@@ -33,7 +34,7 @@ final class PendingResponse: Sendable {
     var isReady = false
   }
 
-  init(_ connection: SuspendableConnection) { self.connection = connection }
+  init(_ connection: HTTPConnection) { self.connection = connection }
 
   /// Ends streams while the server drains, and all waits when it closes.
   func enter(_ phase: ServerPhase) {
@@ -97,12 +98,9 @@ final class PendingResponse: Sendable {
     }
   }
 
-  /// The value of `fill` at the end of the stream.
-  private static let end = -2
-
   /// Fills the start of `buffer` with the next bytes of the stream.
   ///
-  /// Returns their number, 0 if it has suspended the connection, or `end`.
+  /// Returns their number, 0 if it has suspended the connection, or `HTTPBody.end`.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     while let stream = nextStream() {
       switch stream.next(buffer.count, onReady: { [self] in becomeReady() }) {
@@ -116,7 +114,7 @@ final class PendingResponse: Sendable {
         _ = takeStream()
       }
     }
-    return Self.end
+    return HTTPBody.end
   }
 
   private func nextStream() -> (any ResponseStream)? {

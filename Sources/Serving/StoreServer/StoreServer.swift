@@ -11,15 +11,7 @@ package final class StoreServer: Sendable {
   private let configuration: Configuration
   private let book: FaultBook
   private let log: RequestLog?
-  // A stop waits for a start.
-  private let starts = OperationLock()
-  private let state = Mutex(State())
-
-  private struct State {
-    var running: RunningServer?
-    /// Held since the first start, so that a restarted server has the same port.
-    var port: HeldPort?
-  }
+  private let lifetime: ServerLifetime
 
   /// A response that replaces a file; only called for GET and HEAD.
   package typealias Route = @Sendable (ServerRequest) -> Answer
@@ -75,6 +67,7 @@ package final class StoreServer: Sendable {
     log =
       configuration.recordsRequests
       ? RequestLog(keeps: configuration.keepsRequests, observer: configuration.onRequest) : nil
+    lifetime = ServerLifetime { try HeldPort(configuration.address, configuration.port) }
     try setFaults(faults)
   }
 
@@ -90,14 +83,24 @@ package final class StoreServer: Sendable {
   package func start() throws {
     try ThreadLimits.require(Self.requiredThreads, for: "A store server")
     MemoryArenas.limit()
-    try starts.withLock {
-      let (isRunning, held) = state.withLock { ($0.running != nil, $0.port) }
-      guard !isRunning else { return }
-      let port = try held ?? HeldPort(configuration.address, configuration.port)
-      let running = try port.lend {
-        try RunningServer(StaticFiles(folder), configuration, port: $0, book, log)
-      }
-      state.withLock { ($0.running, $0.port) = (running, port) }
+    try lifetime.start { latch in
+      let connections = ConnectionTable(
+        limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
+        limitsLoopback: true, requestTimeout: configuration.requestTimeout,
+        idleTimeout: .seconds(configuration.idleSeconds))
+      let daemons = Daemons(
+        RequestHandler(StaticFiles(folder), configuration, book, log, connections, latch),
+        connections, idleSeconds: configuration.idleSeconds)
+      let main = try daemons.daemon(configuration.certificate)
+      return ServerLifetime.Service(
+        connections,
+        take: { [book] connection in
+          guard let fault = book.connectionFault() else {
+            main.add(connection)
+            return .taken
+          }
+          return fault.meet(connection, daemons)
+        }, stop: { daemons.stop() })
     }
   }
 
@@ -105,24 +108,14 @@ package final class StoreServer: Sendable {
   ///
   /// Do not call it from a route or from `onRequest`. The server can be started again, and then has
   /// the same port.
-  package func stop() {
-    let running = starts.withLock {
-      state.withLock { state in
-        defer { state.running = nil }
-        return state.running
-      }
-    }
-    running?.stop()
-  }
+  package func stop() { lifetime.stop() }
 
   /// The current or last port; 0 before the first start.
-  package var port: UInt16 { state.withLock { $0.port?.number ?? 0 } }
+  package var port: UInt16 { lifetime.port?.number ?? 0 }
 
-  /// The URL of the server, with a trailing slash.
+  /// The URL of the server, with a trailing slash; empty before the first start.
   package var url: String {
-    let host = configuration.address
-    let scheme = configuration.certificate == nil ? "http" : "https"
-    return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)/"
+    lifetime.port?.url(scheme: configuration.certificate == nil ? "http" : "https") ?? ""
   }
 
   /// Replaces the fault script for new requests, and resets all counters.
@@ -146,45 +139,6 @@ package final class StoreServer: Sendable {
   package func clearRequests() { log?.clear() }
 }
 
-/// A running server, from start to stop.
-private final class RunningServer: Sendable {
-  private let listener: Listener
-  private let daemons: Daemons
-  private let latch: StopLatch
-
-  init(
-    _ files: StaticFiles, _ configuration: StoreServer.Configuration, port: UInt16,
-    _ book: FaultBook, _ log: RequestLog?
-  ) throws {
-    let latch = try StopLatch()
-    let connections = ConnectionTable(
-      limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
-      limitsLoopback: true, requestTimeout: configuration.requestTimeout,
-      idleTimeout: .seconds(configuration.idleSeconds))
-    let daemons = Daemons(
-      RequestHandler(files, configuration, book, log, connections, latch), connections,
-      idleSeconds: configuration.idleSeconds)
-    let main = try daemons.daemon(configuration.certificate)
-    self.latch = latch
-    self.daemons = daemons
-    let address = configuration.address
-    let socket = try Listener.bind(address, port).socket
-    listener = try Listener(socket, at: address, port: port, connections, latch) { connection in
-      guard let fault = book.connectionFault() else {
-        main.add(connection)
-        return .taken
-      }
-      return fault.meet(connection, daemons)
-    }
-  }
-
-  func stop() {
-    latch.set()
-    listener.join()
-    daemons.stop()
-  }
-}
-
 /// The HTTP daemons of one server: one for its own certificate, and one for each wrong one.
 private final class Daemons: Sendable {
   private let handler: RequestHandler
@@ -203,7 +157,9 @@ private final class Daemons: Sendable {
   /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
-    let daemon = try HTTPDaemon(handler, connections, idleSeconds: idleSeconds, certificate)
+    let daemon = try HTTPDaemon(
+      .perConnection(certificate), connections, idleSeconds: idleSeconds
+    ) { [handler] in RequestState($0, handler) }
     started.withLock { $0[certificate] = daemon }
     return daemon
   }

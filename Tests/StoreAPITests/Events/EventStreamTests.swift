@@ -47,6 +47,22 @@ struct EventStreamTests {
     #expect(!text.contains("\"t-1\""))
   }
 
+  @Test func `Accounts that differ only in their Unicode form share no events`() async throws {
+    let fixture = try FeedFixture()
+    let (composed, decomposed) = ("\u{e9}", "e\u{301}")
+    let readers = [
+      try fixture.stream(account: composed), try fixture.stream(account: decomposed),
+    ]
+    for reader in readers { _ = await reader.text(until: "\n\n") }
+    try fixture.sell(["t-0"], to: composed)
+    try fixture.sell(["t-1"], to: decomposed)
+    fixture.feed.wake()
+    for (number, reader) in readers.enumerated() {
+      let text = await reader.text(until: "\"t-\(number)\"")
+      #expect(!text.contains("\"t-\(1 - number)\""))
+    }
+  }
+
   @Test(.slow) func `Slow and fast clients get all events in order while more are sold`()
     async throws
   {

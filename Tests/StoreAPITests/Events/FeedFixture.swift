@@ -66,8 +66,8 @@ final class FeedFixture: Sendable {
 
   // MARK: Requests
 
-  static func viewer(_ account: String?) -> EventViewer {
-    EventViewer(restriction: account, ownAccount: account ?? "key-own")
+  static func viewer(_ account: String?) -> AccountAccess {
+    AccountAccess(restriction: account, keyAccount: "key-own")
   }
 
   /// Starts a request; its response is set when it has one.

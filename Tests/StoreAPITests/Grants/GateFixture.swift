@@ -67,7 +67,7 @@ final class GateFixture: Sendable {
 
   func grant(_ body: JSONValue, restriction: String? = nil) throws -> [GrantedFile] {
     let response = try grants.grant(
-      body, account: restriction, defaultAccount: restriction ?? "key-shop")
+      body, for: AccountAccess(restriction: restriction, keyAccount: "key-shop"))
     #expect(response.status == 200)
     #expect(response.field("Cache-Control") == "no-store")
     let json = try response.json
@@ -138,11 +138,11 @@ struct GateCatalog: SaleCatalog {
         texts: ["en": ProductText(title: product.rawValue)], price: nil,
         contents: offers.filter { seen.insert($0.contentIdentifier).inserted })
     }
-    return SaleProducts(products: products, invalid: [], failures: failures)
+    return SaleProducts(products: products, failures: failures)
   }
 
-  func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
-    SalePage(try products(Set(Self.products.keys)), next: nil)
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts {
+    try products(Set(Self.products.keys))
   }
 
   func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { nil }

@@ -55,8 +55,6 @@ package final class SQLiteLedger: LedgerDatabase {
 
   private var path: String { folder.path(of: name) }
 
-  package let equality = "IS"
-
   /// Closes the connections.
   ///
   /// The last connection that closes the database checkpoints the write-ahead log.

@@ -29,37 +29,19 @@ struct EncodedEvent: Sendable {
   var json: ArraySlice<UInt8> { message[document] }
 
   /// Whether `viewer` may see it.
-  func isVisible(to viewer: EventViewer) -> Bool {
-    isPublic
-      || Caller.mayUse(
-        account, restriction: viewer.restriction, ownAccount: viewer.ownAccount)
-  }
-}
-
-/// Who receives events.
-///
-/// Events of another key's own account are not received.
-package struct EventViewer: Hashable, Sendable {
-  /// The only account whose events are received; nil for all.
-  package let restriction: String?
-  package let ownAccount: String
-
-  package init(restriction: String?, ownAccount: String) {
-    self.restriction = restriction
-    self.ownAccount = ownAccount
-  }
+  func isVisible(to viewer: AccountAccess) -> Bool { isPublic || viewer.mayUse(account) }
 }
 
 /// Events in commit order.
 struct EventBatch: Sendable {
-  var events: ArraySlice<EncodedEvent>
+  let events: [EncodedEvent]
   /// The batch has all events up to this number.
   let end: Int64
 
   /// The maximum number of events that are read together.
   private static let readLimit = 256
 
-  init(_ events: ArraySlice<EncodedEvent>, end: Int64) {
+  init(_ events: [EncodedEvent], end: Int64) {
     self.events = events
     self.end = end
   }
@@ -71,12 +53,12 @@ struct EventBatch: Sendable {
     let last = read.last?.sequence ?? sequence
     // All events up to the head were committed before it was read.
     end = read.count < Self.readLimit ? max(head.last, last) : last
-    events = read.map { EncodedEvent($0, incarnation: head.incarnation) }[...]
+    events = read.map { EncodedEvent($0, incarnation: head.incarnation) }
   }
 
   /// Returns the first events that `viewer` may see, with about `bytes` bytes, but at least one.
-  func page(for viewer: EventViewer, limit: Int = .max, bytes: Int) -> EventBatch {
-    var page: ArraySlice<EncodedEvent> = []
+  func page(for viewer: AccountAccess, limit: Int = .max, bytes: Int) -> EventBatch {
+    var page: [EncodedEvent] = []
     var size = 0
     for event in events where event.isVisible(to: viewer) {
       size += event.message.count
@@ -89,52 +71,42 @@ struct EventBatch: Sendable {
   }
 }
 
-/// The newest events of a ledger, so that they are read once for all receivers.
-struct EventWindow {
-  private var incarnation: String?
-  private var erased: Int64 = 0
-  /// All events after `start`, up to `end`.
-  private var events: [EncodedEvent] = []
-  private var (start, end): (Int64, Int64) = (0, 0)
-  private var size = 0
+/// One look at a ledger, so that events are read once for all receivers at one position.
+struct EventReader {
+  let head: LedgerHead
+  private let ledger: Ledger
+  /// By the number after which they begin.
+  private var batches: [Int64: EventBatch] = [:]
+  private var chunks: [AccountAccess: [Int64: Chunk]] = [:]
 
-  /// The maximum size of the events in bytes.
-  private static let maximumSize = 1 << 20
+  private static let maximumBatches = 16
 
-  /// Reads new events, and returns the head of the ledger.
-  ///
-  /// The first time, after the ledger was replaced, and after an account was erased, which the
-  /// events may name, the window begins at the head.
-  mutating func update(from ledger: Ledger) throws -> LedgerHead {
+  /// The bytes of several events; all streams of one viewer at one position share them.
+  struct Chunk {
+    let bytes: [UInt8]
+    let end: Int64
+  }
+
+  init(_ ledger: Ledger) throws {
     guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
-    if incarnation != head.incarnation || erased != head.erased || end > head.last {
-      self = EventWindow()
-      (incarnation, erased, start, end) = (head.incarnation, head.erased, head.last, head.last)
-    }
-    let batch = try EventBatch(after: end, from: ledger, head)
-    events += batch.events
-    end = batch.end
-    size += batch.events.reduce(0) { $0 + $1.message.count }
-    removeOldest()
-    return head
+    self.head = head
+    self.ledger = ledger
   }
 
-  private mutating func removeOldest() {
-    var count = 0
-    while size > Self.maximumSize, count < events.count {
-      size -= events[count].message.count
-      start = events[count].sequence
-      count += 1
-    }
-    events.removeFirst(count)
+  /// Returns the next events after a number.
+  mutating func batch(after sequence: Int64) throws -> EventBatch {
+    if let known = batches[sequence] { return known }
+    let batch = try EventBatch(after: sequence, from: ledger, head)
+    if batches.count >= Self.maximumBatches { batches = [:] }
+    batches[sequence] = batch
+    return batch
   }
 
-  /// Returns the next events after a number, from the ledger if the window begins later.
-  func batch(after sequence: Int64, from ledger: Ledger, _ head: LedgerHead) throws -> EventBatch {
-    guard sequence >= start else {
-      return try EventBatch(after: sequence, from: ledger, head)
-    }
-    let first = events.lastIndex { $0.sequence <= sequence }.map { $0 + 1 } ?? 0
-    return EventBatch(events[first...], end: max(sequence, end))
+  mutating func chunk(after sequence: Int64, for viewer: AccountAccess) throws -> Chunk {
+    if let known = chunks[viewer]?[sequence] { return known }
+    let page = try batch(after: sequence).page(for: viewer, bytes: EventStream.maximumChunk)
+    let chunk = Chunk(bytes: page.events.flatMap(\.message), end: page.end)
+    chunks[viewer, default: [:]][sequence] = chunk
+    return chunk
   }
 }

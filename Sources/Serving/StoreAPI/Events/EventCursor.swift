@@ -1,4 +1,3 @@
-import ContentModel
 package import StoreLedger
 
 extension LedgerPosition {
@@ -31,28 +30,17 @@ extension LedgerPosition {
 extension Problem {
   /// The ledger does not have all events after a cursor.
   static var cursorGone: Problem {
-    Problem(
-      410,
-      ContentError(
-        .requestRefused, "The events after this cursor are not available any more",
-        remedy: "Read the entitlements of the accounts, then request events without a cursor"))
+    refused(
+      410, "The events after this cursor are not available any more",
+      remedy: "Read the entitlements of the accounts, then request events without a cursor")
   }
 
   /// The ledger cannot be read now.
-  static var ledgerUnavailable: Problem {
-    Problem(
-      503,
-      ContentError(
-        .serverBusy, "The server cannot read its ledger now", remedy: "Repeat the request later"),
-      headers: retrySoon)
-  }
+  static var ledgerUnavailable: Problem { busy("The server cannot read its ledger now") }
 
   static var tooManyWaitingRequests: Problem {
-    Problem(
-      503,
-      ContentError(
-        .serverBusy, "Too many requests and streams wait for events",
-        remedy: "Repeat the request later, or request events without waiting"),
-      headers: [(name: "Retry-After", value: "5")])
+    busy(
+      "Too many requests and streams wait for events",
+      remedy: "Repeat the request later, or request events without waiting", after: 5)
   }
 }

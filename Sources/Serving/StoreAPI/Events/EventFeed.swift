@@ -60,7 +60,7 @@ package final class EventFeed: Sendable {
   /// Waits at most `wait` for the first one, and then responds without events. `respond` is called
   /// once, on any thread. Blocks while it reads the ledger.
   package func poll(
-    after cursor: String?, viewer: EventViewer, wait: Duration, limit: Int,
+    after cursor: String?, viewer: AccountAccess, wait: Duration, limit: Int,
     respond: @escaping @Sendable (APIResponse) -> Void
   ) {
     do {
@@ -77,7 +77,7 @@ package final class EventFeed: Sendable {
   }
 
   /// Returns a stream of the events after a cursor, or after the head for nil.
-  package func stream(after cursor: String?, viewer: EventViewer) -> APIResponse {
+  package func stream(after cursor: String?, viewer: AccountAccess) -> APIResponse {
     do {
       let (_, position) = try position(of: cursor)
       let stream = EventStream(self, viewer: viewer, after: position, from: clock())

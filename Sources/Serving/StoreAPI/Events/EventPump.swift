@@ -2,7 +2,7 @@ import StoreLedger
 
 /// A request that waits for events.
 struct EventPoll: Sendable {
-  let viewer: EventViewer
+  let viewer: AccountAccess
   let limit: Int
   let deadline: ContinuousClock.Instant
   let respond: @Sendable (APIResponse) -> Void
@@ -31,7 +31,6 @@ struct EventPoll: Sendable {
 /// Delivers events to all receivers, in rounds, on the thread of a feed.
 struct EventPump {
   private let ledger: Ledger
-  private var window = EventWindow()
   private var polls: [EventPoll] = []
   private var streams: [EventStream] = []
 
@@ -57,9 +56,9 @@ struct EventPump {
   mutating func round(at now: ContinuousClock.Instant, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
     var hasMore = false
-    if let head = try? window.update(from: ledger) {
-      answerPolls(head, now, isLast, &hasMore)
-      feedStreams(head, now, isLast, &hasMore)
+    if var reader = try? EventReader(ledger) {
+      answerPolls(&reader, now, isLast, &hasMore)
+      feedStreams(&reader, now, &hasMore)
     } else {
       failPolls(now, isLast)
       for stream in streams where !isLast { stream.keepAlive(at: now) }
@@ -68,21 +67,21 @@ struct EventPump {
       streams.forEach { $0.finish() }
       streams = []
     }
-    // Without receivers, the window is not updated. It would have to catch up later.
-    if count == 0 { window = EventWindow() }
     return hasMore
   }
 
   private mutating func answerPolls(
-    _ head: LedgerHead, _ now: ContinuousClock.Instant, _ isLast: Bool, _ hasMore: inout Bool
+    _ reader: inout EventReader, _ now: ContinuousClock.Instant, _ isLast: Bool,
+    _ hasMore: inout Bool
   ) {
+    let head = reader.head
     var waiting: [EventPoll] = []
     for var poll in polls {
       guard head.has(poll.position) else {
         poll.respond(Problem.cursorGone.response)
         continue
       }
-      guard let batch = try? window.batch(after: poll.position.sequence, from: ledger, head) else {
+      guard let batch = try? reader.batch(after: poll.position.sequence) else {
         waiting.append(poll)
         continue
       }
@@ -106,10 +105,10 @@ struct EventPump {
   }
 
   private mutating func feedStreams(
-    _ head: LedgerHead, _ now: ContinuousClock.Instant, _ isLast: Bool, _ hasMore: inout Bool
+    _ reader: inout EventReader, _ now: ContinuousClock.Instant, _ hasMore: inout Bool
   ) {
+    let head = reader.head
     var open: [EventStream] = []
-    var shared: [EventViewer: [Int64: Chunk]] = [:]
     for stream in streams {
       switch stream.demand(at: now) {
       case .finished:
@@ -121,13 +120,10 @@ struct EventPump {
           stream.finish()
           continue
         }
-        let start = position.sequence
-        let known = shared[stream.viewer]?[start]
-        guard let chunk = try? known ?? makeChunk(after: start, for: stream.viewer, head) else {
+        guard let chunk = try? reader.chunk(after: position.sequence, for: stream.viewer) else {
           stream.keepAlive(at: now)
           break
         }
-        shared[stream.viewer, default: [:]][start] = chunk
         let isBehind = chunk.end < head.last
         if isBehind, chunk.bytes.isEmpty { hasMore = true }
         stream.send(
@@ -138,19 +134,5 @@ struct EventPump {
       open.append(stream)
     }
     streams = open
-  }
-
-  /// The bytes of several events; all streams of one viewer at one position share them.
-  private struct Chunk {
-    let bytes: [UInt8]
-    let end: Int64
-  }
-
-  private func makeChunk(
-    after sequence: Int64, for viewer: EventViewer, _ head: LedgerHead
-  ) throws -> Chunk {
-    let page = try window.batch(after: sequence, from: ledger, head)
-      .page(for: viewer, bytes: EventStream.maximumChunk)
-    return Chunk(bytes: page.events.flatMap(\.message), end: page.end)
   }
 }

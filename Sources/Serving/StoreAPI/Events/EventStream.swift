@@ -8,7 +8,7 @@ import StoreLedger
 final class EventStream: ResponseStream {
   typealias Instant = ContinuousClock.Instant
 
-  let viewer: EventViewer
+  let viewer: AccountAccess
   /// The stream ends then, so that the client is authenticated again: its key may be revoked.
   private let end: Instant
   private let feed: EventFeed
@@ -38,7 +38,8 @@ final class EventStream: ResponseStream {
   /// The maximum length of a chunk of several events, in bytes.
   static let maximumChunk = 64 << 10
 
-  init(_ feed: EventFeed, viewer: EventViewer, after position: LedgerPosition, from now: Instant) {
+  init(_ feed: EventFeed, viewer: AccountAccess, after position: LedgerPosition, from now: Instant)
+  {
     self.feed = feed
     self.viewer = viewer
     end = now + Self.lifetime

@@ -41,13 +41,9 @@ package struct GrantIssuer: Sendable {
 
   /// Returns the URLs of the package and index of each content in a request.
   ///
-  /// A caller with a `restriction` may only use that account. Others may use each account that does
-  /// not belong to another key; `defaultAccount` is their own. Throws a problem with status 400,
-  /// 403 or 404, and the errors of ledger and catalog. Without a gate, the response has no files:
-  /// all are public, at the addresses of the store.
-  package func grant(
-    _ body: JSONValue, account restriction: String?, defaultAccount: String
-  ) throws -> APIResponse {
+  /// Throws a problem with status 400, 403 or 404, and the errors of ledger and catalog. Without a
+  /// gate, the response has no files: all are public, at the addresses of the store.
+  package func grant(_ body: JSONValue, for access: AccountAccess) throws -> APIResponse {
     let fields = try RequestFields(body, of: "the body", ["account", "transaction", "contents"])
     let contents = try fields.list("contents", 1...Self.maximumContents).map { element in
       let fields = try RequestFields(element, of: "a content", ["contentIdentifier", "version"])
@@ -56,7 +52,7 @@ package struct GrantIssuer: Sendable {
       }
       return content
     }
-    let scope = try scope(of: fields, restriction, defaultAccount)
+    let scope = try scope(of: fields, access)
     let expires = Int64((now().timeIntervalSince1970 + lifetime.inSeconds).rounded(.down))
     guard isGated else { return response([], until: expires) }
     var owned = OwnedProducts(scope, ledger, catalog)
@@ -78,13 +74,11 @@ package struct GrantIssuer: Sendable {
   }
 
   private func scope(
-    of fields: RequestFields, _ restriction: String?, _ defaultAccount: String
+    of fields: RequestFields, _ access: AccountAccess
   ) throws -> OwnedProducts.Scope {
-    let ownAccount = restriction ?? defaultAccount
     let name = try fields.text("account", limit: 256)
     guard let transaction = try fields.text("transaction", limit: 128) else {
-      return .account(
-        try Caller.account(name, restriction: restriction, ownAccount: ownAccount))
+      return .account(try access.account(name))
     }
     guard name == nil else {
       throw Problem.malformed("it names both an account and a transaction")
@@ -95,7 +89,7 @@ package struct GrantIssuer: Sendable {
     }
     // A purchase of another account is refused like an unknown one.
     guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
-      Caller.mayUse(purchase.account, restriction: restriction, ownAccount: ownAccount)
+      access.mayUse(purchase.account)
     else { throw Problem.notPurchased("The transaction is not a purchase of the caller") }
     return .purchase(purchase)
   }

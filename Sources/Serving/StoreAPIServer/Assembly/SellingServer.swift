@@ -5,7 +5,7 @@ package import FoundationEssentials
 package import HostedContent
 package import StoreAPI
 package import StoreLedger
-package import StoreServer
+import StoreServer
 
 /// A store server: the ledger, the catalog, the API and its HTTP server.
 ///
@@ -35,13 +35,8 @@ package final class SellingServer: Sendable {
 
   /// The settings of a store server.
   package struct Configuration: Sendable {
-    package var address = "127.0.0.1"
-    /// Port 0 selects a free port.
-    package var port: UInt16 = 8090
-    /// A port at `address` that the caller holds, instead of `port`.
-    package var heldPort: HeldPort?
-    /// A socket that already listens, instead of address and port.
-    package var listeningSocket: Int32?
+    /// The address and the limits; the server sets all functions except `onRequest`.
+    package var http = APIServer.Configuration()
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
     package var decider: any PurchaseDecider = ApprovingDecider()
@@ -49,8 +44,6 @@ package final class SellingServer: Sendable {
     /// The database of the ledger; nil is SQLite in the data folder.
     package var database: (any LedgerDatabase)?
     package var now: @Sendable () -> Date = { Date() }
-    /// Called for each request after its response has ended, on any thread.
-    package var onRequest: (@Sendable (HandledRequest) -> Void)?
 
     package init() {}
   }
@@ -79,7 +72,7 @@ package final class SellingServer: Sendable {
     self.configuration = configuration
     self.report = report
     receiptKey = key.verificationKey
-    ledger = Ledger(database, sign: ReceiptSigner(key: key, now: configuration.now).signer)
+    ledger = Ledger(database, sign: key.signer(now: configuration.now))
     state = Mutex(State(lock: lock))
   }
 
@@ -91,32 +84,23 @@ package final class SellingServer: Sendable {
     try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-Self.eventLifetime))
     if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
     try noteCatalog()
-    let late = LateAPI()
-    var settings = APIServer.Configuration()
-    settings.address = configuration.address
-    settings.port = configuration.port
-    settings.heldPort = configuration.heldPort
-    settings.onRequest = configuration.onRequest
-    settings.listeningSocket = configuration.listeningSocket
+    var settings = configuration.http
+    // The API needs the URL before the server listens.
+    let port = try settings.openPort()
+    settings.heldPort = port
+    let url = String(port.url(scheme: "http").dropLast())
+    let api = try makeAPI(origin: configuration.origin ?? url)
     // Otherwise it would wait for event streams and long polls.
-    settings.onStop = { late.endWaiting() }
+    settings.onStop = { api.endWaiting() }
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
       (decider as? WebhookDecider)?.close()
     }
-    settings.respondAtOnce = { late.immediateResponse(to: $0) }
-    let server = APIServer(settings) { late.handle($0, respond: $1) }
+    settings.respondAtOnce = { api.immediateResponse(to: $0) }
+    let server = APIServer(settings) { api.handle($0, respond: $1) }
     try server.start()
-    do {
-      let api = try makeAPI(origin: configuration.origin ?? String(server.url.dropLast()))
-      late.set(api)
-      state.withLock { ($0.api, $0.server) = (api, server) }
-    } catch {
-      late.set(nil)
-      server.stop()
-      throw error
-    }
+    state.withLock { ($0.api, $0.server) = (api, server) }
     try startTicker()
   }
 
@@ -221,40 +205,6 @@ package final class SellingServer: Sendable {
       state.withLock { $0.reportedCatalog = known }
       throw error
     }
-  }
-}
-
-/// Forwards requests to an API that needs the server's port, and is created after it.
-private final class LateAPI: Sendable {
-  private let isSet = DispatchGroup()
-  private let api = Mutex<StoreAPI?>(nil)
-
-  init() { isSet.enter() }
-
-  /// Call it once; nil if the API cannot be created.
-  func set(_ api: StoreAPI?) {
-    self.api.withLock { $0 = api }
-    isSet.leave()
-  }
-
-  func endWaiting() { api.withLock { $0 }?.endWaiting() }
-
-  func immediateResponse(to request: ServerRequest) -> APIResponse? {
-    guard let api = api.withLock({ $0 }) else { return StoreAPI.healthResponse(to: request) }
-    return api.immediateResponse(to: request)
-  }
-
-  func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
-    isSet.wait()
-    guard let api = api.withLock({ $0 }) else {
-      return respond(
-        Problem(
-          503,
-          ContentError(.serverBusy, "The server does not run", remedy: "Repeat the request later"),
-          headers: [(name: "Retry-After", value: "1")]
-        ).response)
-    }
-    api.handle(request, respond: respond)
   }
 }
 

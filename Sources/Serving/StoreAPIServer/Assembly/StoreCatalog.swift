@@ -9,29 +9,18 @@ package import StoreAPI
 package final class StoreCatalog: SaleCatalog {
   private let source: Catalog
   private let report: @Sendable (ContentError) -> Void
+  /// One refresh at a time, so that an older catalog does not replace a newer one.
+  private let refreshes = OperationLock()
   private let state = Mutex(State())
 
   private struct State {
-    var loaded: Loaded?
+    var loaded: CatalogSnapshot?
     /// Products that were looked up in it.
     var products: [ProductIdentifier: Product] = [:]
     var isRefreshing = false
     var refreshed: ContinuousClock.Instant?
-    /// The number of refreshes that were started, and that of the last one whose catalog is used.
-    var started = 0
-    var used = 0
     /// The error of the last refresh.
     var failure: ContentError?
-  }
-
-  private struct Loaded {
-    let snapshot: CatalogSnapshot
-    let version: String
-
-    init(_ snapshot: CatalogSnapshot) {
-      self.snapshot = snapshot
-      version = snapshot.version
-    }
   }
 
   private static let maximumProducts = 4_096
@@ -51,8 +40,7 @@ package final class StoreCatalog: SaleCatalog {
     } catch {
       guard let snapshot = try source.cached() else { throw error }
       report(ContentError(error, while: "reading the catalog"))
-      let loaded = Loaded(snapshot)
-      state.withLock { $0.loaded = loaded }
+      state.withLock { $0.loaded = snapshot }
     }
   }
 
@@ -75,41 +63,42 @@ package final class StoreCatalog: SaleCatalog {
         ? identifiers.compactMap { state.products[$0] } : []
     }
     let missing = identifiers.subtracting(known.map(\.productIdentifier))
-    guard !missing.isEmpty else { return SaleProducts(products: known, invalid: [], failures: []) }
-    return SaleProducts(try lookUp(missing, in: loaded), and: known)
+    guard !missing.isEmpty else { return SaleProducts(products: known) }
+    let found = try lookUp(missing, in: loaded)
+    return SaleProducts(
+      products: found.products + known, invalid: found.invalidProductIdentifiers,
+      failures: found.failures)
   }
 
-  package func page(after position: ProductIdentifier?, limit: Int) throws -> SalePage {
-    let page = try current().snapshot.page(after: position, limit: limit)
-    return SalePage(
-      SaleProducts(products: page.products, invalid: [], failures: page.failures), next: page.next)
+  package func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts {
+    let page = try current().page(after: position, limit: limit)
+    return SaleProducts(products: page.products, failures: page.failures, next: page.next)
   }
 
   package func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? {
     let known = state.withLock { state in identifiers.compactMap { state.products[$0] } }
-    return known.count == identifiers.count
-      ? SaleProducts(products: known, invalid: [], failures: []) : nil
+    return known.count == identifiers.count ? SaleProducts(products: known) : nil
   }
 
   package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
-    try current().snapshot.offers(of: product)
+    try current().offers(of: product)
   }
 
   /// The keys with which queues verify receipts; nil if the store lists none.
-  func receiptKeys() throws -> [ReceiptVerificationKey]? { try current().snapshot.receiptKeys() }
+  func receiptKeys() throws -> [ReceiptVerificationKey]? { try current().receiptKeys() }
 
   /// Looks up products, once more if the store may have published them in the meantime.
-  private func lookUp(_ identifiers: Set<ProductIdentifier>, in loaded: Loaded) throws
+  private func lookUp(_ identifiers: Set<ProductIdentifier>, in loaded: CatalogSnapshot) throws
     -> ProductsResponse
   {
-    let response = loaded.snapshot.products(identifiers)
+    let response = loaded.products(identifiers)
     guard !response.invalidProductIdentifiers.isEmpty else {
       remember(response.products, loaded.version)
       return response
     }
     refresh(olderThan: Self.minimumAge)
     let newer = try current()
-    return newer.version == loaded.version ? response : newer.snapshot.products(identifiers)
+    return newer.version == loaded.version ? response : newer.products(identifiers)
   }
 
   private func remember(_ products: [Product], _ version: String) {
@@ -120,7 +109,7 @@ package final class StoreCatalog: SaleCatalog {
     }
   }
 
-  private func current() throws -> Loaded {
+  private func current() throws -> CatalogSnapshot {
     let (loaded, failure) = state.withLock { ($0.loaded, $0.failure) }
     if let loaded { return loaded }
     throw failure
@@ -155,27 +144,14 @@ package final class StoreCatalog: SaleCatalog {
 
   /// Fetches the catalog, even if it is new.
   package func refreshNow() throws {
-    let number = state.withLock { state in
-      state.started += 1
-      return state.started
+    try refreshes.withLock {
+      let loaded = try source.refresh()
+      state.withLock { state in
+        state.isRefreshing = false
+        state.refreshed = ContinuousClock.now
+        if state.loaded?.version != loaded.version { state.products = [:] }
+        (state.loaded, state.failure) = (loaded, nil)
+      }
     }
-    let loaded = Loaded(try source.refresh())
-    state.withLock { state in
-      state.isRefreshing = false
-      state.refreshed = ContinuousClock.now
-      // A later one may have ended before, with a newer catalog.
-      guard number > state.used else { return }
-      state.used = number
-      if state.loaded?.version != loaded.version { state.products = [:] }
-      (state.loaded, state.failure) = (loaded, nil)
-    }
-  }
-}
-
-extension SaleProducts {
-  fileprivate init(_ response: ProductsResponse, and known: [Product] = []) {
-    self.init(
-      products: (response.products + known).sorted { $0.productIdentifier < $1.productIdentifier },
-      invalid: response.invalidProductIdentifiers, failures: response.failures)
   }
 }

@@ -8,18 +8,12 @@ package struct Answer: Sendable {
   /// The header fields in order.
   ///
   /// Date, Content-Length and Connection are added when it is sent.
-  package private(set) var headers: [Header]
+  package private(set) var headers: [(name: String, value: String)]
   var body: Body
   /// The part of the file in the body, for a 206.
   var part: Part?
   /// The size of the requested file; nil without a file.
   var wholeSize: Int64?
-
-  /// A header field.
-  package struct Header: Sendable, Hashable {
-    package let name: String
-    package let value: String
-  }
 
   /// The position of a body in a file.
   struct Part: Hashable {
@@ -53,7 +47,7 @@ package struct Answer: Sendable {
   /// Sets the header `name` to one value; nil removes it.
   package mutating func set(_ name: String, _ value: String?) {
     headers.removeAll { $0.name.lowercased() == name.lowercased() }
-    if let value { headers.append(Header(name: name, value: value)) }
+    if let value { headers.append((name, value)) }
   }
 
   static let notFound = Answer(404, text: "Not found.")

@@ -18,16 +18,16 @@ struct Representation: Sendable {
   init(_ file: OpenedFile, name: String) {
     body = Body(file)
     let identity = file.status.identity
-    let isVersioned = Self.isVersioned(name)
     // A digest in the name is a better validator than a time, and the same on every host.
-    entityTag =
-      Self.digest(in: name).map { "\"\($0)\"" }
-      ?? "\"\(Self.hex(identity.size))-\(Self.hex(identity.modified))-\(Self.hex(identity.inode))\""
+    let digest = Self.digest(in: name)
+    let tag =
+      digest
+      ?? "\(Self.hex(identity.size))-\(Self.hex(identity.modified))-\(Self.hex(identity.inode))"
+    entityTag = "\"\(tag)\""
     modified = identity.modified / 1_000_000_000
     contentType = Self.contentType(of: name)
     cacheControl =
-      isVersioned || Self.digest(in: name) != nil
-      ? "public, max-age=31536000, immutable" : "no-cache"
+      digest != nil || Self.isVersioned(name) ? "public, max-age=31536000, immutable" : "no-cache"
   }
 
   private static func contentType(of name: String) -> String {
@@ -40,15 +40,9 @@ struct Representation: Sendable {
   private static func hex(_ number: some BinaryInteger) -> String { String(number, radix: 16) }
 
   /// The digest at the start of a name, such as that of a target or of a records file.
-  private static func digest(in name: String) -> Substring? {
-    guard let dot = name.firstIndex(of: ".") else { return nil }
-    let stem = name[..<dot]
-    return stem.utf8.count == 64 && stem.utf8.allSatisfy(isHexDigit) ? stem : nil
-  }
-
-  private static func isHexDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-      || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+  private static func digest(in name: String) -> String? {
+    let stem = String(name.prefix { $0 != "." })
+    return stem != name && Digest(hex: stem)?.hex == stem ? stem : nil
   }
 
   /// Whether it is metadata of a consistent snapshot, such as `3.targets.json` or `3.bin-0f.json`.

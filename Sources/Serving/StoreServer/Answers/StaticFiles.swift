@@ -15,21 +15,21 @@ struct StaticFiles: Sendable {
   /// of the folder cannot be reached. Names that begin with a dot are hidden. Top-level names that
   /// end in `.keys` are hidden too: they are signing keys, if the parent of a store is served by
   /// mistake.
-  func representation(at location: RequestLocation) -> Result<Representation, Refusal> {
+  func representation(at location: RequestLocation) -> Result<Representation, Answer> {
     guard let name = location.components.last,
       location.components.first?.hasSuffix(".keys") == false,
       location.components.allSatisfy(Self.isOffered)
-    else { return .failure(.init(.notFound)) }
+    else { return .failure(.notFound) }
     do {
       let folder = try folder.directory(at: location.components.dropLast())
       // Only regular files may be opened; opening a device or FIFO can have effects.
-      guard try folder.status(of: name)?.kind == .file else { return .failure(.init(.notFound)) }
+      guard try folder.status(of: name)?.kind == .file else { return .failure(.notFound) }
       let file = try OpenedFile(folder.file(name))
-      guard file.status.kind == .file else { return .failure(.init(.notFound)) }
+      guard file.status.kind == .file else { return .failure(.notFound) }
       return .success(Representation(file, name: name))
     } catch {
       return .failure(
-        Refusal(reading: ContentError(error, while: "opening a file"), location, folder))
+        Self.refusal(ContentError(error, while: "opening a file"), location, folder))
     }
   }
 
@@ -37,36 +37,34 @@ struct StaticFiles: Sendable {
     !name.isEmpty && !name.hasPrefix(".") && name.utf8.count <= longestName
   }
 
-  /// The response if the file cannot be served.
-  struct Refusal: Error {
-    let answer: Answer
-
-    init(_ answer: Answer) { self.answer = answer }
-
-    init(reading error: ContentError, _ location: RequestLocation, _ folder: Directory) {
-      switch error.code {
-      case .fileMissing: answer = .notFound
-      case .notPermitted:
-        answer = Answer(403, text: "The server is not permitted to read the file.")
-      case .tooManyFiles:
-        var busy = Answer(503, text: "The server has too many open files.")
-        busy.set("Retry-After", "1")
-        answer = busy
-      default:
-        let isLink = Self.hasLink(location, folder)
-        answer = isLink ? .notFound : Answer(500, text: "The server cannot read the file.")
-      }
-    }
-
-    /// Whether a component is a link, which is the cause of most other failures.
-    private static func hasLink(_ location: RequestLocation, _ folder: Directory) -> Bool {
-      var folder = folder
-      for name in location.components {
-        if (try? folder.status(of: name))?.kind == .link { return true }
-        guard let next = try? folder.directory(name) else { return false }
-        folder = next
-      }
-      return false
+  /// The response if the file cannot be opened.
+  private static func refusal(
+    _ error: ContentError, _ location: RequestLocation, _ folder: Directory
+  ) -> Answer {
+    switch error.code {
+    case .fileMissing: return .notFound
+    case .notPermitted: return Answer(403, text: "The server is not permitted to read the file.")
+    case .tooManyFiles:
+      var busy = Answer(503, text: "The server has too many open files.")
+      busy.set("Retry-After", "1")
+      return busy
+    default:
+      return hasLink(location, folder)
+        ? .notFound : Answer(500, text: "The server cannot read the file.")
     }
   }
+
+  /// Whether a component is a link, which is the cause of most other failures.
+  private static func hasLink(_ location: RequestLocation, _ folder: Directory) -> Bool {
+    var folder = folder
+    for name in location.components {
+      if (try? folder.status(of: name))?.kind == .link { return true }
+      guard let next = try? folder.directory(name) else { return false }
+      folder = next
+    }
+    return false
+  }
 }
+
+/// The failure of `StaticFiles`.
+extension Answer: Error {}

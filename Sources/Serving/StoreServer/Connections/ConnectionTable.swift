@@ -1,4 +1,3 @@
-import CMicroHTTPD
 import Concurrency
 import Glibc
 
@@ -36,7 +35,7 @@ package final class ConnectionTable: Sendable {
   }
 
   /// Adds a connection; returns false if there are too many, in total or from its address.
-  package func add(_ descriptor: Int32) -> Bool {
+  func add(_ descriptor: Int32) -> Bool {
     let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
     let isExempt = limitPerAddress == 0 || !limitsLoopback && Self.isLoopback(entry.address)
     return entries.use { entries in
@@ -49,15 +48,6 @@ package final class ConnectionTable: Sendable {
     }
   }
 
-  /// Passes a connected socket to a daemon; closes it at once if there are too many connections.
-  package func pass(_ descriptor: Int32, to daemon: OpaquePointer?) {
-    guard add(descriptor) else {
-      close(descriptor)
-      return
-    }
-    if hc_http_add(daemon, descriptor) == 0 { remove(descriptor) }
-  }
-
   /// Sets the deadline of a response; nil if it may take any time.
   ///
   /// A connection may stay open longer than a `timeout` that is shorter than the idle time and the
@@ -68,13 +58,13 @@ package final class ConnectionTable: Sendable {
   }
 
   /// Sets the deadline of the next request, after the end of a response.
-  package func endAnswer(_ descriptor: Int32) {
+  func endAnswer(_ descriptor: Int32) {
     let deadline = ContinuousClock.now + idleTimeout
     entries.use { $0[descriptor]?.deadline = deadline }
   }
 
   /// Removes a connection; call it before its descriptor is closed.
-  package func remove(_ descriptor: Int32) {
+  func remove(_ descriptor: Int32) {
     entries.use { _ = $0.removeValue(forKey: descriptor) }
   }
 

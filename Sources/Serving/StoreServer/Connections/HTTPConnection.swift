@@ -3,10 +3,11 @@ import FileIO
 import Glibc
 
 /// A connection of libmicrohttpd during one of its callbacks; only used on its thread.
-package struct HTTPConnection {
+// Sendable, because other threads only resume it, while it is suspended.
+package struct HTTPConnection: @unchecked Sendable {
   private let pointer: OpaquePointer
 
-  package init(_ pointer: OpaquePointer) { self.pointer = pointer }
+  init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
   /// The header fields of the request; nil if one is malformed.
   package var headers: [(name: String, value: String)]? {
@@ -39,48 +40,78 @@ package struct HTTPConnection {
     hc_http_restart_idle_time(pointer, UInt32(clamping: seconds))
   }
 
-  /// Queues a response, sent as valid HTTP.
-  ///
-  /// Returns false if that fails. Without `pump`, the kernel sends a file directly (sendfile(2)).
-  func send(_ answer: Answer, pump: BodyPump?) -> Bool {
-    guard let response = Self.response(answer, pump) else { return false }
-    for header in answer.headers {
-      hc_http_response_add_header(response, header.name, header.value)
-    }
-    return hc_http_send(pointer, UInt32(clamping: answer.status), response) != 0
+  /// Suspends the connection of a daemon with one thread until `resume`.
+  package func suspend() { hc_http_suspend(pointer) }
+
+  /// Call it from any thread.
+  package func resume() { hc_http_resume(pointer) }
+
+  /// Queues a response, sent as valid HTTP; returns false if that fails.
+  package func send(
+    _ status: Int, _ headers: [(name: String, value: String)], _ body: HTTPBody
+  ) -> Bool {
+    guard let response = Self.response(body) else { return false }
+    for header in headers { hc_http_response_add_header(response, header.name, header.value) }
+    return hc_http_send(pointer, UInt32(clamping: status), response) != 0
   }
 
-  private static func response(_ answer: Answer, _ pump: BodyPump?) -> OpaquePointer? {
-    let length = UInt64(answer.body.length)
-    if length == 0 { return hc_http_response_empty() }
-    if pump == nil, let (opened, range) = answer.body.plainFile {
-      guard let descriptor = try? opened.file.duplicatedDescriptor() else { return nil }
-      return hc_http_response_file(length, descriptor, UInt64(range.lowerBound))
+  private static func response(_ body: HTTPBody) -> OpaquePointer? {
+    switch body {
+    case .empty: return hc_http_response_empty()
+    case .bytes(let bytes):
+      return bytes.withUnsafeBytes { hc_http_response_bytes($0.baseAddress, $0.count) }
+    case .file(let descriptor, let offset, let length):
+      return hc_http_response_file(UInt64(length), descriptor, UInt64(offset))
+    case .stream(let length, let bufferSize, let fill):
+      // The response owns the source and releases it in its last callback.
+      return hc_http_response_stream(
+        length.map { UInt64($0) } ?? .max, bufferSize,
+        Unmanaged.passRetained(StreamSource(fill)).toOpaque(),
+        { context, buffer, count in
+          guard let context, let buffer else { return HTTPBody.failure }
+          return Unmanaged<StreamSource>.fromOpaque(context).takeUnretainedValue()
+            .fill(UnsafeMutableRawBufferPointer(start: buffer, count: count))
+        },
+        { context in
+          if let context { Unmanaged<StreamSource>.fromOpaque(context).release() }
+        })
     }
-    guard let pump else { return nil }
-    // The response owns the pump and releases it in its last callback.
-    return hc_http_response_stream(
-      length, BodyPump.bufferSize, Unmanaged.passRetained(pump).toOpaque(),
-      { context, buffer, count in
-        guard let context, let buffer else { return -1 }
-        return Unmanaged<BodyPump>.fromOpaque(context).takeUnretainedValue()
-          .fill(UnsafeMutableRawBufferPointer(start: buffer, count: count))
-      },
-      { context in
-        if let context { Unmanaged<BodyPump>.fromOpaque(context).release() }
-      })
+  }
+
+  private final class StreamSource {
+    let fill: (UnsafeMutableRawBufferPointer) -> Int
+
+    init(_ fill: @escaping (UnsafeMutableRawBufferPointer) -> Int) { self.fill = fill }
   }
 }
 
+/// The body of a response.
+package enum HTTPBody {
+  case empty
+  case bytes([UInt8])
+  /// A part of a file, which the kernel sends directly (sendfile(2)); takes the descriptor.
+  case file(descriptor: Int32, offset: Int64, length: Int64)
+  /// Bytes that are created while they are sent; a nil `length` is unknown.
+  ///
+  /// `fill` fills the start of a buffer, and returns the number of bytes, 0 if it has suspended
+  /// the connection, `failure` or `end`.
+  case stream(
+    length: Int64?, bufferSize: Int, fill: (_ buffer: UnsafeMutableRawBufferPointer) -> Int)
+
+  /// Closes the connection.
+  package static let failure = -1
+  /// The end of a stream of unknown length.
+  package static let end = -2
+}
+
 /// Passes the bytes of a response to libmicrohttpd, counts them and limits their rate.
-final class BodyPump {
+struct BodyPump {
   private let reader: any ByteReader
   private let pace: Pace
   private let wire: Wire
   private let entry: RequestLog.Entry?
 
   static let bufferSize = 64 << 10
-  private static let failure = -1
 
   init(_ body: Body, _ pace: Pace, _ wire: Wire, _ entry: RequestLog.Entry?) {
     reader = body.reader()
@@ -97,8 +128,8 @@ final class BodyPump {
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
     // If the file became shorter, the announced length cannot be sent. Fail, to close the
     // connection.
-    guard let count = try? reader.read(into: part), count > 0 else { return Self.failure }
+    guard let count = try? reader.read(into: part), count > 0 else { return HTTPBody.failure }
     entry?.count(count)
-    return pace.wait(for: count, wire) ? count : Self.failure
+    return pace.wait(for: count, wire) ? count : HTTPBody.failure
   }
 }

@@ -1,33 +1,76 @@
 import CMicroHTTPD
-package import ContentModel
+import ContentModel
 import FileIO
 import Glibc
 
-/// A daemon of libmicrohttpd with one thread per connection.
-// Sendable, because the pointers are only set in the initializer, and the libmicrohttpd functions
-// that take them are thread-safe.
-final class HTTPDaemon: @unchecked Sendable {
-  private let handler: RequestHandler
+/// A request and its response; only used by the thread of its connection.
+package protocol HTTPExchange: AnyObject {
+  /// Continues after the head, a part of the body or the end of the request has arrived, or after
+  /// its connection was resumed.
+  ///
+  /// Returns false to close the connection.
+  func proceed(
+    method: String, version: String, _ connection: HTTPConnection, _ part: UnsafeRawBufferPointer
+  ) -> Bool
+  /// The response was sent, or the connection has ended.
+  func end()
+}
+
+/// A daemon of libmicrohttpd.
+// Sendable, because the pointers are only set in the initializer and by `stop`, and the
+// libmicrohttpd functions that take them are thread-safe.
+package final class HTTPDaemon: @unchecked Sendable {
   private let connections: ConnectionTable
+  private let begin: @Sendable (_ target: String) -> any HTTPExchange
+  private let refusal: Refusal?
   private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
   private var daemon: OpaquePointer?
 
+  /// The threads of a daemon.
+  package enum Threads {
+    /// One for each connection; with a certificate, it serves HTTPS.
+    case perConnection(Certificate?)
+    /// One for all connections, which can be suspended.
+    ///
+    /// Each connection has `memory` bytes for its head and buffers.
+    case single(memory: Int, Refusal)
+  }
+
+  /// Returns the complete response to a request that libmicrohttpd refuses with a status.
+  package typealias Refusal = @Sendable (_ status: Int) -> [UInt8]
+
   private static let stackBytes = 512 << 10
 
-  /// Starts the daemon; with a certificate, it serves HTTPS.
-  init(
-    _ handler: RequestHandler, _ connections: ConnectionTable, idleSeconds: Int,
-    _ certificate: Certificate?
+  /// Starts the daemon; `begin` gets the raw target of each request, before it is decoded.
+  package init(
+    _ threads: Threads, _ connections: ConnectionTable, idleSeconds: Int,
+    begin: @escaping @Sendable (_ target: String) -> any HTTPExchange
   ) throws {
-    self.handler = handler
     self.connections = connections
+    self.begin = begin
+    refusal = if case .single(_, let refusal) = threads { refusal } else { nil }
     callbacks = .allocate(capacity: 1)
     callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
-    let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
-    daemon = hc_http_start(
-      callbacks, UInt32(clamping: idleSeconds), Self.stackBytes, pem?.0, pem?.1)
+    let idleSeconds = UInt32(clamping: idleSeconds)
+    switch threads {
+    case .single(let memory, _):
+      callbacks.pointee.refuse = { context, descriptor, status in
+        guard let context, let refusal = HTTPDaemon.at(context).refusal else { return }
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        _ = refusal(Int(status)).withUnsafeBytes {
+          Glibc.send(descriptor, $0.baseAddress, $0.count, flags)
+        }
+      }
+      daemon = hc_http_start_single(callbacks, idleSeconds, memory)
+    case .perConnection(let certificate):
+      let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
+      daemon = hc_http_start(callbacks, idleSeconds, Self.stackBytes, pem?.0, pem?.1)
+      if daemon == nil, let certificate { throw Self.unusable(certificate) }
+    }
     guard daemon != nil else {
-      throw certificate.map(Self.unusable) ?? ContentError.httpServerNotStarted(errno)
+      throw ContentError(
+        .cannotListen, "Cannot start the HTTP server", remedy: "Stop other programs and try again",
+        cause: String(cString: strerror(errno)))
     }
   }
 
@@ -39,10 +82,18 @@ final class HTTPDaemon: @unchecked Sendable {
   /// Takes ownership of a connected socket.
   ///
   /// Closes it at once if there are too many connections.
-  func add(_ descriptor: Int32) { connections.pass(descriptor, to: daemon) }
+  package func add(_ descriptor: Int32) {
+    guard connections.add(descriptor) else {
+      close(descriptor)
+      return
+    }
+    if hc_http_add(daemon, descriptor) == 0 { connections.remove(descriptor) }
+  }
 
-  /// Closes all connections and waits for their threads; two threads must not call it concurrently.
-  func stop() {
+  /// Closes all connections and waits for their threads; no connection may be suspended.
+  ///
+  /// Two threads must not call it concurrently.
+  package func stop() {
     if let daemon { hc_http_stop(daemon) }
     daemon = nil
   }
@@ -60,60 +111,55 @@ final class HTTPDaemon: @unchecked Sendable {
 
   // MARK: Callbacks
 
+  /// Keeps an exchange for libmicrohttpd.
+  private final class Box {
+    let exchange: any HTTPExchange
+
+    init(_ exchange: any HTTPExchange) { self.exchange = exchange }
+  }
+
+  private static func at(_ context: UnsafeMutableRawPointer) -> HTTPDaemon {
+    Unmanaged.fromOpaque(context).takeUnretainedValue()
+  }
+
   private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
     hc_http_callbacks(
       context: context,
-      // The state begins with the raw target, before libmicrohttpd decodes it.
-      begin: { _, target in
-        guard let target else { return nil }
-        return Unmanaged.passRetained(RequestState(String(cString: target))).toOpaque()
+      begin: { context, target in
+        guard let context, let target else { return nil }
+        let exchange = HTTPDaemon.at(context).begin(String(cString: target))
+        return Unmanaged.passRetained(Box(exchange)).toOpaque()
       },
-      proceed: { context, state, connection, method, version, _, uploaded in
-        guard let context, let state, let connection, let method, let version, let uploaded
-        else { return 0 }
-        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
-        let continues = daemon.handler.proceed(
-          Unmanaged<RequestState>.fromOpaque(state).takeUnretainedValue(), String(cString: method),
-          String(cString: version), HTTPConnection(connection), &uploaded.pointee)
+      proceed: { _, box, connection, method, version, upload, uploaded in
+        guard let box, let connection, let method, let version, let uploaded else { return 0 }
+        let part = UnsafeRawBufferPointer(start: upload, count: uploaded.pointee)
+        uploaded.pointee = 0
+        let continues = Unmanaged<Box>.fromOpaque(box).takeUnretainedValue().exchange.proceed(
+          method: String(cString: method), version: String(cString: version),
+          HTTPConnection(connection), part)
         return continues ? 1 : 0
       },
-      complete: { context, state, connection in
-        guard let context, let state, let connection else { return }
-        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
-        daemon.connections.endAnswer(HTTPConnection(connection).descriptor)
-        daemon.handler.finish(Unmanaged<RequestState>.fromOpaque(state).takeRetainedValue())
+      complete: { context, box, connection in
+        guard let context, let box, let connection else { return }
+        HTTPDaemon.at(context).connections.endAnswer(HTTPConnection(connection).descriptor)
+        Unmanaged<Box>.fromOpaque(box).takeRetainedValue().exchange.end()
       },
       closed: { context, descriptor in
         guard let context else { return }
-        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        let daemon = HTTPDaemon.at(context)
         daemon.connections.remove(descriptor)
+        if daemon.refusal != nil { HTTPDaemon.discardUnread(descriptor) }
       },
       refuse: nil)
   }
-}
 
-extension ContentError {
-  /// `number` is the errno of libmicrohttpd.
-  package static func httpServerNotStarted(_ number: Int32) -> ContentError {
-    ContentError(
-      .cannotListen, "Cannot start the HTTP server", remedy: "Stop other programs and try again",
-      cause: String(cString: strerror(number)))
+  /// Discards what the client has sent: closing a connection with unread bytes resets it, and the
+  /// client could lose a response.
+  private static func discardUnread(_ descriptor: Int32) {
+    withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 1) { buffer in
+      for _ in 0..<64 {
+        guard recv(descriptor, buffer.baseAddress, buffer.count, 0) > 0 else { return }
+      }
+    }
   }
-}
-
-/// The state of a request in libmicrohttpd; only used by its connection's thread.
-final class RequestState {
-  let target: String
-  /// Nil until the head is complete.
-  ///
-  /// If the request has a body, the response is sent after it, because otherwise the connection
-  /// would close before the client has read the response.
-  var request: ServerRequest?
-  /// Whether the connection closes after the response.
-  var isLast = false
-  /// The number of ignored bytes of the request's body.
-  var uploaded = 0
-  var entry: RequestLog.Entry?
-
-  init(_ target: String) { self.target = target }
 }

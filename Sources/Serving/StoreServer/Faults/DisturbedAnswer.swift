@@ -1,5 +1,3 @@
-import ContentTransfer
-
 /// Writes a response with a fault directly to the socket; the connection ends afterwards.
 struct DisturbedAnswer {
   let answer: Answer
@@ -38,15 +36,12 @@ struct DisturbedAnswer {
   }
 
   private var head: String {
-    var lines = ["HTTP/1.1 \(answer.status) \(HTTPStatus.reason(answer.status))"]
-    lines.append("Date: \(HTTPDate.text(HTTPDate.now))")
-    lines += answer.headers.map { "\($0.name): \($0.value)" }
-    if let length { lines.append("Content-Length: \(length)") }
-    lines.append("Connection: close")
+    var fields = answer.headers
+    if let length { fields.append(("Content-Length", "\(length)")) }
     let count = Int(min(disturbance.filling, 64 << 20))
-    let filling = String(
-      repeating: Self.fillingLine, count: count / Self.fillingLine.utf8.count + 1)
-    return lines.joined(separator: "\r\n") + "\r\n" + (count > 0 ? filling : "") + "\r\n"
+    let lines = count > 0 ? count / Self.fillingLine.utf8.count + 1 : 0
+    return HTTPStatus.lastHead(answer.status, fields)
+      + String(repeating: Self.fillingLine, count: lines) + "\r\n"
   }
 
   private var length: Int64? {

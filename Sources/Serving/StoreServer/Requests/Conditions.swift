@@ -3,7 +3,7 @@ import ContentTransfer
 /// Evaluates the conditional headers of a request for a representation (RFC 9110, 13).
 ///
 /// A condition with an obsolete date format is ignored, so that the response is complete.
-enum Conditions {
+package enum Conditions {
   /// The result for a request.
   enum Verdict: Equatable {
     case proceed
@@ -45,8 +45,9 @@ enum Conditions {
     return HTTPDate.exactSeconds(validator) == modified && modified < now
   }
 
-  private static func matches(_ header: String, _ tag: String?, weakly: Bool) -> Bool {
-    // Tags of this server have no commas.
+  /// Whether a list of entity tags has `tag`; `weakly` also compares weak tags.
+  package static func matches(_ header: String, _ tag: String?, weakly: Bool) -> Bool {
+    // Tags of this server have no commas and no spaces.
     header.split(separator: ",").contains { candidate in
       let candidate = candidate.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
       if candidate == "*" { return true }

@@ -34,20 +34,19 @@ final class RequestHandler: Sendable {
   }
 
   /// Continues after the head or a part of the body arrived; returns false to close the connection.
-  func proceed(
+  fileprivate func proceed(
     _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
-    _ uploaded: inout Int
+    _ part: UnsafeRawBufferPointer
   ) -> Bool {
     guard let request = state.request else { return begin(state, method, version, connection) }
-    guard uploaded == 0 else {
-      state.uploaded += uploaded
-      uploaded = 0
+    guard part.isEmpty else {
+      state.uploaded += part.count
       return state.uploaded <= Self.longestUpload
     }
     return answer(request, state, connection)
   }
 
-  func finish(_ state: RequestState) {
+  fileprivate func finish(_ state: RequestState) {
     if let entry = state.entry { log?.finish(entry) }
   }
 
@@ -67,8 +66,9 @@ final class RequestHandler: Sendable {
     var answer = Answer(refusal.status, text: refusal.reason)
     answer.set("Connection", "close")
     let wire = connection.wire(stop, idleSeconds: idleSeconds)
-    return connection.send(
-      answer, pump: BodyPump(answer.body, Pace(limiters: []), wire, state.entry))
+    return send(
+      answer, connection,
+      pump: BodyPump(answer.body, Pace(limiters: []), wire, state.entry))
   }
 
   private func answer(_ request: ServerRequest, _ state: RequestState, _ connection: HTTPConnection)
@@ -98,8 +98,26 @@ final class RequestHandler: Sendable {
     if state.isLast { answer.set("Connection", "close") }
     let needsPump =
       state.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
-    return connection.send(
-      answer, pump: needsPump ? BodyPump(answer.body, pace, wire, state.entry) : nil)
+    return send(
+      answer, connection,
+      pump: needsPump ? BodyPump(answer.body, pace, wire, state.entry) : nil)
+  }
+
+  /// Without `pump`, the kernel sends a file directly.
+  private func send(_ answer: Answer, _ connection: HTTPConnection, pump: BodyPump?) -> Bool {
+    let length = answer.body.length
+    let body: HTTPBody
+    if length == 0 {
+      body = .empty
+    } else if let pump {
+      body = .stream(length: length, bufferSize: BodyPump.bufferSize) { pump.fill($0) }
+    } else {
+      guard let (opened, range) = answer.body.plainFile,
+        let descriptor = try? opened.file.duplicatedDescriptor()
+      else { return false }
+      body = .file(descriptor: descriptor, offset: range.lowerBound, length: length)
+    }
+    return connection.send(answer.status, answer.headers, body)
   }
 
   /// Returns the response to `request` and its transmission, after all active faults.
@@ -134,7 +152,7 @@ final class RequestHandler: Sendable {
     if let route = routes[location.path] { return route(request) }
     if let status = authorize?(request) { return Answer(status, text: "The file is not granted.") }
     switch files.representation(at: location) {
-    case .failure(let refusal): return refusal.answer
+    case .failure(let refusal): return refusal
     case .success(var representation):
       for case (.resource(let fault), let number) in occurrences.map({ ($0.fault, $0.number) }) {
         fault.change(&request, &representation, number: number)
@@ -142,6 +160,35 @@ final class RequestHandler: Sendable {
       return Answer(to: request, of: representation)
     }
   }
+}
+
+/// The state of a request.
+final class RequestState: HTTPExchange {
+  fileprivate let target: String
+  private let handler: RequestHandler
+  /// Nil until the head is complete.
+  ///
+  /// If the request has a body, the response is sent after it, because otherwise the connection
+  /// would close before the client has read the response.
+  fileprivate var request: ServerRequest?
+  /// Whether the connection closes after the response.
+  fileprivate var isLast = false
+  /// The number of ignored bytes of the request's body.
+  fileprivate var uploaded = 0
+  fileprivate var entry: RequestLog.Entry?
+
+  init(_ target: String, _ handler: RequestHandler) {
+    self.target = target
+    self.handler = handler
+  }
+
+  func proceed(
+    method: String, version: String, _ connection: HTTPConnection, _ part: UnsafeRawBufferPointer
+  ) -> Bool {
+    handler.proceed(self, method, version, connection, part)
+  }
+
+  func end() { handler.finish(self) }
 }
 
 extension Transmission {

@@ -7,11 +7,11 @@ package struct ServedRequest: Sendable {
   /// The status that was sent; nil if the connection was closed before.
   package let status: Int?
   /// The number of body bytes that were passed to the connection.
-  package let bytesSent: Int64
+  package fileprivate(set) var bytesSent: Int64
   /// The lines of the fault script that acted.
   package let faults: [String]
   /// Whether the response has ended, completely or not.
-  package let isFinished: Bool
+  package fileprivate(set) var isFinished: Bool
 
   package var method: String { request.method }
   package var path: String { request.path }
@@ -52,35 +52,24 @@ final class RequestLog: Sendable {
 
   /// A request with a response in progress.
   final class Entry: Sendable {
-    private let request: ServerRequest
-    private let status: Int?
-    private let faults: [String]
-    private let bytes = Atomic<Int64>(0)
-    private let isFinished = Atomic(false)
+    private let state: Mutex<ServedRequest>
 
-    fileprivate init(_ request: ServerRequest, status: Int?, faults: [String]) {
-      self.request = request
-      self.status = status
-      self.faults = faults
-    }
+    fileprivate init(_ served: ServedRequest) { state = Mutex(served) }
+
+    fileprivate var served: ServedRequest { state.withLock { $0 } }
 
     /// Counts `count` bytes of the body before they are sent, so that a client that has them finds
     /// them counted.
-    func count(_ count: Int) { bytes.add(Int64(count), ordering: .relaxed) }
+    func count(_ count: Int) { state.withLock { $0.bytesSent += Int64(count) } }
 
-    fileprivate func finish() { isFinished.store(true, ordering: .releasing) }
-
-    fileprivate var served: ServedRequest {
-      let isFinished = isFinished.load(ordering: .acquiring)
-      return ServedRequest(
-        request: request, status: status, bytesSent: bytes.load(ordering: .relaxed),
-        faults: faults, isFinished: isFinished)
-    }
+    fileprivate func finish() { state.withLock { $0.isFinished = true } }
   }
 
   /// Adds a request, before the first byte of its response is sent.
   func begin(_ request: ServerRequest, status: Int?, faults: [String]) -> Entry {
-    let entry = Entry(request, status: status, faults: faults)
+    let entry = Entry(
+      ServedRequest(
+        request: request, status: status, bytesSent: 0, faults: faults, isFinished: false))
     guard keeps else { return entry }
     entries.withLock { entries in
       if entries.count >= 2 * Self.maximum { entries.removeFirst(Self.maximum) }

@@ -47,7 +47,7 @@ public final class StoreServerSession: Sendable {
     let key = try data.receiptKey()
     // The server has its own connection to the same ledger.
     let ledger = Ledger(
-      try data.ledgerDatabase(), sign: ReceiptSigner(key: key, now: { clock.now }).signer)
+      try data.ledgerDatabase(), sign: key.signer(now: { clock.now }))
     let keys = ServiceKeys(ledger: ledger, session: session)
     let port = try HeldPort(Self.address, 0)
     self.session = session
@@ -83,11 +83,10 @@ public final class StoreServerSession: Sendable {
     guard server.withLock({ $0 == nil }) else { return }
     let clock = session.clock
     var configuration = SellingServer.Configuration()
-    configuration.address = Self.address
-    configuration.heldPort = port
+    configuration.http.heldPort = port
     configuration.decider = decider
     configuration.now = { clock.now }
-    configuration.onRequest = { [log] in log.add($0) }
+    configuration.http.onRequest = { [log] in log.add($0) }
     let catalog = try Catalog(
       at: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
       trustFolder: data.trustFolder(), now: { clock.now })

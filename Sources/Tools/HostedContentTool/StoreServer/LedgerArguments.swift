@@ -31,7 +31,7 @@ extension Arguments {
     let database = try database()
     let folder = try dataFolder(creating: creating)
     let key = creating ? try folder?.receiptKey() : nil
-    let signer = key.map { ReceiptSigner(key: $0).signer }
+    let signer = key.map { $0.signer() }
     if let database { return Ledger(database, sign: signer) }
     guard let folder else { throw wrongValue("--data", "is missing") }
     return Ledger(try folder.ledgerDatabase(), sign: signer)

@@ -33,14 +33,14 @@ enum StoreServerRunCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
-    (configuration.address, configuration.port) =
+    (configuration.http.address, configuration.http.port) =
       try arguments.listenAddress(default: "127.0.0.1:8090")
     configuration.origin = try origin(arguments)
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
     configuration.decider = try decider(arguments, network)
     configuration.database = try arguments.database()
-    configuration.listeningSocket = try SocketActivation.socket(
+    configuration.http.listeningSocket = try SocketActivation.socket(
       ProcessInfo.processInfo.environment, process: getpid())
     let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
     let catalog = try Catalog(

@@ -1,23 +1,17 @@
-import CMicroHTTPD
 import Concurrency
 import ContentModel
-import ContentTransfer
 import Dispatch
-import Glibc
 import StoreAPI
 import StoreServer
 
-/// A daemon of libmicrohttpd with one thread, and the threads that call the handler.
-// Sendable, because the pointers and threads are only changed by the initializer and `stop`, and
-// the libmicrohttpd functions that take them are thread-safe.
-final class APIDaemon: @unchecked Sendable {
-  let connections: ConnectionTable
+/// Passes the requests of a server to its handler, and sends the responses.
+///
+/// Thread-safe. `IncomingRequest` calls it on the thread of all connections.
+final class RequestDispatcher: Sendable {
+  private let connections: ConnectionTable
   private let configuration: APIServer.Configuration
   private let handle: APIServer.Handler
-  private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
-  private var daemon: OpaquePointer?
-  private let work = BlockingQueue<@Sendable () -> Void>()
-  private var workers: WorkerThreads?
+  private let workers: CallThreads
   private let state = Mutex(State())
   /// Has one entry for each pending response.
   private let unfinished = DispatchGroup()
@@ -28,51 +22,26 @@ final class APIDaemon: @unchecked Sendable {
   }
 
   /// The memory of a connection for its head and buffers, so that many can wait for events.
-  private static let connectionBytes = 8 << 10
+  static let connectionBytes = 8 << 10
   /// The part of it that a request's head may use; the rest is for the head of the response.
   private static let headLimit = 7 << 10
   /// The time in seconds for responses after `onStopTimeout`.
   private static let lastTimeout = 5.0
 
-  init(_ configuration: APIServer.Configuration, _ handle: @escaping APIServer.Handler) throws {
+  init(
+    _ configuration: APIServer.Configuration, _ connections: ConnectionTable,
+    _ handle: @escaping APIServer.Handler
+  ) throws {
     self.configuration = configuration
+    self.connections = connections
     self.handle = handle
-    connections = ConnectionTable(
-      limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
-      limitsLoopback: false, requestTimeout: configuration.requestTimeout,
-      idleTimeout: .seconds(configuration.idleSeconds))
-    callbacks = .allocate(capacity: 1)
-    callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
-    workers = try WorkerThreads(count: configuration.workers) { [work] _ in
-      while let job = work.next() { job() }
-    }
-    daemon = hc_http_start_single(
-      callbacks, UInt32(clamping: configuration.idleSeconds), Self.connectionBytes)
-    guard daemon != nil else {
-      throw ContentError.httpServerNotStarted(errno)
-    }
-  }
-
-  deinit {
-    stop()
-    callbacks.deallocate()
-  }
-
-  /// Takes ownership of a connected socket.
-  ///
-  /// Closes it at once if there are too many connections.
-  func add(_ descriptor: Int32) {
-    connections.pass(descriptor, to: daemon)
+    workers = try CallThreads(count: configuration.workers, maximumWaiting: .max)
   }
 
   /// Ends streams, waits for the responses of complete requests, and closes all connections.
   ///
-  /// Call it after the last `add`. Two threads must not call it concurrently.
-  func stop() {
-    guard let daemon else {
-      work.close()
-      return
-    }
+  /// Call it once, after the last connection was added.
+  func stop(_ daemon: HTTPDaemon) {
     enter(.draining)
     configuration.onStop?()
     let result = unfinished.wait(timeout: .now() + configuration.stopTimeout.inSeconds)
@@ -82,10 +51,8 @@ final class APIDaemon: @unchecked Sendable {
     }
     // Afterwards, no connection is suspended, as libmicrohttpd requires.
     enter(.closed)
-    hc_http_stop(daemon)
-    self.daemon = nil
-    work.close()
-    workers?.join()
+    daemon.stop()
+    workers.close()
   }
 
   private func enter(_ phase: ServerPhase) {
@@ -102,15 +69,14 @@ final class APIDaemon: @unchecked Sendable {
   /// connection was resumed.
   ///
   /// Returns false to close the connection.
-  private func proceed(
-    _ request: IncomingRequest, _ connection: SuspendableConnection,
-    _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>, _ part: UnsafeRawBufferPointer
+  func proceed(
+    _ request: IncomingRequest, _ connection: HTTPConnection, _ method: String, _ version: String,
+    _ part: UnsafeRawBufferPointer
   ) -> Bool {
     guard request.hasHead else {
       let fields = connection.headers
       let head = RequestHead(
-        method: String(cString: method), target: request.target,
-        version: String(cString: version), fields: fields ?? [])
+        method: method, target: request.target, version: version, fields: fields ?? [])
       request.begin(head)
       let problem: RequestHead.Refusal? =
         fields == nil ? .malformedLine : check(head, of: request)
@@ -146,14 +112,14 @@ final class APIDaemon: @unchecked Sendable {
   /// Responds to a bad request and closes the connection, because the next request may be hidden in
   /// this one.
   private func refuse(
-    _ request: IncomingRequest, _ refusal: RequestHead.Refusal, _ connection: SuspendableConnection
+    _ request: IncomingRequest, _ refusal: RequestHead.Refusal, _ connection: HTTPConnection
   ) -> Bool {
     request.isLast = true
     return send(APIResponse(refusal), to: request, connection)
   }
 
   /// Passes a complete request to the handler, and suspends its connection until the response.
-  private func handOver(_ request: IncomingRequest, _ connection: SuspendableConnection) -> Bool {
+  private func handOver(_ request: IncomingRequest, _ connection: HTTPConnection) -> Bool {
     let pending = PendingResponse(connection)
     let phase = state.withLock { state in
       guard state.phase != .closed else { return ServerPhase.closed }
@@ -166,23 +132,39 @@ final class APIDaemon: @unchecked Sendable {
     pending.enter(phase)
     connections.beginAnswer(connection.descriptor)
     guard let received = request.take(), pending.suspend() else { return false }
-    work.add({ [handle] in handle(received) { pending.respond($0) } })
+    _ = workers.run { [handle] in handle(received) { pending.respond($0) } }
     return true
   }
 
   private func send(
-    _ response: APIResponse, to request: IncomingRequest, _ connection: SuspendableConnection
+    _ response: APIResponse, to request: IncomingRequest, _ connection: HTTPConnection
   ) -> Bool {
     let isStream = if case .stream = response.body { true } else { false }
     connections.beginAnswer(
       connection.descriptor, within: isStream ? nil : configuration.responseTimeout)
     request.status = response.status
     if state.withLock({ $0.phase }) != .running { request.isLast = true }
-    return connection.send(response, to: request)
+    var headers = response.headers
+    if request.isLast { headers.append(("Connection", "close")) }
+    return connection.send(response.status, headers, body(of: response, to: request))
   }
 
-  private func complete(_ request: IncomingRequest, _ descriptor: Int32) {
-    connections.endAnswer(descriptor)
+  /// The buffer of a stream for HTTP/1.0; HTTP/1.1 uses the memory of the connection.
+  private static let streamBuffer = 1 << 10
+
+  private func body(of response: APIResponse, to request: IncomingRequest) -> HTTPBody {
+    switch response.body {
+    case .bytes(let bytes): .bytes(bytes)
+    // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
+    case .stream where request.isHead: .empty
+    case .stream:
+      .stream(length: nil, bufferSize: Self.streamBuffer) { [pending = request.pending] in
+        pending?.fill($0) ?? HTTPBody.failure
+      }
+    }
+  }
+
+  func complete(_ request: IncomingRequest) {
     if let pending = request.pending {
       pending.end()
       _ = state.withLock { $0.pendingResponses.removeValue(forKey: ObjectIdentifier(pending)) }
@@ -190,70 +172,16 @@ final class APIDaemon: @unchecked Sendable {
     }
     guard let onRequest = configuration.onRequest, request.hasHead else { return }
     let handled = request.handled
-    work.add({ onRequest(handled) })
+    _ = workers.run { onRequest(handled) }
   }
 
-  /// Discards what the client has sent: closing a connection with unread bytes resets it, and the
-  /// client could lose a response.
-  private static func discardUnread(_ descriptor: Int32) {
-    withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 1) { buffer in
-      for _ in 0..<64 {
-        guard recv(descriptor, buffer.baseAddress, buffer.count, 0) > 0 else { return }
-      }
-    }
-  }
-
-  /// Sends a last response without libmicrohttpd.
-  private static func send(_ response: APIResponse, to descriptor: Int32) {
-    guard case .bytes(let body) = response.body else { return }
-    let fields =
-      response.headers + [
-        ("Date", HTTPDate.text(HTTPDate.now)), ("Connection", "close"),
-        ("Content-Length", "\(body.count)"),
-      ]
-    let lines =
-      ["HTTP/1.1 \(response.status) \(HTTPStatus.reason(response.status))"]
-      + fields.map { "\($0.name): \($0.value)" }
-    let bytes = Array(lines.map { "\($0)\r\n" }.joined().utf8) + Array("\r\n".utf8) + body
-    _ = bytes.withUnsafeBytes {
-      Glibc.send(
-        descriptor, $0.baseAddress, $0.count,
-        Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-    }
-  }
-
-  private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
-    hc_http_callbacks(
-      context: context,
-      begin: { _, target in
-        guard let target else { return nil }
-        return Unmanaged.passRetained(IncomingRequest(String(cString: target))).toOpaque()
-      },
-      proceed: { context, request, connection, method, version, upload, uploaded in
-        guard let context, let request, let connection, let method, let version, let uploaded
-        else { return 0 }
-        let part = UnsafeRawBufferPointer(start: upload, count: uploaded.pointee)
-        uploaded.pointee = 0
-        let continues = Unmanaged<APIDaemon>.fromOpaque(context).takeUnretainedValue().proceed(
-          Unmanaged<IncomingRequest>.fromOpaque(request).takeUnretainedValue(),
-          SuspendableConnection(connection), method, version, part)
-        return continues ? 1 : 0
-      },
-      complete: { context, request, connection in
-        guard let context, let request, let connection else { return }
-        Unmanaged<APIDaemon>.fromOpaque(context).takeUnretainedValue().complete(
-          Unmanaged<IncomingRequest>.fromOpaque(request).takeRetainedValue(),
-          SuspendableConnection(connection).descriptor)
-      },
-      closed: { context, descriptor in
-        guard let context else { return }
-        Unmanaged<APIDaemon>.fromOpaque(context).takeUnretainedValue().connections
-          .remove(descriptor)
-        APIDaemon.discardUnread(descriptor)
-      },
-      refuse: { _, descriptor, status in
-        APIDaemon.send(APIResponse(RequestHead.Refusal(unread: Int(status))), to: descriptor)
-      })
+  /// The complete response to a request that libmicrohttpd refuses with `status`.
+  static func refusal(_ status: Int) -> [UInt8] {
+    let response = APIResponse(RequestHead.Refusal(unread: status))
+    guard case .bytes(let body) = response.body else { return [] }
+    let head = HTTPStatus.lastHead(
+      status, response.headers + [("Content-Length", "\(body.count)")])
+    return Array("\(head)\r\n".utf8) + body
   }
 }
 
@@ -286,10 +214,6 @@ extension RequestHead.Refusal {
 extension APIResponse {
   /// Creates the problem details for a refused request.
   fileprivate init(_ refusal: RequestHead.Refusal) {
-    self =
-      Problem(
-        refusal.status,
-        ContentError(.requestRefused, refusal.reason, remedy: "Correct the request")
-      ).response
+    self = Problem.refused(refusal.status, refusal.reason, remedy: "Correct the request").response
   }
 }
