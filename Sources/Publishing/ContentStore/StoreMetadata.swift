@@ -87,7 +87,7 @@ struct StoreMetadata {
   private static func confirmed(_ chain: RootChain, _ keys: StoreKeys, _ folder: Directory) throws
     -> RootChain
   {
-    let rootKeys = try keys.publicKeys(of: .root)
+    let rootKeys = try keys.inventory(of: .root).usable
     guard rootKeys.isEmpty else {
       if try TrustedMetadata.isRoot(chain.document.bytes, signedByAnyOf: rootKeys) { return chain }
       throw ContentError.foreignMetadata(
@@ -97,7 +97,7 @@ struct StoreMetadata {
     let roles: [RoleName] = [.targets, .snapshot, .timestamp]
     let known = try roles.reduce(into: Set()) { known, role in
       _ = try keys.signer(role, of: chain.root)
-      known.formUnion(try keys.publicKeys(of: role))
+      known.formUnion(try keys.inventory(of: role).usable)
     }
     return try chain.limited(to: known, for: roles)
   }
