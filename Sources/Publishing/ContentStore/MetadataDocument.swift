@@ -41,11 +41,6 @@ struct MetadataDocument {
     guard name(bin, version) == file else { return nil }
     return (bin, version)
   }
-
-  /// Writes the file; the write is durable.
-  func write(to folder: Directory) throws {
-    try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
-  }
 }
 
 /// The version of a metadata file and the SHA-256 of its bytes.

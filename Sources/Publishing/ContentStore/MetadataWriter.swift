@@ -62,9 +62,9 @@ struct MetadataWriter {
 
   /// Writes the first metadata of a store, and then its publication record.
   func create(_ documents: [MetadataDocument], firstRoot: MetadataDocument) throws {
-    for document in [firstRoot] + documents { try document.write(to: folder) }
-    let signed = try ([firstRoot] + documents).versions
-    try state.save(PublicationRecord(firstRoot: firstRoot.signedVersion, signed: signed))
+    let all = [firstRoot] + documents
+    for document in all { try write(document.name, document.bytes) }
+    try state.save(PublicationRecord(firstRoot: firstRoot.signedVersion, signed: all.versions))
   }
 }
 

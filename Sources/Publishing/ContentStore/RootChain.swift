@@ -2,6 +2,12 @@ import ContentModel
 import ContentTrust
 import FileIO
 
+/// A metadata file whose signatures are verified, and its role.
+struct VerifiedFile<Signed: Role> {
+  let role: Signed
+  let document: MetadataDocument
+}
+
 /// The chain of a store's roots, from the pinned first root to the newest.
 ///
 /// Each root is signed by the keys of the previous root and by its own keys. As in a client, roots
@@ -38,6 +44,30 @@ struct RootChain {
     root = chain.root
     self.newest = newest
     self.earlier = earlier
+  }
+
+  /// The newest root alone.
+  var newestOnly: RootChain { RootChain(self, newest: newest, earlier: []) }
+
+  /// Returns the role in the file `version` of `name` in `folder`, and the file.
+  ///
+  /// Returns nil if the file does not exist, or is not this version signed under one of the roots.
+  func signed<Signed: Role>(
+    _ version: Int64, of name: MetadataName = .top(Signed.type), in folder: Directory
+  ) throws -> VerifiedFile<Signed>? {
+    let contents = try nilIf(.fileMissing, .limitExceeded) {
+      try folder.contents(of: MetadataDocument.name(name, version), limit: name.limit)
+    }
+    guard let bytes = contents else { return nil }
+    for trusted in [newest] + earlier {
+      do {
+        let role: Signed = try trusted.verified(bytes)
+        guard name == .timestamp || role.version == version else { return nil }
+        return VerifiedFile(
+          role: role, document: MetadataDocument(role: name, version: role.version, bytes: bytes))
+      } catch let error as ContentError where error.group == .trust {}
+    }
+    return nil
   }
 
   /// The same roots, with only the keys in `keys` accepted for `roles`.

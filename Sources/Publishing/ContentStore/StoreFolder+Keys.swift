@@ -25,6 +25,13 @@ extension StoreFolder {
   /// Opens `targets`, and creates it if needed: a git copy does not contain an empty folder.
   func targetsFolder() throws -> Directory { try folder.createServedDirectory(Self.targetsName) }
 
+  /// The verified metadata, for a reader without keys; with `restored`, it may be older than
+  /// recorded.
+  func readMetadata(restored: Bool = false) throws -> StoreMetadata {
+    try StoreMetadata(
+      reading: folder, knownRecord(), restored: isRestored || restored, keys: nil)
+  }
+
   /// Runs `body` with the verified metadata, while the store is locked for other publishers.
   ///
   /// With `restored`, the files may be older than recorded.
@@ -142,10 +149,9 @@ extension StoreFolder {
 
   /// Throws `usage` if the folder of the keys or of the publication record is in the served folder.
   func checkKeysAreOutside() throws {
-    let paths = [options.folderPath, options.rootFolderPath, options.stateFolderPath].compactMap {
-      $0
-    }
-    for path in paths where RealPath.of(path).isInside(RealPath.of(folder.path)) {
+    let paths = [options.folderPath, options.rootFolderPath, options.stateFolderPath]
+    let store = realComponents(folder.path)
+    for path in paths.compactMap(\.self) where realComponents(path).starts(with: store) {
       throw ContentError(
         .usage, "The keys or state folder \(path) is inside the store, which is public",
         remedy: "Use a folder that no web server serves", subject: path)

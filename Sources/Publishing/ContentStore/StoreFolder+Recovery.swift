@@ -44,9 +44,8 @@ extension StoreFolder {
   ///
   /// Needs no keys.
   package func newestMetadata() throws -> (root: [UInt8], versions: [StoreRole: Int64]) {
-    let record = try knownRecord()
-    let chain = try StoreMetadata.chain(in: metadataFolder, record, nil)
-    let metadata = try StoreMetadata(reading: folder, record, restored: true, keys: nil)
+    let metadata = try readMetadata(restored: true)
+    let chain = try StoreMetadata.chain(in: metadataFolder, metadata.record, nil)
     return (chain.document.bytes, Self.versions(metadata.versions))
   }
 

@@ -14,9 +14,9 @@ extension StoreFolder {
     }
     return try store.whileLocked(now) { record, writer in
       do {
-        _ = try StoreMetadata(
-          reading: store.folder, record, restored: false, keys: writer.keys
-        ).checkLists()
+        let metadata = try StoreMetadata(
+          reading: store.folder, record, restored: false, keys: writer.keys)
+        try metadata.catalog.checkLists()
         return nil
       } catch let error as ContentError
         where error.group == .trust || [.storeDamaged, .storeMissing].contains(error.code)
@@ -38,36 +38,39 @@ extension StoreMetadata {
   fileprivate init(
     repairing store: Directory, _ folder: Directory, _ record: PublicationRecord?, keys: StoreKeys
   ) throws {
-    let chain = try Self.chain(in: folder, record, keys)
+    let chain = try Self.chain(in: folder, record, keys).newestOnly
     var versions = [RoleName.root: try chain.document.signedVersion]
-    let timestamp: (TimestampRole, MetadataDocument)? = try chain.signed(0, in: folder)
-    versions[.timestamp] = try timestamp?.1.signedVersion
+    let timestamp: VerifiedFile<TimestampRole>? = try chain.signed(0, in: folder)
+    versions[.timestamp] = try timestamp?.document.signedVersion
     for version in try folder.versions(of: .targets) {
-      guard let targets: (TargetsRole, MetadataDocument) = try chain.signed(version, in: folder)
+      guard let targets: VerifiedFile<TargetsRole> = try chain.signed(version, in: folder)
       else { continue }
-      versions[.targets] = try targets.1.signedVersion
+      versions[.targets] = try targets.document.signedVersion
       break
     }
     for version in try folder.versions(of: .snapshot) {
-      guard let snapshot: (SnapshotRole, MetadataDocument) = try chain.signed(version, in: folder)
+      guard let snapshot: VerifiedFile<SnapshotRole> = try chain.signed(version, in: folder)
       else { continue }
       // Signed version numbers are not used again, even if they belong to no complete catalog.
-      if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.1.signedVersion }
-      let promise = snapshot.0.targets
+      if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.document.signedVersion }
+      let promise = snapshot.role.targets
       guard
-        let targets: (TargetsRole, MetadataDocument) = try chain.signed(
-          promise.version, in: folder),
-        try targets.1.promise == promise
+        let targets: VerifiedFile<TargetsRole> = try chain.signed(promise.version, in: folder),
+        try targets.document.promise == promise
       else { continue }
       let catalog = TrustedTargets(
-        targets.0, of: chain.newest.with(snapshot.0), fetcher: FolderFetcher(store))
-      guard try catalog.hasAllLists() else { continue }
+        targets.role, of: chain.newest.with(snapshot.role), fetcher: FolderFetcher(store))
+      do {
+        try catalog.checkLists()
+      } catch let error as ContentError where error.group == .trust || error.code == .storeMissing {
+        continue
+      }
       self.init(
         root: chain.root,
         timestamp: TimestampRole(
-          version: timestamp?.0.version ?? 0, expires: .distantPast,
-          snapshot: try snapshot.1.promise),
-        snapshot: snapshot.0, catalog: catalog, versions: versions,
+          version: timestamp?.role.version ?? 0, expires: .distantPast,
+          snapshot: try snapshot.document.promise),
+        snapshot: snapshot.role, catalog: catalog, versions: versions,
         record: record
           ?? PublicationRecord(firstRoot: chain.first, signed: versions))
       return
@@ -78,42 +81,12 @@ extension StoreMetadata {
   }
 }
 
-extension RootChain {
-  /// Returns metadata of this version in `folder`; nil if the newest root does not confirm it.
-  fileprivate func signed<Signed: Role>(_ version: Int64, in folder: Directory) throws
-    -> (Signed, MetadataDocument)?
-  {
-    do {
-      var role: Signed?
-      let bytes = try folder.metadata(Signed.type, version) { role = try newest.verified($0) }
-      guard let role, Signed.type == .timestamp || role.version == version else { return nil }
-      return (role, MetadataDocument(role: .top(Signed.type), version: role.version, bytes: bytes))
-    } catch let error as ContentError
-      where error.group == .trust || [.fileMissing, .limitExceeded].contains(error.code)
-    {
-      return nil
-    }
-  }
-}
-
-extension StoreMetadata {
+extension TrustedTargets {
   /// Reads all bins.
   ///
   /// Throws an error of the group `trust`, or `storeMissing`, if one is damaged or lost.
   fileprivate func checkLists() throws {
-    for name in try catalog.lists { _ = try catalog.list(name) }
-  }
-}
-
-extension TrustedTargets {
-  /// Whether all bins exist as the snapshot lists them.
-  fileprivate func hasAllLists() throws -> Bool {
-    do {
-      for name in try lists { _ = try list(name) }
-      return true
-    } catch let error as ContentError where error.group == .trust || error.code == .storeMissing {
-      return false
-    }
+    for name in try lists { _ = try list(name) }
   }
 }
 

@@ -120,8 +120,7 @@ public final class StoreFolder: Sendable {
   /// a publication. Otherwise the store's own first root is trusted, so the result is as
   /// trustworthy as the folder.
   public func products() throws -> [StoredProduct] {
-    let metadata = try StoreMetadata(
-      reading: folder, knownRecord(), restored: isRestored, keys: nil)
+    let metadata = try readMetadata()
     var products: [StoredProduct] = []
     try metadata.forEachList(in: folder) { contents in
       if let error = contents.errors.first { throw error }

@@ -77,29 +77,21 @@ struct StoreKeys {
   /// Whether there are enough root keys to sign the root after `root`.
   func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
 
-  /// All usable keys of `role` in the folders, even if no root names them.
-  func publicKeys(of role: RoleName) throws -> Set<PublicKey> { try inventory(of: role).present }
-
-  /// The keys of `role` that `root` lists and the folders have, and the number of key files that
-  /// cannot be read, such as encrypted ones.
-  func inventory(of role: RoleName, in root: RootRole) throws -> (Set<PublicKey>, unreadable: Int) {
-    let (present, unreadable) = try inventory(of: role)
-    return (present.intersection(root.publicKeys(of: role)), unreadable)
-  }
-
-  private func inventory(of role: RoleName) throws -> (present: Set<PublicKey>, unreadable: Int) {
-    var present: Set<PublicKey> = []
+  /// All usable keys of `role` in the folders, even if no root names them, and the number of key
+  /// files that cannot be read, such as encrypted ones.
+  func inventory(of role: RoleName) throws -> (usable: Set<PublicKey>, unreadable: Int) {
+    var usable: Set<PublicKey> = []
     var unreadable = 0
     for folder in folders(of: role) {
       for name in try Self.fileNames(of: role, in: folder) {
         do {
-          present.insert(try read(name, role, in: folder).publicKey)
+          usable.insert(try read(name, role, in: folder).publicKey)
         } catch is ContentError {
           unreadable += 1
         }
       }
     }
-    return (present, unreadable)
+    return (usable, unreadable)
   }
 
   private func keys(of role: RoleName, in root: RootRole) throws -> [SigningKey] {
@@ -247,10 +239,8 @@ struct FolderPlace {
   init(_ path: String) throws {
     var components = path.pathComponents()
     var isAbsolute = path.hasPrefix("/")
-    if [".", ".."].contains(components.last), let resolved = realpath(path, nil) {
-      defer { free(resolved) }
-      components = String(cString: resolved).pathComponents()
-      isAbsolute = true
+    if [".", ".."].contains(components.last), let resolved = resolvedComponents(path) {
+      (components, isAbsolute) = (resolved, true)
     }
     guard let name = components.popLast(), name != ".", name != ".." else {
       throw ContentError(
@@ -263,20 +253,18 @@ struct FolderPlace {
   }
 }
 
-/// A path without symbolic links; the file need not exist.
-struct RealPath {
-  private let components: [String]
+/// The components of a path without symbolic links; nil if the file does not exist.
+private func resolvedComponents(_ path: String) -> [String]? {
+  guard let resolved = realpath(path, nil) else { return nil }
+  defer { free(resolved) }
+  return String(cString: resolved).pathComponents()
+}
 
-  static func of(_ path: String) -> RealPath {
-    if let resolved = realpath(path, nil) {
-      defer { free(resolved) }
-      return RealPath(components: String(cString: resolved).pathComponents())
-    }
-    var rest = path.pathComponents()
-    guard let last = rest.popLast() else { return RealPath(components: []) }
-    let parent = (path.hasPrefix("/") ? "/" : rest.isEmpty ? "." : "") + rest.joined(separator: "/")
-    return RealPath(components: of(parent).components + [last])
-  }
-
-  func isInside(_ folder: RealPath) -> Bool { components.starts(with: folder.components) }
+/// The components of a path without symbolic links; the file need not exist.
+func realComponents(_ path: String) -> [String] {
+  if let resolved = resolvedComponents(path) { return resolved }
+  var rest = path.pathComponents()
+  guard let last = rest.popLast() else { return [] }
+  let parent = (path.hasPrefix("/") ? "/" : rest.isEmpty ? "." : "") + rest.joined(separator: "/")
+  return realComponents(parent) + [last]
 }

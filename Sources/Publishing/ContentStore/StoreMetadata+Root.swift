@@ -10,7 +10,7 @@ extension StoreMetadata {
 
   /// Writes the next root, with the same keys and a new expiry.
   func renewRoot(with writer: MetadataWriter) throws -> StoreMetadata {
-    let (next, document) = try nextRoot(writer, keys: [:], thresholds: [:], newRootKeys: [])
+    let (next, document) = try nextRoot(NewKeys(), with: writer)
     return try stepping(to: next, in: SignedCatalog(documents: [document]), with: writer)
   }
 
@@ -26,23 +26,14 @@ extension StoreMetadata {
   {
     // Check first, so that no key is created without need.
     _ = try writer.keys.signer(.root, of: root)
-    var new: [RoleName: [PublicKey]] = [:]
-    var thresholds: [RoleName: Int64] = [:]
-    var newRootKeys: [SigningKey] = []
     let version = try nextRootVersion(in: writer.folder)
-    for role in roles {
-      let (count, threshold) = try plan.numbers(of: role, known: root.roles[role.name])
-      let made = try writer.keys.make(role.name, count, plan.type.kind, forRoot: version)
-      new[role.name] = made.map(\.publicKey)
-      thresholds[role.name] = Int64(threshold)
-      if role == .root { newRootKeys = made }
-    }
-    let (next, document) = try nextRoot(
-      writer, keys: new, thresholds: thresholds, newRootKeys: newRootKeys)
-    guard needsSigning || new.keys.contains(where: { $0 != .root }) else {
+    let keys = try NewKeys(
+      roles, plan, known: root.roles, forRoot: version, in: writer.keys)
+    let (next, document) = try nextRoot(keys, with: writer)
+    guard needsSigning || roles.contains(where: { $0 != .root }) else {
       return try stepping(to: next, in: SignedCatalog(documents: [document]), with: writer)
     }
-    let signing: Signing = needsSigning || new[.targets] != nil ? .everything : .changes
+    let signing: Signing = needsSigning || roles.contains(.targets) ? .everything : .changes
     if var catalog = try catalogSignedByBoth(next, signing, with: writer) {
       catalog.documents.append(document)
       return try stepping(to: next, in: catalog, with: writer)
@@ -87,14 +78,14 @@ extension StoreMetadata {
   }
 
   /// Returns the next root, signed by the old and the new keys, so that all clients can follow.
-  private func nextRoot(
-    _ writer: MetadataWriter, keys: [RoleName: [PublicKey]], thresholds: [RoleName: Int64],
-    newRootKeys: [SigningKey]
-  ) throws -> (RootRole, MetadataDocument) {
+  private func nextRoot(_ keys: NewKeys, with writer: MetadataWriter) throws
+    -> (RootRole, MetadataDocument)
+  {
     let next = try RootRole(
       root, version: nextRootVersion(in: writer.folder),
-      expires: writer.time(after: Self.rootLifetime), keys: keys, thresholds: thresholds)
-    let signer = try writer.keys.signer(.root, of: root).adding(newRootKeys)
+      expires: writer.time(after: Self.rootLifetime), keys: keys.publicKeys,
+      thresholds: keys.thresholds)
+    let signer = try writer.keys.signer(.root, of: root).adding(keys.root)
     let document = MetadataDocument(
       role: .root, version: next.version, bytes: try signer.sign(next))
     return (next, document)
@@ -110,5 +101,29 @@ extension StoreMetadata {
     metadata.versions.merge(try catalog.documents.versions) { $1 }
     metadata.needsSigning = needsSigning && catalog.documents.count == 1
     return metadata
+  }
+}
+
+/// The keys that a new root gives to roles; empty for a root that keeps the keys.
+struct NewKeys {
+  private(set) var publicKeys: [RoleName: [PublicKey]] = [:]
+  private(set) var thresholds: [RoleName: Int64] = [:]
+  /// The new keys of the root role, which sign the root too.
+  private(set) var root: [SigningKey] = []
+
+  init() {}
+
+  /// Creates the keys of `roles` in `keys`, in the numbers that `plan` or the earlier root has.
+  init(
+    _ roles: [StoreRole], _ plan: StoreKeyPlan, known: [RoleName: RoleKeys] = [:],
+    forRoot version: Int64, in keys: StoreKeys
+  ) throws {
+    for role in roles {
+      let (count, threshold) = try plan.numbers(of: role, known: known[role.name])
+      let made = try keys.make(role.name, count, plan.type.kind, forRoot: version)
+      publicKeys[role.name] = made.map(\.publicKey)
+      thresholds[role.name] = Int64(threshold)
+      if role == .root { root = made }
+    }
   }
 }

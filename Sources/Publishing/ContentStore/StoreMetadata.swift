@@ -87,7 +87,7 @@ struct StoreMetadata {
   private static func confirmed(_ chain: RootChain, _ keys: StoreKeys, _ folder: Directory) throws
     -> RootChain
   {
-    let rootKeys = try keys.publicKeys(of: .root)
+    let rootKeys = try keys.inventory(of: .root).usable
     guard rootKeys.isEmpty else {
       if try TrustedMetadata.isRoot(chain.document.bytes, signedByAnyOf: rootKeys) { return chain }
       throw ContentError.foreignMetadata(
@@ -97,7 +97,7 @@ struct StoreMetadata {
     let roles: [RoleName] = [.targets, .snapshot, .timestamp]
     let known = try roles.reduce(into: Set()) { known, role in
       _ = try keys.signer(role, of: chain.root)
-      known.formUnion(try keys.publicKeys(of: role))
+      known.formUnion(try keys.inventory(of: role).usable)
     }
     return try chain.limited(to: known, for: roles)
   }
@@ -163,27 +163,15 @@ struct StoreMetadata {
 
   /// Writes the first root, and empty metadata of version 1.
   static func create(_ plan: StoreKeyPlan, with writer: MetadataWriter) throws {
-    var made: [RoleName: [PublicKey]] = [:]
-    var rootKeys: [SigningKey] = []
-    var thresholds: [RoleName: Int64] = [:]
-    for role in StoreRole.allCases {
-      let (count, threshold) = try plan.numbers(of: role)
-      let signing = try writer.keys.make(role.name, count, plan.type.kind, forRoot: 1)
-      made[role.name] = signing.map(\.publicKey)
-      thresholds[role.name] = Int64(threshold)
-      if role == .root { rootKeys = signing }
-    }
+    let keys = try NewKeys(StoreRole.allCases, plan, forRoot: 1, in: writer.keys)
     let root = try RootRole(
-      version: 1, expires: writer.time(after: rootLifetime), keys: made, thresholds: thresholds)
-    let rootBytes = try RoleSigner(keys: rootKeys).sign(root)
-    let empty = PublishedList(.targets, nil)
-    let records = empty.recordsFile
-    let digest = try Digest(of: records)
+      version: 1, expires: writer.time(after: rootLifetime), keys: keys.publicKeys,
+      thresholds: keys.thresholds)
+    let rootBytes = try RoleSigner(keys: keys.root).sign(root)
     let targets = try writer.sign(
       TargetsRole(
         version: 1, expires: writer.time(after: lifetime), targets: [:],
-        details: ListDetails(
-          role: .targets, length: Int64(records.count), digest: digest)), of: [root])
+        details: ListDetails(role: .targets, length: 0, digest: Digest(of: []))), of: [root])
     let snapshot = try writer.sign(
       SnapshotRole(
         version: 1, expires: writer.time(after: lifetime), targets: targets.promise), of: [root])

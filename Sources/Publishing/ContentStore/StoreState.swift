@@ -26,7 +26,7 @@ struct StoreState {
     }
     try folder.protect()
     try folder.protect(Self.recordName)
-    let lock = try lockFile()
+    let lock = try Self.withRemedy { try folder.updatedFile(Self.lockName, mode: 0o600) }
     guard try lock.tryLock() else { throw Self.locked(store) }
     defer { lock.unlock() }
     // The lock uses its own descriptor, which is closed at the end.
@@ -65,10 +65,6 @@ struct StoreState {
     ContentError(
       .storeLocked, "Another process is publishing to the store \(store.path)",
       remedy: "Wait until it has finished, then try again", subject: store.path)
-  }
-
-  private func lockFile() throws -> File {
-    try Self.withRemedy { try folder.updatedFile(Self.lockName, mode: 0o600) }
   }
 
   private static func withRemedy<Value: ~Copyable>(_ body: () throws -> Value) throws -> Value {

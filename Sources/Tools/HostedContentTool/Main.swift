@@ -59,6 +59,7 @@ enum Main {
       return .done
     }
     console.isQuiet = arguments.has("--quiet")
+    console.printsJSON = arguments.has("--json")
     console.command = command
     return try await command.run(arguments, console)
   }

@@ -33,7 +33,6 @@ extension StoreFolder {
   ///
   /// Needs no signing keys.
   public func receiptKeys() throws -> [String] {
-    try StoreMetadata(reading: folder, knownRecord(), restored: isRestored, keys: nil)
-      .catalog.receiptKeys()?.map(\.pem) ?? []
+    try readMetadata().catalog.receiptKeys()?.map(\.pem) ?? []
   }
 }

@@ -55,34 +55,12 @@ struct CatalogHistory {
 }
 
 extension RootChain {
-  /// Returns the role in `bytes`; nil if the keys of no root have signed it.
-  func signed<Signed: Role>(_ bytes: [UInt8]) -> Signed? {
-    for trusted in [newest] + earlier {
-      if let role: Signed = try? trusted.verified(bytes) { return role }
-    }
-    return nil
-  }
-
-  /// Returns the role in the file `version` of `name` in `folder`; nil if the file does not exist,
-  /// or is not this version signed by the store's keys.
-  func signed<Signed: Role>(
-    _ version: Int64, of name: MetadataName = .top(Signed.type), in folder: Directory
-  ) throws -> Signed? {
-    do {
-      let file = MetadataDocument.name(name, version)
-      let role: Signed? = try signed(folder.contents(of: file, limit: name.limit))
-      return role?.version == version ? role : nil
-    } catch let error as ContentError
-      where [.fileMissing, .limitExceeded].contains(error.code)
-    {
-      return nil
-    }
-  }
-
   /// Whether the store's keys have signed this version of targets metadata or of a bin.
   func hasSigned(_ name: MetadataName, _ version: Int64, in folder: Directory) throws -> Bool {
     // The targets keys sign bins too. A bin names itself, so it is not another file.
-    guard let role: TargetsRole = try signed(version, of: name, in: folder) else { return false }
+    guard let role: TargetsRole = try signed(version, of: name, in: folder)?.role else {
+      return false
+    }
     return name == .targets || role.details?.role == name.text
   }
 
@@ -94,7 +72,7 @@ extension RootChain {
     var foreign: Set<String> = []
     for file in files {
       guard let version = MetadataDocument.version(.snapshot, in: file.name) else { continue }
-      guard let role: SnapshotRole = try signed(version, in: folder) else {
+      guard let role: SnapshotRole = try signed(version, in: folder)?.role else {
         foreign.insert(file.path)
         continue
       }

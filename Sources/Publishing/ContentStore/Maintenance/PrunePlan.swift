@@ -18,6 +18,8 @@ struct PrunePlan {
   private(set) var targetFiles: [StoreFile] = []
   /// Files that are not a store's, by name or signature; they are not removed.
   private(set) var unknown: [String] = []
+  /// Why no records file and no file of `targets` is removed; nil if they can be.
+  var obstacle: String?
 
   /// The catalogs that clients may use, and what they refer to.
   struct Kept {

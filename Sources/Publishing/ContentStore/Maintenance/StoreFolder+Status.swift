@@ -14,7 +14,7 @@ extension StoreFolder {
   ) throws -> StoreStatus {
     let record = try knownRecord()
     // Older metadata is reported, not refused.
-    let metadata = try StoreMetadata(reading: folder, record, restored: true, keys: nil)
+    let metadata = try readMetadata(restored: true)
     let state = try self.record(record, comparedWith: metadata)
     let keys = try readableKeys()
     let survey = try StoreSurvey(of: folder)
@@ -31,8 +31,8 @@ extension StoreFolder {
         $0.record.productIdentifier < $1.record.productIdentifier
       }, sizes: Self.sizes(catalog, survey), roles: roles, dueRoles: due, record: state,
       missingFiles: catalog.missingFiles.sorted(),
-      prunable: try prunableFiles(
-        survey, metadata, record, references, keepDays: keepDays, now: now),
+      prunable: try PrunableFiles(
+        prunePlan(survey, metadata, references, keepDays: keepDays, now: now)),
       attention: attention(roles, due, state, catalog, now))
   }
 
@@ -59,7 +59,8 @@ extension StoreFolder {
       case .timestamp: (metadata.timestamp.version, metadata.timestamp.expires)
       }
     let listed = root.publicKeys(of: role.name)
-    let (present, unreadable) = try keys?.inventory(of: role.name, in: root) ?? ([], unreadable: 0)
+    let (found, unreadable) = try keys?.inventory(of: role.name) ?? (usable: [], unreadable: 0)
+    let present = listed.intersection(found)
     return StoreStatus.Role(
       role: role, version: current.version, expires: current.expires,
       isExpired: current.expires <= now,

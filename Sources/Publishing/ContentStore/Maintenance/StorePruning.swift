@@ -26,10 +26,10 @@ public struct PrunableFiles: Hashable, Codable, Sendable {
   /// The length of all files, in bytes.
   public var bytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
 
-  init(_ plan: PrunePlan, obstacle: String?) {
+  init(_ plan: PrunePlan) {
     files = plan.files.map { File(path: $0.path, bytes: $0.bytes) }
     unknown = plan.unknown
-    self.obstacle = obstacle
+    obstacle = plan.obstacle
   }
 }
 
@@ -52,13 +52,10 @@ extension StoreFolder {
     keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
   ) throws -> PrunableFiles {
     try checkKeepDays(keepDays)
-    return try writing(now) { metadata, writer in
-      let chain = try StoreMetadata.chain(in: writer.folder, metadata.record, nil)
-      let (decided, prunable) = try plan(
-        StoreSurvey(of: folder), metadata, chain, references(of: metadata),
-        since: Self.start(keepDays, now))
-      try removeFiles(of: decided)
-      return prunable
+    return try writing(now) { metadata, _ in
+      let plan = try prunePlan(metadata, keepDays: keepDays, now: now)
+      try removeFiles(of: plan)
+      return PrunableFiles(plan)
     }
   }
 
@@ -69,22 +66,7 @@ extension StoreFolder {
     keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
   ) throws -> PrunableFiles {
     try checkKeepDays(keepDays)
-    let record = try knownRecord()
-    let metadata = try StoreMetadata(reading: folder, record, restored: isRestored, keys: nil)
-    return try prunableFiles(
-      StoreSurvey(of: folder), metadata, record, references(of: metadata), keepDays: keepDays,
-      now: now)
-  }
-
-  /// Returns what can be removed of the files in `survey`.
-  ///
-  /// `current` has the files that the current catalog refers to.
-  func prunableFiles(
-    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ record: PublicationRecord?,
-    _ current: CatalogReferences, keepDays: Int, now: Date
-  ) throws -> PrunableFiles {
-    let chain = try StoreMetadata.chain(in: metadataFolder, record, nil)
-    return try plan(survey, metadata, chain, current, since: Self.start(keepDays, now)).1
+    return try PrunableFiles(prunePlan(readMetadata(), keepDays: keepDays, now: now))
   }
 
   private func checkKeepDays(_ days: Int) throws {
@@ -94,37 +76,37 @@ extension StoreFolder {
       .usage, "Cannot keep the catalogs of \(days) days", remedy: "Use 1 to 36500 days")
   }
 
-  private static func start(_ keepDays: Int, _ now: Date) -> Date {
-    now.addingTimeInterval(-Double(keepDays) * 86_400)
-  }
-
   // MARK: Planning
 
-  private func plan(
-    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ chain: RootChain,
-    _ current: CatalogReferences, since start: Date
-  ) throws -> (PrunePlan, PrunableFiles) {
+  private func prunePlan(_ metadata: StoreMetadata, keepDays: Int, now: Date) throws -> PrunePlan {
+    let survey = try StoreSurvey(of: folder)
+    var references = CatalogReferences()
+    try metadata.forEachList(in: folder) { references.add($0, of: metadata.catalog) }
+    return try prunePlan(survey, metadata, references, keepDays: keepDays, now: now)
+  }
+
+  /// Decides about the files in `survey`; `current` has those that the current catalog refers to.
+  func prunePlan(
+    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ current: CatalogReferences, keepDays: Int,
+    now: Date
+  ) throws -> PrunePlan {
+    let start = now.addingTimeInterval(-Double(keepDays) * 86_400)
     let folder = try metadataFolder
+    let chain = try StoreMetadata.chain(in: folder, metadata.record, nil)
     let (catalogs, foreign) = try chain.catalogs(among: survey.metadata, in: folder)
     let history = CatalogHistory(catalogs, current: metadata.snapshot.version)
     let kept = history.kept(since: start)
     var references = current
     try collect(kept, into: &references, metadata, chain)
-    let plan = try PrunePlan(
+    var plan = try PrunePlan(
       survey,
       PrunePlan.Kept(
         snapshot: metadata.snapshot.version, targets: metadata.targets.version, catalogs: kept,
         others: history.others(than: kept), foreign: foreign, bins: references.bins,
         references: references.files, start: start)
     ) { try chain.hasSigned($0, $1, in: folder) }
-    return (plan, PrunableFiles(plan, obstacle: references.obstacle))
-  }
-
-  /// The files that the current catalog refers to.
-  private func references(of metadata: StoreMetadata) throws -> CatalogReferences {
-    var references = CatalogReferences()
-    try metadata.forEachList(in: folder) { references.add($0, of: metadata.catalog) }
-    return references
+    plan.obstacle = references.obstacle
+    return plan
   }
 
   /// Adds the files that `catalogs` refer to.
@@ -141,13 +123,14 @@ extension StoreFolder {
     for catalog in catalogs where catalog.snapshot != metadata.snapshot.version {
       let version = catalog.targets.version
       if references.contains(.targets, version) { continue }
-      guard let snapshot: SnapshotRole = try chain.signed(catalog.snapshot, in: folder) else {
+      guard let snapshot: SnapshotRole = try chain.signed(catalog.snapshot, in: folder)?.role
+      else {
         let name = MetadataDocument.name(.snapshot, catalog.snapshot)
         references.addIncomplete(nil, without: folder.path(of: name))
         continue
       }
       if version != targets.version {
-        guard let role: TargetsRole = try chain.signed(version, in: folder) else {
+        guard let role: TargetsRole = try chain.signed(version, in: folder)?.role else {
           let name = MetadataDocument.name(.targets, version)
           references.addIncomplete(snapshot, without: folder.path(of: name))
           continue

@@ -70,10 +70,9 @@ extension StoreFolder {
     willRead: @escaping (_ path: String) throws -> Void,
     didFind: @escaping (StoreDamage) throws -> Void
   ) throws -> StoreVerification {
-    let metadata = try StoreMetadata(
-      reading: folder, knownRecord(), restored: isRestored, keys: nil)
     var verifier = StoreVerifier(
-      folder: folder, metadata: metadata, throttle: throttle, willRead: willRead, didFind: didFind)
+      folder: folder, metadata: try readMetadata(), throttle: throttle, willRead: willRead,
+      didFind: didFind)
     try verifier.verify(products)
     return verifier.result
   }

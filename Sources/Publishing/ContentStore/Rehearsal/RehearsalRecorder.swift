@@ -15,10 +15,7 @@ final class RehearsalRecorder: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var files: [StoreRehearsal.File] = []
-    var removedFiles: [StoreRehearsal.File] = []
-    var changes: [CatalogChange] = []
-    var updates: [UpdateEstimate] = []
+    var result = StoreRehearsal()
     /// The new keys, which are only in memory.
     var keys: [RoleName: [SigningKey]] = [:]
     var indexes: [Digest: PackageIndex] = [:]
@@ -30,12 +27,7 @@ final class RehearsalRecorder: Sendable {
   }
 
   /// Everything so far.
-  var result: StoreRehearsal {
-    state.withLock {
-      StoreRehearsal(
-        files: $0.files, removedFiles: $0.removedFiles, changes: $0.changes, updates: $0.updates)
-    }
-  }
+  var result: StoreRehearsal { state.withLock { $0.result } }
 
   // MARK: Files
 
@@ -77,8 +69,8 @@ final class RehearsalRecorder: Sendable {
     let file = StoreRehearsal.File(kind: kind, path: shortened(path), bytes: bytes)
     state.withLock { state in
       // Only the last bytes of a file that is written twice stay.
-      state.files.removeAll { $0.path == file.path }
-      state.files.append(file)
+      state.result.files.removeAll { $0.path == file.path }
+      state.result.files.append(file)
     }
   }
 
@@ -87,11 +79,11 @@ final class RehearsalRecorder: Sendable {
   /// Throws the error of removing it without permission.
   func remove(_ kind: StoreRehearsal.File.Kind, _ name: String, in folder: Directory) throws {
     let path = shortened(folder.path(of: name))
-    let isWritten = state.withLock { $0.files.contains { $0.path == path } }
+    let isWritten = state.withLock { $0.result.files.contains { $0.path == path } }
     guard !isWritten, let bytes = try folder.status(of: name)?.size else { return }
     try folder.checkMayChange(name, .remove)
     let file = StoreRehearsal.File(kind: kind, path: path, bytes: bytes)
-    state.withLock { $0.removedFiles.append(file) }
+    state.withLock { $0.result.removedFiles.append(file) }
   }
 
   private func shortened(_ path: String) -> String {
@@ -121,8 +113,8 @@ final class RehearsalRecorder: Sendable {
     let indexes = state.withLock { $0.indexes }
     let updates = try new.updates(from: old, indexes, in: folder)
     state.withLock {
-      $0.changes.append(change)
-      $0.updates += updates
+      $0.result.changes.append(change)
+      $0.result.updates += updates
     }
   }
 }

@@ -34,13 +34,13 @@ public struct StoreRehearsal: Hashable, Sendable {
   }
 
   /// The files that would be written or replaced, in the order of writing.
-  public let files: [File]
+  public internal(set) var files: [File] = []
   /// The files that would be removed.
-  public let removedFiles: [File]
+  public internal(set) var removedFiles: [File] = []
   /// What clients would see, by product; empty if the catalog would not change.
-  public let changes: [CatalogChange]
+  public internal(set) var changes: [CatalogChange] = []
   /// What updates to the new versions would fetch, by product and content.
-  public let updates: [UpdateEstimate]
+  public internal(set) var updates: [UpdateEstimate] = []
 
   /// The length of all files that would be written, in bytes.
   public var bytes: Int64 { files.reduce(0) { $0 + $1.bytes } }

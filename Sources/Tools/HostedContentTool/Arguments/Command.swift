@@ -161,14 +161,14 @@ struct Arguments: Sendable {
 
   /// The value of `option`, which is required and must not be empty.
   func required(_ option: String) throws -> String {
-    guard let value = try text(option) else { throw Self.wrong("\(option) is missing", command) }
+    guard let value = try text(option) else { throw wrong("\(option) is missing") }
     return value
   }
 
   /// The value of `option`; throws if it is empty, which is usually an unset variable.
   func text(_ option: String) throws -> String? {
     guard let value = value(option) else { return nil }
-    guard !value.isEmpty else { throw Self.wrong("\(option) is empty", command) }
+    guard !value.isEmpty else { throw wrong("\(option) is empty") }
     return value
   }
 
@@ -176,14 +176,19 @@ struct Arguments: Sendable {
   func number(_ option: String, minimum: Int) throws -> Int? {
     guard let text = value(option) else { return nil }
     guard let number = Int(text), number >= minimum else {
-      throw Self.wrong("\(option) takes a number of at least \(minimum), not “\(text)”", command)
+      throw wrong("\(option) takes a number of at least \(minimum), not “\(text)”")
     }
     return number
   }
 
-  /// The error for an invalid value of `option`; `why` continues the sentence after the name.
-  func wrongValue(_ option: String, _ why: String) -> ContentError {
-    Self.wrong("\(option) \(why)", command)
+  /// The value of `option` as a case of `Choice`; nil without the option.
+  func choice<Choice: CaseIterable & RawRepresentable<String>>(_ option: String) throws -> Choice? {
+    guard let text = try text(option) else { return nil }
+    guard let choice = Choice(rawValue: text) else {
+      let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+      throw wrong("\(option) takes \(names)")
+    }
+    return choice
   }
 
   /// `text` as a product or content identifier; throws `usage` if it is invalid.
@@ -205,15 +210,17 @@ struct Arguments: Sendable {
     }
   }
 
+  /// The error for invalid arguments of the command; `suggestion` begins the remedy.
+  func wrong(_ message: String, suggestion: String = "") -> ContentError {
+    Self.wrong(message, command, suggestion: suggestion)
+  }
+
+  /// The error for invalid arguments of `command`, which is empty if there is no command.
   static func wrong(_ message: String, _ command: String, suggestion: String = "")
     -> ContentError
   {
-    let help = "See hostedcontent \(command) --help".replacingSpaces()
-    return ContentError(.usage, message, remedy: suggestion + help, subject: nil)
+    let name = command.isEmpty ? "" : " \(command)"
+    return ContentError(
+      .usage, message, remedy: "\(suggestion)See hostedcontent\(name) --help", subject: nil)
   }
-}
-
-extension String {
-  /// Removes the double space that an empty command name leaves.
-  fileprivate func replacingSpaces() -> String { split(separator: " ").joined(separator: " ") }
 }

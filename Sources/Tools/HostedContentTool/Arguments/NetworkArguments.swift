@@ -63,7 +63,7 @@ extension Arguments {
     network.bearerToken = try secret("--token-file")
     for header in values("--header") {
       guard let colon = header.firstIndex(of: ":"), colon != header.startIndex else {
-        throw wrongValue("--header", "takes NAME:VALUE")
+        throw wrong("--header takes NAME:VALUE")
       }
       let value = header[header.index(after: colon)...].drop { $0 == " " }
       network.headers[String(header[..<colon])] = String(value)
@@ -71,7 +71,7 @@ extension Arguments {
     network.plainHTTPOrigins = try values("--allow-plain-http").map { text in
       guard let url = URL(string: text), url.scheme?.lowercased() == "http", url.host() != nil
       else {
-        throw wrongValue("--allow-plain-http", "takes an http:// URL, not “\(text)”")
+        throw wrong("--allow-plain-http takes an http:// URL, not “\(text)”")
       }
       return url
     }
@@ -102,8 +102,7 @@ extension Arguments {
       let factor = factors[text.suffix(1).uppercased()]
       let digits = factor == nil ? text[...] : text.dropLast()
       guard let number = Int64(digits), (1...1_000_000_000).contains(number) else {
-        throw wrongValue(
-          "--limit-rate", "takes a number of bytes such as 500k or 20M, not “\(text)”")
+        throw wrong("--limit-rate takes a number of bytes such as 500k or 20M, not “\(text)”")
       }
       return number * (factor ?? 1)
     }

@@ -19,12 +19,12 @@ extension Arguments {
   private func storeService(_ network: NetworkSettings) throws -> HTTPStoreService? {
     guard let address = try text("--service") else {
       guard !has("--service-token-file") else {
-        throw wrongValue("--service-token-file", "needs --service")
+        throw wrong("--service-token-file needs --service")
       }
       return nil
     }
     guard !has("--grants") else {
-      throw wrongValue("--grants", "is for the built-in seller: --service has its own ledger")
+      throw wrong("--grants is for the built-in seller: --service has its own ledger")
     }
     let service = try service(address)
     var network = network

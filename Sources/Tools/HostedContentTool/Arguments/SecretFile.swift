@@ -35,7 +35,7 @@ extension Arguments {
     try text(option).map { path in
       let text = String(decoding: try SecretFile.contents(path), as: UTF8.self)
         .split(whereSeparator: \.isWhitespace).joined()
-      guard !text.isEmpty else { throw wrongValue(option, "names an empty file") }
+      guard !text.isEmpty else { throw wrong("\(option) names an empty file") }
       return text
     }
   }

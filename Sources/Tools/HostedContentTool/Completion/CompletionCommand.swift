@@ -16,8 +16,7 @@ enum CompletionCommand {
     case "bash": console.print(document: BashCompletion(words).script)
     case "zsh": console.print(document: ZshCompletion(words).script)
     case let shell:
-      throw Arguments.wrong(
-        "Unsupported shell “\(shell)”, expected bash or zsh", "completion")
+      throw arguments.wrong("Unsupported shell “\(shell)”, expected bash or zsh")
     }
     return .done
   }

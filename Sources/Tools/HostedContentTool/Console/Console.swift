@@ -7,6 +7,8 @@ import Concurrency
 /// Prints results to standard output, and messages and progress to standard error.
 struct Console: Sendable {
   var isQuiet = false
+  /// Whether the result is printed as one JSON document.
+  var printsJSON = false
   /// The current command; errors may name its options.
   var command: Command?
   /// Handles interrupts by the user; nil in tests.
@@ -48,6 +50,11 @@ struct Console: Sendable {
     if let number = Self.write(text + "\n", to: STDOUT_FILENO) {
       outputError.number.withLock { $0 = $0 ?? number }
     }
+  }
+
+  /// Prints the result as JSON, if requested; otherwise calls `asText`, which prints it for people.
+  func print(_ report: some Encodable, asText: () throws -> Void) throws {
+    if printsJSON { try print(json: report) } else { try asText() }
   }
 
   /// Prints `value` as JSON with sorted keys.
@@ -130,6 +137,11 @@ struct Console: Sendable {
       bytes = bytes.dropFirst(max(0, count))
     }
     return nil
+  }
+
+  /// Formats a number of things whose plural ends with s: 1 file, 2 files.
+  static func count(_ number: Int, _ name: String) -> String {
+    "\(number) \(name)\(number == 1 ? "" : "s")"
   }
 
   /// Formats a number of bytes for people: 1.2 MB.

@@ -31,7 +31,7 @@ final class Watchdog: @unchecked Sendable {
   private func expire() {
     onExpiry?(
       ContentError(
-        .timedOut, "No progress for \(seconds) \(seconds == 1 ? "second" : "seconds")",
+        .timedOut, "No progress for \(Console.count(seconds, "second"))",
         remedy: "Run hostedcontent queue to see what waits, then run the command again"))
   }
 }

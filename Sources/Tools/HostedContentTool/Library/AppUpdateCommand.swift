@@ -28,41 +28,20 @@ enum AppUpdateCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let question = try AppUpdateQuestion(arguments)
-    let (offer, listing, place) = try await question.answer()
+    let answer = try await question.answer()
     let policy = AppUpdatePolicy(
       all: .annoying, minimumSupportedVersion: question.minimum, daysSinceRelease: 0)
     let decision = policy.decision(
-      about: offer, installed: question.app, history: UpdateHistory(), now: Date())
-    if arguments.has("--json") {
-      try console.print(json: Report(decision, offer, listing, place))
-    } else {
-      let name = (listing?.trackName ?? question.shown).printable(limit: 200)
-      console.print(sentence(decision, offer, name, place))
+      about: answer.offer, installed: question.app, history: UpdateHistory(), now: Date())
+    try console.print(Report(decision, answer)) {
+      let name = (answer.listing?.trackName ?? question.shown).printable(limit: 200)
+      console.print(sentence(decision, name, answer))
       if decision.action != .none {
         if let link = decision.downloadURL { console.print(link.absoluteString) }
-        if let refusal = policy.refusal(ofLinkIn: offer) { console.note("\(refusal)") }
+        if let refusal = policy.refusal(ofLinkIn: answer.offer) { console.note("\(refusal)") }
       }
     }
     return decision.action == .none && arguments.has("--require-update") ? .nothingToDo : .done
-  }
-
-  /// The source of the answer.
-  enum Place {
-    case storefront(CountryCode, found: String)
-    case server
-    case feed
-
-    var country: String? {
-      if case .storefront(let country, _) = self { country.rawValue } else { nil }
-    }
-
-    var found: String {
-      switch self {
-      case .storefront(_, let found): found
-      case .server: "server"
-      case .feed: "feed"
-      }
-    }
   }
 
   private struct Report: Encodable {
@@ -81,33 +60,31 @@ enum AppUpdateCommand {
     let releaseNotes: String?
     let minimumSystem: String?
 
-    init(
-      _ decision: UpdateDecision, _ offer: UpdateOffer, _ listing: AppListing?, _ place: Place
-    ) {
+    init(_ decision: UpdateDecision, _ answer: AppUpdateQuestion.Answer) {
       action = decision.action.rawValue
       reason = decision.reason.name
       installed = decision.installed.rawValue
-      offered = offer.versionText
+      offered = answer.offer.versionText
       level = decision.offered?.difference(from: decision.installed)?.rawValue
-      found = place.found
-      country = place.country
-      name = listing?.trackName
-      bundleIdentifier = listing?.bundleID
-      appleID = listing?.trackID?.rawValue
+      found = answer.found
+      country = answer.country?.rawValue
+      name = answer.listing?.trackName
+      bundleIdentifier = answer.listing?.bundleID
+      appleID = answer.listing?.trackID?.rawValue
       downloadURL = decision.downloadURL?.absoluteString
-      releaseDate = offer.releaseDate
+      releaseDate = answer.offer.releaseDate
       releaseNotes = decision.releaseNotes
-      minimumSystem = offer.minimumOSVersion?.rawValue
+      minimumSystem = answer.offer.minimumOSVersion?.rawValue
     }
   }
 
   private static func sentence(
-    _ decision: UpdateDecision, _ offer: UpdateOffer, _ name: String, _ place: Place
+    _ decision: UpdateDecision, _ name: String, _ answer: AppUpdateQuestion.Answer
   ) -> String {
     let installed = "installed is \(decision.installed)"
-    let version = offer.versionText.map { "\(name) \($0)" } ?? "A newer version of \(name)"
-    let country =
-      if case .storefront(let country, "elsewhere") = place { ", in \(country) only" } else { "" }
+    let version = answer.offer.versionText.map { "\(name) \($0)" } ?? "A newer version of \(name)"
+    let isElsewhere = answer.found == "elsewhere"
+    let country = isElsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
     switch (decision.action, decision.reason) {
     case (.force, _): return "\(version) is required\(country); \(installed)."
     case (.remind, _): return "\(version) is available\(country); \(installed)."

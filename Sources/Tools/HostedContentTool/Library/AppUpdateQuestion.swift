@@ -20,7 +20,12 @@ struct AppUpdateQuestion: Sendable {
     do {
       let identifier = try arguments.text("--id").map { try AppleID(validating: $0) }
       bundleID = try arguments.text("--bundle-id")
-      key = try Self.key(identifier, bundleID)
+      switch (identifier, bundleID) {
+      case (let identifier?, nil): key = .ids([identifier])
+      case (nil, let bundleID?): key = .bundleIDs([bundleID])
+      case (nil, nil): throw arguments.wrong("--id or --bundle-id is missing")
+      case (_?, _?): throw arguments.wrong("--id and --bundle-id cannot be combined")
+      }
       app = InstalledApp(
         name: "", version: try AppVersion(validating: arguments.required("--installed")),
         systemVersion: try arguments.text("--system").map { try AppVersion(validating: $0) })
@@ -29,40 +34,26 @@ struct AppUpdateQuestion: Sendable {
       candidates = try (arguments.text("--also") ?? "").split(separator: ",")
         .map { try CountryCode(validating: String($0)) }
     } catch let error as ContentError where error.code != .usage {
-      throw Self.wrong(error.message, error.remedy)
+      throw arguments.wrong(error.message, suggestion: "\(error.remedy). ")
     }
     server = try arguments.text("--server").map { text in
       guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host() != nil
-      else { throw Self.wrong("--server takes an http or https URL, not “\(text)”") }
+      else { throw arguments.wrong("--server takes an http or https URL, not “\(text)”") }
       return url
     }
     entity = try arguments.text("--entity")
     account = try arguments.text("--account")
     feed = try arguments.text("--feed")
     if account != nil, server == nil || bundleID == nil {
-      throw Self.wrong("--account needs --server and --bundle-id")
+      throw arguments.wrong("--account needs --server and --bundle-id")
     }
     if account != nil, !candidates.isEmpty {
-      throw Self.wrong("--also and --account cannot be combined")
+      throw arguments.wrong("--also and --account cannot be combined")
     }
     if feed != nil, bundleID != nil || server != nil || country != nil || !candidates.isEmpty {
-      throw Self.wrong(
+      throw arguments.wrong(
         "--feed needs --id, and excludes --bundle-id, --server, --country and --also")
     }
-  }
-
-  private static func key(_ identifier: AppleID?, _ bundleID: String?) throws -> LookupQuery.Key {
-    switch (identifier, bundleID) {
-    case (let identifier?, nil): return .ids([identifier])
-    case (nil, let bundleID?): return .bundleIDs([bundleID])
-    case (nil, nil): throw wrong("--id or --bundle-id is missing")
-    case (_?, _?): throw wrong("--id and --bundle-id cannot be combined")
-    }
-  }
-
-  private static func wrong(_ message: String, _ remedy: String? = nil) -> ContentError {
-    let help = "See hostedcontent app-update --help"
-    return ContentError(.usage, message, remedy: remedy.map { "\($0). \(help)" } ?? help)
   }
 
   /// The identifier, for messages.
@@ -73,28 +64,45 @@ struct AppUpdateQuestion: Sendable {
     }
   }
 
-  /// Returns the offer, the listing if one was found, and the source.
-  ///
-  /// Throws `appNotOffered` if no source offers the app.
-  func answer() async throws -> (UpdateOffer, AppListing?, AppUpdateCommand.Place) {
+  /// The offered version, and where it was found.
+  struct Answer {
+    let offer: UpdateOffer
+    /// Nil for the answer of a server, which has no listing.
+    let listing: AppListing?
+    /// In a storefront `offered`, `lagging` or `elsewhere`; otherwise `server` or `feed`.
+    let found: String
+    /// The storefront; nil for a server or a feed.
+    let country: CountryCode?
+
+    init(_ offer: UpdateOffer, found: String) {
+      (self.offer, listing, self.found, country) = (offer, nil, found, nil)
+    }
+
+    init(_ listing: AppListing, found: String, in country: CountryCode? = nil) {
+      (offer, self.listing) = (UpdateOffer(listing), listing)
+      (self.found, self.country) = (found, country)
+    }
+  }
+
+  /// Returns the answer; throws `appNotOffered` if no source offers the app.
+  func answer() async throws -> Answer {
     if let feed { return try answer(fromFeed: feed) }
     let transport = try HTTPLookupTransport()
     if let account, let server, let bundleID {
       let source = ServerUpdateSource(
         server: server, bundleID: bundleID, country: country, transport: transport)
-      return (UpdateOffer(try await source.answer(for: app, account: account)), nil, .server)
+      let answer = try await source.answer(for: app, account: account)
+      return Answer(UpdateOffer(answer), found: "server")
     }
     let lookup = AppLookup(.init(server: server), transport: transport)
     let country = country ?? .us
     let finding = try await lookup.find(
       key, country: country, candidates: candidates, entity: entity)
     switch finding {
-    case .offered(let listing):
-      return (UpdateOffer(listing), listing, .storefront(country, found: "offered"))
-    case .lagging(let listing):
-      return (UpdateOffer(listing), listing, .storefront(country, found: "lagging"))
-    case .elsewhere(let listing, in: let place):
-      return (UpdateOffer(listing), listing, .storefront(place, found: "elsewhere"))
+    case .offered(let listing): return Answer(listing, found: "offered", in: country)
+    case .lagging(let listing): return Answer(listing, found: "lagging", in: country)
+    case .elsewhere(let listing, in: let other):
+      return Answer(listing, found: "elsewhere", in: other)
     case .unknown(let tried):
       throw ContentError(
         .appNotOffered,
@@ -104,9 +112,7 @@ struct AppUpdateQuestion: Sendable {
     }
   }
 
-  private func answer(fromFeed path: String) throws
-    -> (UpdateOffer, AppListing?, AppUpdateCommand.Place)
-  {
+  private func answer(fromFeed path: String) throws -> Answer {
     guard case .ids(let identifiers) = key,
       let row = try PartnerFeed(path: path).rows(
         where: "application_id", isIn: Set(identifiers.map(\.description))
@@ -121,7 +127,7 @@ struct AppUpdateQuestion: Sendable {
       "trackId": "application_id", "trackName": "title", "version": "version",
       "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
     ]
-    let listing = AppListing(fields: columns.compactMapValues { row[$0].map(JSONField.string) })
-    return (UpdateOffer(listing), listing, .feed)
+    let fields = columns.compactMapValues { row[$0].map(JSONField.string) }
+    return Answer(AppListing(fields: fields), found: "feed")
   }
 }

@@ -22,9 +22,7 @@ enum CollectCommand {
     let queue = try arguments.offlineQueue()
     defer { queue.close() }
     let report = try queue.collect(policy)
-    if arguments.has("--json") {
-      try console.print(json: report)
-    } else {
+    try console.print(report) {
       for content in report.removed {
         console.print("\(content.contentIdentifier) \(content.version): removed")
       }

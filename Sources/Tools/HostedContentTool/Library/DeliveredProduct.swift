@@ -13,15 +13,6 @@ struct DeliveredProduct: Encodable {
     let version: String
   }
 
-  /// The output of `get --json`.
-  struct Report: Encodable {
-    let products: [DeliveredProduct]
-
-    init(_ products: [DeliveredProduct]) {
-      self.products = products.sorted { $0.productIdentifier < $1.productIdentifier }
-    }
-  }
-
   init(_ product: Product, contents: [Content]) {
     productIdentifier = product.productIdentifier
     hasContent = !product.contents.isEmpty

@@ -13,7 +13,7 @@ enum GetCommand {
     let identifiers = try arguments.operands.map { try arguments.identifier($0) }
     let session = try InstallSession(arguments, console)
     defer { session.close() }
-    return await session.install(identifiers, mayBuy: true) ? .done : .failed
+    return try await session.install(identifiers, mayBuy: true) ? .done : .failed
   }
 }
 
@@ -44,7 +44,7 @@ enum UpdateCommand {
       if arguments.has("--require-update") { return .nothingToDo }
     }
     guard !isUpToDate else { return missing.isEmpty ? .done : .failed }
-    return await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
+    return try await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
   }
 }
 

@@ -19,8 +19,6 @@ final class InstallSession: Sendable {
   private let queue: PaymentQueue
   private let console: Console
   private let account: String?
-  /// Whether to print the installed products as one JSON document at the end.
-  private let printsJSON: Bool
   private let progress: ProgressLines
   private let watchdog: Watchdog
   private let driver: TransactionDriver
@@ -30,18 +28,18 @@ final class InstallSession: Sendable {
   static let noticeLimit = DispatchTimeInterval.seconds(5)
   /// The number of attempts for each product, so that temporary failures are retried.
   private static let tries = 2
+
   convenience init(_ arguments: Arguments, _ console: Console) throws {
     let seconds = try arguments.number("--timeout", minimum: 1) ?? 90
     try self.init(
       arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
-      console, printsJSON: arguments.has("--json"))
+      console)
   }
 
   init(
     _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
-    closingSeconds: Int = 5, printsJSON: Bool = false
+    closingSeconds: Int = 5
   ) throws {
-    self.printsJSON = printsJSON
     self.console = console
     self.account = account
     var configuration = configuration
@@ -73,21 +71,11 @@ final class InstallSession: Sendable {
 
   /// Installs the offered version of each product.
   ///
-  /// Returns true if all succeed. If `mayBuy` is false, a product that was never granted to the
-  /// account is an error.
-  func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async -> Bool {
-    let texts = identifiers.map(\.rawValue)
-    let response: ProductsResponse
-    do {
-      response = try await queue.products(Set(texts))
-    } catch {
-      console.report(ContentError(error, while: "looking up products"))
-      return false
-    }
-    response.failures.forEach(console.report)
-    for text in Set(texts).sorted() where response.invalidProductIdentifiers.contains(text) {
-      console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
-    }
+  /// Prints the installed products, and returns true if all succeed. If `mayBuy` is false, a product
+  /// that was never granted to the account is an error.
+  func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async throws -> Bool {
+    let response = try await queue.products(Set(identifiers.map(\.rawValue)))
+    let isComplete = console.reportMissing(in: response)
     // Until here, a signal may end the process, because nothing is in progress.
     console.signals?.onSignal = { [weak self] in self?.abort(with: $0) }
     let unfinished = queue.transactions
@@ -104,11 +92,14 @@ final class InstallSession: Sendable {
     }
     progress.end()
     if driver.abortion == nil { await queue.waitForNotices(Self.noticeLimit) }
-    if printsJSON { printReport(of: delivered) }
+    if console.printsJSON {
+      let sorted = delivered.sorted { $0.productIdentifier < $1.productIdentifier }
+      try console.print(json: ["products": sorted])
+    }
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()
     if let abort = driver.abortion, !left.isEmpty { console.report(abort.before(left)) }
-    return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
+    return left.isEmpty && isComplete
   }
 
   /// The number of parallel downloads: as many as have 16 MB together, from 3 to 32.
@@ -135,7 +126,7 @@ final class InstallSession: Sendable {
       guard !delivered.contents.isEmpty || product.contents.isEmpty else {
         throw ContentError.notDelivered(identifier)
       }
-      if !printsJSON { progress.print(delivered.summary) }
+      if !console.printsJSON { progress.print(delivered.summary) }
       return delivered
     } catch {
       // The error that stops the whole command is reported once, at its end.
@@ -156,14 +147,6 @@ final class InstallSession: Sendable {
         DeliveredProduct.Content(
           contentIdentifier: offer.contentIdentifier.rawValue, version: $0.rawValue)
       }
-    }
-  }
-
-  private func printReport(of products: [DeliveredProduct]) {
-    do {
-      try console.print(json: DeliveredProduct.Report(products))
-    } catch {
-      console.report(ContentError(error, while: "printing the report"))
     }
   }
 

@@ -10,12 +10,8 @@ enum PinCommand {
     options: [.library, .json, .init("--remove", nil, "remove the pin")],
     example: "hostedcontent pin com.example.book.chapter1 1.0 --library lib", run: run)
 
-  private struct Report: Encodable {
-    let pins: [ContentKey]
-  }
-
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    guard arguments.operands.count != 1 else { throw Arguments.wrong("VERSION is missing", "pin") }
+    guard arguments.operands.count != 1 else { throw arguments.wrong("VERSION is missing") }
     if !arguments.operands.isEmpty {
       let content = try arguments.identifier(arguments.operands[0])
       let version = try arguments.version(arguments.operands[1])
@@ -26,11 +22,8 @@ enum PinCommand {
     let pins = try arguments.libraryReader().pins().sorted {
       ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
     }
-    if arguments.has("--json") {
-      try console.print(json: Report(pins: pins))
-    } else if pins.isEmpty {
-      console.print("Nothing is pinned.")
-    } else {
+    try console.print(["pins": pins]) {
+      if pins.isEmpty { console.print("Nothing is pinned.") }
       for pin in pins { console.print("\(pin.contentIdentifier) \(pin.version): pinned") }
     }
     return .done

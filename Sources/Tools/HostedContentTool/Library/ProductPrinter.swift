@@ -6,7 +6,6 @@ import ContentModel
 /// needs little memory.
 struct ProductPrinter {
   private let console: Console
-  private let asJSON: Bool
   /// Products that are not printed yet.
   private var waiting: [Product] = []
   /// How far the output is.
@@ -23,7 +22,7 @@ struct ProductPrinter {
   private static let limit = 1_000
   private static let heading = ["product", "version", "size", "price", "title"]
 
-  init(_ console: Console, asJSON: Bool) { (self.console, self.asJSON) = (console, asJSON) }
+  init(_ console: Console) { self.console = console }
 
   /// Whether no product was added.
   var isEmpty: Bool {
@@ -37,7 +36,7 @@ struct ProductPrinter {
 
   /// Prints the rest; `invalid` are identifiers that the store does not offer.
   mutating func end(invalid: [String]) throws {
-    if asJSON {
+    if console.printsJSON {
       guard case .json = progress else {
         sortWaiting()
         return try console.print(
@@ -61,7 +60,7 @@ struct ProductPrinter {
 
   private mutating func printWaiting() throws {
     sortWaiting()
-    if asJSON {
+    if console.printsJSON {
       for product in waiting {
         if case .json = progress {
           console.print(document: ",")

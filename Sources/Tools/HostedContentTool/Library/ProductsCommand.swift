@@ -21,18 +21,14 @@ enum ProductsCommand {
       trustsOnFirstUse: arguments.trustsOnFirstUse(console),
       library: arguments.has("--library") ? arguments.library() : nil,
       mirrors: arguments.mirrors(), network: arguments.network())
-    var printer = ProductPrinter(console, asJSON: arguments.has("--json"))
+    var printer = ProductPrinter(console)
     try printer.add(response.products)
     try printer.end(invalid: response.invalidProductIdentifiers)
-    for text in response.invalidProductIdentifiers {
-      console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
-    }
-    response.failures.forEach(console.report)
-    return response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty ? .done : .failed
+    return console.reportMissing(in: response) ? .done : .failed
   }
 
   private static func listAll(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    var printer = ProductPrinter(console, asJSON: arguments.has("--json"))
+    var printer = ProductPrinter(console)
     var hasFailed = false
     try arguments.storeLocation().forEachGroupOfProducts(
       trustedRoot: arguments.trustedRoot(),
@@ -44,7 +40,7 @@ enum ProductsCommand {
       failures.forEach(console.report)
       hasFailed = hasFailed || !failures.isEmpty
     }
-    if printer.isEmpty, !hasFailed, !arguments.has("--json") {
+    if printer.isEmpty, !hasFailed, !console.printsJSON {
       console.print("The store has no products.")
     }
     try printer.end(invalid: [])
@@ -52,12 +48,18 @@ enum ProductsCommand {
   }
 }
 
-extension ContentError {
-  /// The error for an identifier that the store does not offer.
-  static func unknownProduct(_ text: String, offered: [ProductIdentifier]) -> ContentError {
-    ContentError(
-      .productUnknown, "The store does not offer \(text)",
-      remedy: Suggestion.question(text, among: offered.map(\.rawValue))
-        + "Check the identifier, or list the products of the store", subject: text)
+extension Console {
+  /// Reports the products that are missing in `response`; returns whether it has all.
+  func reportMissing(in response: ProductsResponse) -> Bool {
+    for text in response.invalidProductIdentifiers {
+      let question = Suggestion.question(text, among: response.offeredIdentifiers.map(\.rawValue))
+      report(
+        ContentError(
+          .productUnknown, "The store does not offer \(text)",
+          remedy: "\(question)Check the identifier, or list the products of the store",
+          subject: text))
+    }
+    response.failures.forEach(report)
+    return response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
   }
 }

@@ -11,58 +11,54 @@ enum QueueCommand {
     ],
     example: "hostedcontent queue --library lib --json", run: run)
 
-  private struct Report: Encodable {
-    let transactions: [Transaction]
+  private struct Transaction: Encodable {
+    let id: String
+    let productIdentifier: String
+    let state: String
+    var error: String?
+    var downloads: [Download]?
+  }
 
-    struct Transaction: Encodable {
-      let id: String
-      let productIdentifier: String
-      let state: String
-      var error: String?
-      var downloads: [Download]?
-    }
-
-    struct Download: Encodable {
-      let id: String
-      let contentIdentifier: String
-      let version: String
-      let state: String
-      let bytes: Int64
-      let reason: String
-    }
+  private struct Download: Encodable {
+    let id: String
+    let contentIdentifier: String
+    let version: String
+    let state: String
+    let bytes: Int64
+    let reason: String
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
+    let showsFinished = arguments.has("--finished")
     let transactions =
-      arguments.has("--finished")
+      showsFinished
       ? try library.finishedTransactions().map {
-        Report.Transaction(
+        Transaction(
           id: $0.id, productIdentifier: $0.productIdentifier.rawValue, state: "\($0.state)")
       } : try library.transactions().map(describe)
-    if arguments.has("--json") {
-      try console.print(json: Report(transactions: transactions))
-    } else if transactions.isEmpty {
-      let isFinished = arguments.has("--finished")
-      console.print(isFinished ? "No finished transactions." : "No unfinished transactions.")
-    } else {
-      console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
+    try console.print(["transactions": transactions]) {
+      if transactions.isEmpty {
+        console.print(showsFinished ? "No finished transactions." : "No unfinished transactions.")
+      } else {
+        console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
+      }
     }
     return .done
   }
 
-  private static func rows(_ transaction: Report.Transaction) -> [[String]] {
+  private static func rows(_ transaction: Transaction) -> [[String]] {
     let downloads = transaction.downloads ?? []
     return [[transaction.productIdentifier, transaction.state, transaction.error ?? ""]]
       + downloads.map { ["  \($0.contentIdentifier) \($0.version)", $0.state, $0.reason] }
   }
 
-  private static func describe(_ record: TransactionRecord) -> Report.Transaction {
-    Report.Transaction(
+  private static func describe(_ record: TransactionRecord) -> Transaction {
+    Transaction(
       id: record.id, productIdentifier: record.payment.productIdentifier.rawValue,
       state: "\(record.state)", error: record.error?.description,
       downloads: record.downloads.map { download in
-        Report.Download(
+        Download(
           id: download.id, contentIdentifier: download.offer.contentIdentifier.rawValue,
           version: download.offer.version.rawValue, state: "\(download.state)",
           bytes: download.offer.package.length, reason: reason(download))

@@ -16,41 +16,29 @@ enum RepairCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
-    let wanted = Set(try arguments.operands.map { try arguments.identifier($0) })
-    let contents = try arguments.libraryReader().contents().map(\.content)
-    let known = Set(contents.map(\.contentIdentifier))
-    var errors = wanted.subtracting(known).sorted().map {
-      ContentError.notInstalled($0.rawValue, among: known)
-    }
+    var (contents, errors) = try arguments.installedContents(in: arguments.libraryReader())
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
     defer { queue.close() }
     let removed = try await queue.repairJournal()
     var reports: [RepairReport] = []
     for content in contents {
-      let name = content.contentIdentifier.rawValue
-      guard wanted.isEmpty || wanted.contains(content.contentIdentifier) else { continue }
       do {
         let report = try await queue.repair(content)
         reports.append(report)
-        if !arguments.has("--json"), !report.damagedPaths.isEmpty {
+        if !console.printsJSON, !report.damagedPaths.isEmpty {
           console.print(
-            "\(name) \(content.version): \(report.damagedPaths.count) repaired, "
+            "\(content.contentIdentifier) \(content.version): \(report.damagedPaths.count) repaired, "
               + "\(Console.bytes(report.bytesFetched)) fetched")
         }
-      } catch let error as ContentError
-        where error.code == .notInstalled && arguments.operands.isEmpty
-      {
-        // It was removed after it was listed.
       } catch {
         // Report what cannot be repaired, and repair the others.
-        errors.append(ContentError(error, while: "repairing \(name)").about(name))
+        errors += arguments.failures(error, while: "repairing", content)
       }
     }
-    if arguments.has("--json") {
-      try console.print(json: Report(repairs: reports, removedRecords: removed))
-    } else if errors.isEmpty, removed.isEmpty, reports.allSatisfy(\.damagedPaths.isEmpty) {
-      console.print("Nothing is damaged.")
-    } else {
+    try console.print(Report(repairs: reports, removedRecords: removed)) {
+      if errors.isEmpty, removed.isEmpty, reports.allSatisfy(\.damagedPaths.isEmpty) {
+        console.print("Nothing is damaged.")
+      }
       removed.forEach { console.print("Removed from the journal: \($0)") }
     }
     errors.forEach(console.report)

@@ -15,14 +15,10 @@ enum RestoreCommand {
     example: "hostedcontent restore --store store --library lib2 --grants ledger.sqlite --download",
     run: run)
 
-  private struct Report: Encodable {
-    let restored: [Purchase]
-
-    struct Purchase: Encodable {
-      let productIdentifier: String
-      let originalTransactionIdentifier: String
-      let contents: [String]
-    }
+  private struct Purchase: Encodable {
+    let productIdentifier: String
+    let originalTransactionIdentifier: String
+    let contents: [String]
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
@@ -64,16 +60,13 @@ enum RestoreCommand {
     _ transactions: [PaymentTransaction], isAll: Bool, _ arguments: Arguments, _ console: Console
   ) throws {
     let purchases = transactions.map { transaction in
-      Report.Purchase(
+      Purchase(
         productIdentifier: transaction.payment.productIdentifier.rawValue,
         originalTransactionIdentifier: transaction.original?.transactionIdentifier ?? "",
         contents: transaction.downloads.map { "\($0.contentIdentifier) \($0.contentVersion)" })
     }
-    if arguments.has("--json") {
-      try console.print(json: Report(restored: purchases))
-    } else if purchases.isEmpty, isAll {
-      console.print("Nothing to restore.")
-    } else {
+    try console.print(["restored": purchases]) {
+      if purchases.isEmpty, isAll { console.print("Nothing to restore.") }
       for purchase in purchases {
         let isInstalled = arguments.has("--download") && !purchase.contents.isEmpty
         let names = [isInstalled ? "installed" : "restored"] + purchase.contents

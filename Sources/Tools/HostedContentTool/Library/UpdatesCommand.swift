@@ -12,20 +12,6 @@ enum UpdatesCommand {
     ] + NetworkArguments.options,
     example: "hostedcontent updates --store store --library lib", run: run)
 
-  private struct Report: Encodable {
-    let updates: [Update]
-
-    struct Update: Encodable {
-      let productIdentifier: String
-      let contentIdentifier: String
-      let installed: String
-      let offered: String
-      let bytesToMove: Int64
-      let bytesInFull: Int64
-      let wholePackageReason: String?
-    }
-  }
-
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let store = try arguments.storeLocation()
     let mirrors = try arguments.mirrors()
@@ -38,20 +24,8 @@ enum UpdatesCommand {
     let updates = try arguments.libraryReader().updates(
       of: products.products, from: store, mirrors: mirrors, network: network)
     products.failures.forEach(console.report)
-    if arguments.has("--json") {
-      try console.print(
-        json: Report(
-          updates: updates.map {
-            Report.Update(
-              productIdentifier: $0.productIdentifier.rawValue,
-              contentIdentifier: $0.contentIdentifier.rawValue, installed: $0.installed.rawValue,
-              offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove,
-              bytesInFull: $0.bytesInFull,
-              wholePackageReason: $0.wholePackageReason)
-          }))
-    } else if updates.isEmpty {
-      console.print("Everything is up to date.")
-    } else {
+    try console.print(["updates": updates]) {
+      if updates.isEmpty { return console.print("Everything is up to date.") }
       console.print(
         table: updates.map {
           [

@@ -17,48 +17,60 @@ enum VerifyCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let wanted = Set(try arguments.operands.map { try arguments.identifier($0) })
     let library = try arguments.libraryReader()
     let rate = try arguments.bytesPerSecond()
-    let contents = try library.contents()
-    let known = Set(contents.map(\.content.contentIdentifier))
-    let entries = contents.filter {
-      wanted.isEmpty || wanted.contains($0.content.contentIdentifier)
-    }
-    var errors = wanted.subtracting(known).sorted().map {
-      ContentError.notInstalled($0.rawValue, among: known)
-    }
-    if wanted.isEmpty { errors += try library.unreadableRecords() }
+    var (contents, errors) = try arguments.installedContents(in: library)
+    if arguments.operands.isEmpty { errors += try library.unreadableRecords() }
     var damages: [ContentDamage] = []
     var verified = 0
-    for entry in entries {
+    for content in contents {
       do {
         let pace = rate.map { ReadThrottle(bytesPerSecond: $0) }
-        damages += try library.verify(entry.content, pace: pace)
+        damages += try library.verify(content, pace: pace)
         verified += 1
-      } catch let error as ContentError
-        where error.code == .notInstalled && wanted.isEmpty
-      {
-        // A queue has removed it after it was listed.
       } catch {
         // Report what cannot be read, and verify the others.
-        let name = entry.content.contentIdentifier
-        errors.append(ContentError(error, while: "verifying \(name)").about(name.rawValue))
+        errors += arguments.failures(error, while: "verifying", content)
       }
     }
-    if arguments.has("--json") {
-      try console.print(json: Report(verified: verified, damages: damages))
-    } else {
+    try console.print(Report(verified: verified, damages: damages)) {
       for damage in damages {
         let place = "\(damage.contentIdentifier) \(damage.version)"
         let path = damage.path.isEmpty ? "the whole folder" : damage.path
         console.print("\(place) \(path): \(damage.problem.rawValue)")
       }
       console.print(
-        "\(verified) \(verified == 1 ? "version" : "versions") verified, "
-          + "\(damages.count) \(damages.count == 1 ? "difference" : "differences")")
+        "\(Console.count(verified, "version")) verified, "
+          + Console.count(damages.count, "difference"))
     }
     errors.forEach(console.report)
     return damages.isEmpty && errors.isEmpty ? .done : .failed
+  }
+}
+
+extension Arguments {
+  /// The installed versions of the contents in the operands, or all versions without operands.
+  ///
+  /// Also returns an error for each content that is not installed.
+  func installedContents(in library: LibraryReader) throws -> ([InstalledContent], [ContentError]) {
+    let wanted = Set(try operands.map { try identifier($0) })
+    let contents = try library.contents().map(\.content)
+    let known = Set(contents.map(\.contentIdentifier))
+    let errors = wanted.subtracting(known).sorted().map {
+      ContentError.notInstalled($0.rawValue, among: known)
+    }
+    let selected = contents.filter { wanted.isEmpty || wanted.contains($0.contentIdentifier) }
+    return (selected, errors)
+  }
+
+  /// The error of an action on `content`.
+  ///
+  /// Empty if a queue has removed the content after all contents were listed.
+  func failures(_ error: any Error, while action: String, _ content: InstalledContent)
+    -> [ContentError]
+  {
+    let name = content.contentIdentifier.rawValue
+    let failure = ContentError(error, while: "\(action) \(name)").about(name)
+    return failure.code == .notInstalled && operands.isEmpty ? [] : [failure]
   }
 }

@@ -29,9 +29,7 @@ enum InspectCommand {
       contentVersion: examination.info?.version.rawValue, packedBytes: examination.packedLength,
       unpackedBytes: examination.entries.reduce(0) { $0 + $1.size },
       findings: examination.findings.count, entries: examination.entries)
-    if arguments.has("--json") {
-      try console.print(json: report)
-    } else {
+    try console.print(report) {
       for line in [
         "form      \(report.form)",
         "product   \(report.productIdentifier ?? "unknown")",

@@ -24,8 +24,7 @@ enum PackageCommand {
     let text = try arguments.required("--output")
     let output = try FilePlace(new: text)
     guard !text.hasSuffix("/") else {
-      throw Arguments.wrong(
-        "--output \(text) is a folder, expected the path of the package", "package")
+      throw arguments.wrong("--output \(text) is a folder, expected the path of the package")
     }
     let examination = try build(arguments, console, to: output)
     let files = examination.entries.filter { $0.kind == .file }
@@ -50,7 +49,7 @@ enum PackageCommand {
     let version = try arguments.text("--content-version").map { try arguments.version($0) }
     let archive = try arguments.text("--from")
     guard arguments.operands.count + (archive == nil ? 0 : 1) == 1 else {
-      throw Arguments.wrong("package takes either FOLDER or --from ARCHIVE", "package")
+      throw arguments.wrong("package takes either FOLDER or --from ARCHIVE")
     }
     // After a signal, the command fails and removes what it has written.
     let fileSystem = console.stoppableFileSystem

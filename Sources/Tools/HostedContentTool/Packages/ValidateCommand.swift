@@ -16,11 +16,8 @@ enum ValidateCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
     let findings = try findings(in: path)
-    if arguments.has("--json") {
-      try console.print(json: Report(isValid: findings.isEmpty, findings: findings))
-    } else if findings.isEmpty {
-      console.print("\(path): valid")
-    } else {
+    try console.print(Report(isValid: findings.isEmpty, findings: findings)) {
+      if findings.isEmpty { console.print("\(path): valid") }
       for finding in findings {
         // Most messages already name the entry.
         let place = finding.path.flatMap { finding.message.contains($0) ? nil : "\($0): " } ?? ""

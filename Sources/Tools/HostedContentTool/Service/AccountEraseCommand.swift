@@ -9,23 +9,15 @@ enum AccountEraseCommand {
     operands: "ACCOUNT", operandCount: 1...1, options: ServiceArguments.required,
     example: "hostedcontent account erase alice \(ServiceArguments.example)", run: run)
 
-  private struct Report: Encodable {
-    let erased: String
-  }
-
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let account = arguments.operands[0]
     guard !account.isEmpty, account != "-" else {
-      throw Arguments.wrong("“\(account)” is not an account", command.name)
+      throw arguments.wrong("“\(account)” is not an account")
     }
     let server = try arguments.storeServer()
     defer { server.close() }
     _ = try await server.post("accounts/\(PercentEncoding.component(account))/erase")
-    if arguments.has("--json") {
-      try console.print(json: Report(erased: account))
-    } else {
-      console.print("\(account): erased")
-    }
+    try console.print(["erased": account]) { console.print("\(account): erased") }
     return .done
   }
 }

@@ -46,9 +46,7 @@ enum BuyCommand {
       }
       throw error
     }
-    if arguments.has("--json") {
-      try console.print(json: PrintedJSON(answer))
-    } else {
+    try console.print(answer) {
       console.print("\(product): \(purchase.state.name), transaction \(purchase.transaction)")
     }
     guard case .failed(let failure) = purchase.state else { return .done }

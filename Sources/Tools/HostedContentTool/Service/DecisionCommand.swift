@@ -36,11 +36,7 @@ enum DecisionCommand {
     defer { server.close() }
     let answer = try await server.post("purchases/\(transaction)/\(name)", body)
     let purchase = try PurchaseRecord(json: answer)
-    if arguments.has("--json") {
-      try console.print(json: PrintedJSON(answer))
-    } else {
-      console.print("\(purchase.product): \(purchase.state.name)")
-    }
+    try console.print(answer) { console.print("\(purchase.product): \(purchase.state.name)") }
     return .done
   }
 }

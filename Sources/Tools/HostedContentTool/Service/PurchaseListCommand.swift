@@ -28,13 +28,11 @@ enum PurchaseListCommand {
     var transactions: [JSONValue] = []
     try await server.readPages(list, of: arguments.text("--account") ?? "-") { transactions += $0 }
     let revision = transactions.compactMap { $0["revision"]?.integer }.max() ?? 0
-    if arguments.has("--json") {
-      try console.print(
-        json: PrintedJSON(
-          .object(["transactions": .array(transactions), "revision": .integer(revision)])))
-    } else if transactions.isEmpty {
-      console.print("No purchases.")
-    } else {
+    let report: [String: JSONValue] = [
+      "transactions": .array(transactions), "revision": .integer(revision),
+    ]
+    try console.print(report) {
+      if transactions.isEmpty { return console.print("No purchases.") }
       let rows = try transactions.map { row(try PurchaseRecord(json: $0)) }
       console.print(table: rows, heading: ["product", "state", "date", "transaction"])
     }

@@ -43,7 +43,7 @@ extension Arguments {
   /// The URL of the store server at `address`, and the token in `--service-token-file`.
   func service(_ address: String) throws -> (url: URL, token: String) {
     guard let url = URL(string: address), let token = try secret("--service-token-file") else {
-      throw wrongValue("--service", "takes a URL and needs --service-token-file")
+      throw wrong("--service takes a URL and needs --service-token-file")
     }
     return (url, token)
   }

@@ -20,8 +20,8 @@ extension Console {
     report(
       ContentError(
         findings[0].code,
-        "Nothing was published: \(findings.count) findings in \(packages) "
-          + (packages == 1 ? "package" : "packages"),
+        "Nothing was published: \(findings.count) findings in "
+          + Console.count(packages, "package"),
         remedy: "Correct what they name, then publish all packages again"))
   }
 }

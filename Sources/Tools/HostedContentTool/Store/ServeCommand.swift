@@ -84,8 +84,8 @@ enum ServeCommand {
     switch (try arguments.text("--certificate"), try arguments.text("--key")) {
     case (nil, nil): return nil
     case (let chain?, let key?): return Certificate(chain: chain, key: key)
-    case (_?, nil): throw Arguments.wrong("--certificate needs --key", command.name)
-    case (nil, _?): throw Arguments.wrong("--key needs --certificate", command.name)
+    case (_?, nil): throw arguments.wrong("--certificate needs --key")
+    case (nil, _?): throw arguments.wrong("--key needs --certificate")
     }
   }
 
@@ -94,7 +94,7 @@ enum ServeCommand {
   ) throws -> Value? {
     guard let text = try arguments.text(option) else { return nil }
     guard let value = read(text) else {
-      throw Arguments.wrong("\(option) takes \(what), not “\(text)”", command.name)
+      throw arguments.wrong("\(option) takes \(what), not “\(text)”")
     }
     return value
   }
@@ -105,7 +105,7 @@ extension Arguments {
   func listenAddress(default standard: String) throws -> (String, UInt16) {
     let listen = try text("--listen") ?? standard
     guard let place = ServeCommand.place(listen) else {
-      throw wrongValue("--listen", "takes an address and a port, not “\(listen)”")
+      throw wrong("--listen takes an address and a port, not “\(listen)”")
     }
     return place
   }

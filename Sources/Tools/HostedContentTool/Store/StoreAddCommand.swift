@@ -13,7 +13,7 @@ enum StoreAddCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let identifier = try arguments.identifier(arguments.operands[1])
     let store = try arguments.openedStore()
-    let details = try arguments.productDetails(for: command.name)
+    let details = try arguments.productDetails()
     let change = try arguments.change(store, console) { try $0.add(identifier, details: details) }
     if arguments.isDryRun { return .done }
     if let change {

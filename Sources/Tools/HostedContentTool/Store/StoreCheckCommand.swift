@@ -45,17 +45,17 @@ enum StoreCheckCommand {
     let report = try check.run()
     if root == nil { console.note("Without --root, the check trusts the store's first root.") }
     let counts = HostingFinding.Severity.allCases.map { report.count(of: $0) }
-    if arguments.has("--json") {
-      try console.print(
-        json: Report(
-          url: report.url, findings: report.findings.map(withHint), errors: counts[0],
-          warnings: counts[1], notes: counts[2], comparedFiles: report.comparedFiles,
-          catalogFiles: report.catalogFiles, comparedLists: report.comparedLists,
-          catalogLists: report.catalogLists, requests: report.requests))
-    } else {
-      for finding in report.findings { console.print(withHint(finding).line) }
-      let words = zip(counts, HostingFinding.Severity.allCases).map { count, severity in
-        "\(count) \(severity.rawValue)\(count == 1 ? "" : "s")"
+    let findings = report.findings.map(withHint)
+    try console.print(
+      Report(
+        url: report.url, findings: findings, errors: counts[0], warnings: counts[1],
+        notes: counts[2], comparedFiles: report.comparedFiles, catalogFiles: report.catalogFiles,
+        comparedLists: report.comparedLists, catalogLists: report.catalogLists,
+        requests: report.requests)
+    ) {
+      for finding in findings { console.print(finding.line) }
+      let words = zip(counts, HostingFinding.Severity.allCases).map {
+        Console.count($0, $1.rawValue)
       }
       let lists =
         report.catalogLists > 1 ? " in \(report.comparedLists) of \(report.catalogLists) bins" : ""

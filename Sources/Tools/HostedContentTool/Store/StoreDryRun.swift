@@ -91,7 +91,7 @@ enum StoreDryRun {
   }
 
   private static func count(_ files: [StoreRehearsal.File]) -> String {
-    "\(files.count) \(files.count == 1 ? "file" : "files")"
+    Console.count(files.count, "file")
   }
 }
 
@@ -104,14 +104,12 @@ extension Arguments {
     _ store: StoreFolder, _ console: Console, _ change: (StoreFolder) throws -> Value
   ) throws -> Value {
     guard isDryRun else {
-      if has("--json") { throw wrongValue("--json", "needs --dry-run") }
+      if has("--json") { throw wrong("--json needs --dry-run") }
       return try change(store)
     }
     let (value, rehearsal) = try store.rehearse(change)
-    if has("--json") {
-      try console.print(json: StoreDryRun.Report(rehearsal))
-    } else {
-      StoreDryRun.lines(rehearsal).forEach { console.print($0) }
+    try console.print(StoreDryRun.Report(rehearsal)) {
+      for line in StoreDryRun.lines(rehearsal) { console.print(line) }
     }
     return value
   }

@@ -11,7 +11,7 @@ enum StoreInitCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
     let keys = try arguments.storeKeys()
-    let plan = try arguments.keyPlan(for: command.name)
+    let plan = try arguments.keyPlan()
     let folder = try StoreFolder.create(at: path, keys: keys, plan: plan).keysPath
     let root = keys.rootFolderPath ?? "\(folder)/root"
     console.print("\(path): empty store created; its keys are in \(folder), keep them secret")

@@ -43,7 +43,7 @@ extension Arguments {
     StoreKeyOptions(
       passphrase: try text("--passphrase-file").map(passphrase),
       rootPassphrases: try values("--root-passphrase-file").map { path in
-        guard !path.isEmpty else { throw wrongValue("--root-passphrase-file", "is empty") }
+        guard !path.isEmpty else { throw wrong("--root-passphrase-file is empty") }
         return try passphrase(path)
       },
       folderPath: try text("--keys"), rootFolderPath: try text("--root-keys"),
@@ -56,30 +56,22 @@ extension Arguments {
       at: operands[0], keys: storeKeys(), restored: has("--restored"), fileSystem: fileSystem)
   }
 
-  func keyPlan(for command: String) throws -> StoreKeyPlan {
-    var plan = StoreKeyPlan()
-    if let text = try text("--key-type") {
-      guard let type = StoreKeyType(rawValue: text) else {
-        throw Self.wrong(
-          "--key-type takes \(StoreKeyType.allCases.map(\.rawValue).joined(separator: ", "))",
-          command)
-      }
-      plan.type = type
-    }
-    plan.counts = try numbers("--key-counts", for: command)
-    plan.thresholds = try numbers("--thresholds", for: command)
-    return plan
+  /// The plan for new keys.
+  func keyPlan() throws -> StoreKeyPlan {
+    StoreKeyPlan(
+      type: try choice("--key-type") ?? .ed25519, counts: try numbers("--key-counts"),
+      thresholds: try numbers("--thresholds"))
   }
 
   /// Parses `role=number,role=number`.
-  private func numbers(_ option: String, for command: String) throws -> [StoreRole: Int] {
+  private func numbers(_ option: String) throws -> [StoreRole: Int] {
     guard let text = try text(option) else { return [:] }
     return try text.split(separator: ",", omittingEmptySubsequences: false).reduce(into: [:]) {
       let parts = $1.split(separator: "=", omittingEmptySubsequences: false)
       guard parts.count == 2, let role = StoreRole(rawValue: String(parts[0])),
         let number = Int(parts[1]), number > 0
       else {
-        throw Self.wrong("\(option) takes a list such as root=3,targets=2, not “\(text)”", command)
+        throw wrong("\(option) takes a list such as root=3,targets=2, not “\(text)”")
       }
       $0[role] = number
     }

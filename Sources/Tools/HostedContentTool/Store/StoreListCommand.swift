@@ -10,17 +10,10 @@ enum StoreListCommand {
     options: [.json] + StoreKeyArguments.record + [StoreKeyArguments.restored],
     example: "hostedcontent store list store", run: run)
 
-  private struct Report: Encodable {
-    let products: [StoredProduct]
-  }
-
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let products = try arguments.openedStore().products()
-    if arguments.has("--json") {
-      try console.print(json: Report(products: products))
-    } else if products.isEmpty {
-      console.print("The store has no products.")
-    } else {
+    try console.print(["products": products]) {
+      if products.isEmpty { return console.print("The store has no products.") }
       let rows = products.flatMap { product -> [[String]] in
         let identifier = product.record.productIdentifier.rawValue
         let title = product.record.texts["en"]?.title ?? ""

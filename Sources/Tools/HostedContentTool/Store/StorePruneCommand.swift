@@ -29,21 +29,20 @@ enum StorePruneCommand {
     let days = try arguments.keepDays()
     let store = try arguments.openedStore()
     let found = try isDryRun ? store.prunableFiles(keepDays: days) : store.prune(keepDays: days)
-    if arguments.has("--json") {
-      try console.print(
-        json: Report(
-          dryRun: isDryRun, keepDays: days, files: found.files, bytes: found.bytes,
-          unknown: found.unknown, obstacle: found.obstacle))
-      return .done
-    }
-    for file in found.files {
+    try console.print(
+      Report(
+        dryRun: isDryRun, keepDays: days, files: found.files, bytes: found.bytes,
+        unknown: found.unknown, obstacle: found.obstacle)
+    ) {
       let verb = isDryRun ? "would be removed" : "removed"
-      console.print("\(file.path): \(verb), \(Console.bytes(file.bytes))")
-    }
-    for path in found.unknown { console.print("\(path): unknown, kept") }
-    console.print("\(found.summary) \(isDryRun ? "would be removed" : "removed")")
-    if let obstacle = found.obstacle {
-      console.note("No file of targets can be removed: \(obstacle).")
+      for file in found.files {
+        console.print("\(file.path): \(verb), \(Console.bytes(file.bytes))")
+      }
+      for path in found.unknown { console.print("\(path): unknown, kept") }
+      console.print("\(found.summary) \(verb)")
+      if let obstacle = found.obstacle {
+        console.note("No file of targets can be removed: \(obstacle).")
+      }
     }
     return .done
   }
@@ -52,14 +51,14 @@ enum StorePruneCommand {
 extension PrunableFiles {
   /// The number and length of the files, such as `2 files, 1.5 kB`.
   var summary: String {
-    "\(files.count) \(files.count == 1 ? "file" : "files"), \(Console.bytes(bytes))"
+    "\(Console.count(files.count, "file")), \(Console.bytes(bytes))"
   }
 }
 
 extension Arguments {
   func keepDays() throws -> Int {
     let days = try number("--keep-days", minimum: 1) ?? StoreFolder.standardKeepDays
-    guard days <= 36_500 else { throw wrongValue("--keep-days", "takes at most 36500 days") }
+    guard days <= 36_500 else { throw wrong("--keep-days takes at most 36500 days") }
     return days
   }
 }

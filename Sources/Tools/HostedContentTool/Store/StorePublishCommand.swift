@@ -29,7 +29,7 @@ enum StorePublishCommand {
     // After a signal, a conversion removes what it has written. A publication is atomic anyway.
     let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
     let packages = Array(arguments.operands.dropFirst())
-    let details = try arguments.productDetails(for: command.name)
+    let details = try arguments.productDetails()
     var findings: [PackageFinding] = []
     do {
       let publication = try arguments.change(store, console) {
@@ -65,7 +65,7 @@ extension ProductChange {
 
 extension Arguments {
   /// The product details from the options.
-  func productDetails(for name: String) throws -> ProductDetails {
+  func productDetails() throws -> ProductDetails {
     var details = ProductDetails()
     details.title = try text("--title")
     details.description = value("--description")
@@ -76,14 +76,7 @@ extension Arguments {
       return amount
     }
     details.currency = try text("--currency")
-    details.type = try value("--type").map { text in
-      guard let type = ProductType(rawValue: text) else {
-        throw Arguments.wrong(
-          "--type takes \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))",
-          name)
-      }
-      return type
-    }
+    details.type = try choice("--type")
     return details
   }
 }

@@ -12,29 +12,24 @@ enum StoreReceiptKeyCommand {
     ] + StoreKeyArguments.options,
     example: "hostedcontent store receipt-key store data/receipt-key.pub.pem", run: run)
 
-  private struct Report: Encodable {
-    /// In PEM form.
-    let keys: [String]
-  }
-
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let keys = try arguments.operands.dropFirst().map {
       String(decoding: try SecretFile.contents($0), as: UTF8.self)
     }
     if keys.isEmpty, arguments.has("--replace") {
-      throw arguments.wrongValue("--replace", "needs a public key")
+      throw arguments.wrong("--replace needs a public key")
     }
     let store = try arguments.openedStore()
     let all =
       try keys.isEmpty
       ? store.receiptKeys() : store.addReceiptKeys(keys, replacing: arguments.has("--replace"))
-    if arguments.has("--json") {
-      try console.print(json: Report(keys: all))
-    } else if keys.isEmpty {
-      let text = String(all.joined().dropLast())
-      console.print(document: all.isEmpty ? "The store lists no receipt keys." : text)
-    } else {
-      console.print(all.count == 1 ? "1 receipt key listed" : "\(all.count) receipt keys listed")
+    try console.print(["keys": all]) {
+      if keys.isEmpty {
+        let text = String(all.joined().dropLast())
+        console.print(document: all.isEmpty ? "The store lists no receipt keys." : text)
+      } else {
+        console.print("\(Console.count(all.count, "receipt key")) listed")
+      }
     }
     return .done
   }

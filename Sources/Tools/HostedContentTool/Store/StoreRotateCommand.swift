@@ -14,14 +14,13 @@ enum StoreRotateCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let roles = try arguments.operands.dropFirst().map { text in
       guard let role = StoreRole(rawValue: text) else {
-        throw Arguments.wrong(
-          "A role must be one of \(StoreRole.allCases.map(\.rawValue).joined(separator: ", ")), "
-            + "not “\(text)”", command.name)
+        let names = StoreRole.allCases.map(\.rawValue).joined(separator: ", ")
+        throw arguments.wrong("A role must be one of \(names), not “\(text)”")
       }
       return role
     }
     let store = try arguments.openedStore()
-    let plan = try arguments.keyPlan(for: command.name)
+    let plan = try arguments.keyPlan()
     try arguments.change(store, console) { try $0.rotate(roles, plan: plan) }
     if arguments.isDryRun { return .done }
     let names = roles.map(\.rawValue).joined(separator: ", ")

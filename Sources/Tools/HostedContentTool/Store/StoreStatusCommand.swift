@@ -40,9 +40,7 @@ enum StoreStatusCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let days = try arguments.keepDays()
     let status = try arguments.openedStore().status(keepDays: days)
-    if arguments.has("--json") {
-      try console.print(json: Report(status))
-    } else {
+    try console.print(Report(status)) {
       printVersions(status, console)
       printRoles(status, console)
       printSizes(status, console)

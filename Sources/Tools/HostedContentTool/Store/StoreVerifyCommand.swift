@@ -14,19 +14,14 @@ enum StoreVerifyCommand {
     let wanted = try arguments.operands.dropFirst().map { try arguments.identifier($0) }
     let rate = try arguments.bytesPerSecond()
     let store = try arguments.openedStore()
-    let isJSON = arguments.has("--json")
     // Nothing is written, so a signal may end the process at any time. What was found is printed.
     let result = try store.verify(
       Set(wanted), bytesPerSecond: rate,
-      didFind: { damage in if !isJSON { console.print(damage.line) } })
-    if isJSON {
-      try console.print(json: result)
-    } else {
-      let files = "\(result.files) \(result.files == 1 ? "file" : "files")"
-      let count = result.damages.count
+      didFind: { damage in if !console.printsJSON { console.print(damage.line) } })
+    try console.print(result) {
       console.print(
-        "\(files) verified, \(Console.bytes(result.bytes)), "
-          + "\(count) \(count == 1 ? "difference" : "differences")")
+        "\(Console.count(result.files, "file")) verified, \(Console.bytes(result.bytes)), "
+          + Console.count(result.damages.count, "difference"))
     }
     return result.damages.isEmpty ? .done : .failed
   }

@@ -26,14 +26,14 @@ extension Arguments {
   /// With a data folder, new purchases get receipts.
   func ledger(creating: Bool) throws -> Ledger {
     guard has("--data") || has("--database") else {
-      throw wrongValue("--data", "or --database is missing")
+      throw wrong("--data or --database is missing")
     }
     let database = try database()
     let folder = try dataFolder(creating: creating)
     let key = creating ? try folder?.receiptKey() : nil
     let signer = key.map { $0.signer() }
     if let database { return Ledger(database, sign: signer) }
-    guard let folder else { throw wrongValue("--data", "is missing") }
+    guard let folder else { throw wrong("--data is missing") }
     return Ledger(try folder.ledgerDatabase(), sign: signer)
   }
 }

@@ -45,11 +45,9 @@ enum StoreServerImportCommand {
       console.note("Without --data, imported purchases have no receipts.")
     }
     let summary = try ledger.addPurchases(of: source, ownAccount: account, at: Date())
-    if arguments.has("--json") {
-      try console.print(
-        json: Report(
-          imported: summary.imported, known: summary.known, conflicts: summary.conflicts))
-    } else {
+    let report = Report(
+      imported: summary.imported, known: summary.known, conflicts: summary.conflicts)
+    try console.print(report) {
       console.print("\(summary.imported) imported, \(summary.known) known before")
     }
     for transaction in summary.conflicts { console.report(.conflict(transaction)) }
@@ -71,10 +69,9 @@ enum StoreServerImportCommand {
     }
     let accounts = Set(buyers.map(\.account))
     guard accounts.count == 1, let account = accounts.first else {
-      throw arguments.wrongValue(
-        "--key",
-        "is missing: the ledger has purchases by the library's own account, and the "
-          + "server has \(accounts.isEmpty ? "no key" : "several keys") with the scope purchase")
+      throw arguments.wrong(
+        "--key is missing: the ledger has purchases by the library's own account, and the server "
+          + "has \(accounts.isEmpty ? "no key" : "several keys") with the scope purchase")
     }
     return account
   }

@@ -36,10 +36,10 @@ enum StoreServerKeyCommand {
     switch (action, kid) {
     case ("add", _):
       let name = newIdentifier()
-      try add(name, account: name, scopes ?? [], publicKey, to: ledger, arguments, console)
+      try add(name, account: name, scopes ?? [], publicKey, to: ledger, console)
     case ("rotate", let kid?): try rotate(kid, publicKey, ledger, arguments, console)
-    case ("revoke", let kid?): try revoke(kid, ledger, arguments, console)
-    default: try list(ledger, arguments, console)
+    case ("revoke", let kid?): try revoke(kid, ledger, console)
+    default: try list(ledger, console)
     }
     return .done
   }
@@ -52,18 +52,17 @@ enum StoreServerKeyCommand {
       "rotate": ["--public-key", "--overlap"],
     ]
     guard let own = permitted[action] else {
-      throw Arguments.wrong(
-        "Unknown action “\(action)”, expected add, list, revoke or rotate", command.name)
+      throw arguments.wrong("Unknown action “\(action)”, expected add, list, revoke or rotate")
     }
     let needsKey = ["revoke", "rotate"].contains(action)
     guard needsKey == (kid != nil) else {
-      throw Arguments.wrong("\(action) takes \(needsKey ? "a KID" : "no KID")", command.name)
+      throw arguments.wrong("\(action) takes \(needsKey ? "a KID" : "no KID")")
     }
     if let option = options.first(where: { arguments.has($0) && !own.contains($0) }) {
-      throw arguments.wrongValue(option, "does not belong to \(action)")
+      throw arguments.wrong("\(option) does not belong to \(action)")
     }
     if action == "add", !arguments.has("--scopes") {
-      throw arguments.wrongValue("--scopes", "is missing")
+      throw arguments.wrong("--scopes is missing")
     }
   }
 
@@ -71,9 +70,8 @@ enum StoreServerKeyCommand {
     Set(
       try text.split(separator: ",", omittingEmptySubsequences: false).map { name in
         guard let scope = KeyScope(rawValue: String(name)) else {
-          let names = KeyScope.allCases.map(\.rawValue)
-          throw arguments.wrongValue(
-            "--scopes", "takes a list of \(names.joined(separator: ", ")), not “\(name)”")
+          let names = KeyScope.allCases.map(\.rawValue).joined(separator: ", ")
+          throw arguments.wrong("--scopes takes a list of \(names), not “\(name)”")
         }
         return scope
       })
@@ -106,7 +104,7 @@ enum StoreServerKeyCommand {
   /// Adds a key and prints its token, which is not stored.
   private static func add(
     _ kid: String, account: String, _ scopes: Set<KeyScope>, _ publicKey: String?,
-    to ledger: Ledger, _ arguments: Arguments, _ console: Console
+    to ledger: Ledger, _ console: Console
   ) throws {
     let token = publicKey == nil ? OpaqueToken.generate() : nil
     let credential: APIKey.Credential =
@@ -120,9 +118,7 @@ enum StoreServerKeyCommand {
       throw ContentError(
         .inconsistent, "The key \(kid) already exists", remedy: "Run the command again")
     }
-    if arguments.has("--json") {
-      try console.print(json: NewKey(kid: kid, token: token))
-    } else {
+    try console.print(NewKey(kid: kid, token: token)) {
       // Only the token, so that it can be redirected into a file.
       console.print(token ?? kid)
       console.note("Added \(kid): \(scopes.map(\.rawValue).sorted().joined(separator: ","))")
@@ -136,22 +132,15 @@ enum StoreServerKeyCommand {
     let overlap = try arguments.number("--overlap", minimum: 0) ?? 86_400
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
-    try add(
-      newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, arguments, console)
+    try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)
     let end = now.addingTimeInterval(TimeInterval(overlap))
     _ = try ledger.expireKey(kid, at: min(end, old.notAfter ?? end))
     console.note("\(kid) expires at \(MessageDate.text(min(end, old.notAfter ?? end)))")
   }
 
-  private static func revoke(
-    _ kid: String, _ ledger: Ledger, _ arguments: Arguments, _ console: Console
-  ) throws {
+  private static func revoke(_ kid: String, _ ledger: Ledger, _ console: Console) throws {
     guard try ledger.revokeKey(kid, at: Date()) else { throw unusable(kid) }
-    if arguments.has("--json") {
-      try console.print(json: ["revoked": kid])
-    } else {
-      console.print("\(kid): revoked")
-    }
+    try console.print(["revoked": kid]) { console.print("\(kid): revoked") }
   }
 
   private static func unusable(_ kid: String) -> ContentError {
@@ -160,35 +149,28 @@ enum StoreServerKeyCommand {
       remedy: "List the keys with hostedcontent store-server key list", subject: kid)
   }
 
-  private struct KeyList: Encodable {
-    let keys: [Entry]
-
-    struct Entry: Encodable {
-      let kid: String
-      let account: String
-      let kind: String
-      let scopes: [String]
-      let created: Date
-      let notAfter: Date?
-      let revoked: Date?
-      let usable: Bool
-    }
+  private struct ListedKey: Encodable {
+    let kid: String
+    let account: String
+    let kind: String
+    let scopes: [String]
+    let created: Date
+    let notAfter: Date?
+    let revoked: Date?
+    let usable: Bool
   }
 
-  private static func list(_ ledger: Ledger, _ arguments: Arguments, _ console: Console) throws {
+  private static func list(_ ledger: Ledger, _ console: Console) throws {
     let now = Date()
     let entries = try ledger.keys().map { key in
       let isToken = if case .token = key.credential { true } else { false }
-      return KeyList.Entry(
+      return ListedKey(
         kid: key.kid, account: key.account, kind: isToken ? "token" : "public-key",
         scopes: key.scopes.map(\.rawValue).sorted(), created: key.created, notAfter: key.notAfter,
         revoked: key.revoked, usable: key.isUsable(at: now))
     }
-    if arguments.has("--json") {
-      try console.print(json: KeyList(keys: entries))
-    } else if entries.isEmpty {
-      console.print("No keys.")
-    } else {
+    try console.print(["keys": entries]) {
+      if entries.isEmpty { return console.print("No keys.") }
       console.print(
         table: entries.map { key in
           let end = key.notAfter.map { "until \(MessageDate.text($0))" } ?? "usable"

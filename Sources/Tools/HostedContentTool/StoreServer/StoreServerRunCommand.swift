@@ -35,7 +35,7 @@ enum StoreServerRunCommand {
     var configuration = SellingServer.Configuration()
     (configuration.http.address, configuration.http.port) =
       try arguments.listenAddress(default: "127.0.0.1:8090")
-    configuration.origin = try origin(arguments)
+    configuration.origin = try arguments.text("--origin").map { try address($0, arguments) }
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
     configuration.decider = try decider(arguments, network)
@@ -57,16 +57,12 @@ enum StoreServerRunCommand {
   }
 
   /// The URL of an option without a slash at its end.
-  private static func address(_ text: String) throws -> String {
+  private static func address(_ text: String, _ arguments: Arguments) throws -> String {
     let url = try WebURL(text)
     guard url.parts.query.isEmpty else {
-      throw Arguments.wrong("“\(url)” has a query", command.name)
+      throw arguments.wrong("“\(url)” has a query")
     }
     return String(url.text.hasSuffix("/") ? url.text.dropLast() : url.text[...])
-  }
-
-  private static func origin(_ arguments: Arguments) throws -> String? {
-    try arguments.text("--origin").map(address)
   }
 
   private static func decider(_ arguments: Arguments, _ network: NetworkSettings) throws
@@ -75,7 +71,7 @@ enum StoreServerRunCommand {
     let how = try arguments.text("--decide") ?? "always"
     let webhook = ["--webhook-url", "--webhook-secret-file"]
     if how != "webhook", let option = webhook.first(where: arguments.has) {
-      throw arguments.wrongValue(option, "needs --decide webhook")
+      throw arguments.wrong("\(option) needs --decide webhook")
     }
     switch how {
     case "always": return ApprovingDecider()
@@ -85,7 +81,7 @@ enum StoreServerRunCommand {
       let secret = try secret("--webhook-secret-file", arguments)
       return try WebhookDecider(url: url, secret: WebhookSecret.bytes(secret), network: network)
     default:
-      throw arguments.wrongValue("--decide", "takes always, voucher or webhook, not “\(how)”")
+      throw arguments.wrong("--decide takes always, voucher or webhook, not “\(how)”")
     }
   }
 
@@ -95,23 +91,22 @@ enum StoreServerRunCommand {
   private static func gate(_ arguments: Arguments) throws -> ContentGate {
     let kind = try arguments.text("--gate") ?? "none"
     guard ["none", "auth-request", "secure-link"].contains(kind) else {
-      throw arguments.wrongValue(
-        "--gate", "takes none, auth-request or secure-link, not “\(kind)”")
+      throw arguments.wrong("--gate takes none, auth-request or secure-link, not “\(kind)”")
     }
     guard kind != "none" else {
       // Without --gate, content would be public by mistake.
       let options = ["--content-url", "--gate-secret-file", "--url-lifetime"]
       if !arguments.has("--gate"), let option = options.first(where: arguments.has) {
-        throw arguments.wrongValue(option, "needs --gate")
+        throw arguments.wrong("\(option) needs --gate")
       }
       return .none
     }
-    let urls = try arguments.values("--content-url").map(address)
-    guard !urls.isEmpty else { throw arguments.wrongValue("--content-url", "is missing") }
+    let urls = try arguments.values("--content-url").map { try address($0, arguments) }
+    guard !urls.isEmpty else { throw arguments.wrong("--content-url is missing") }
     let seconds = try arguments.number("--url-lifetime", minimum: 2) ?? 300
     guard seconds <= maximumLifetime else {
-      throw arguments.wrongValue(
-        "--url-lifetime", "takes a number of at most \(maximumLifetime), not “\(seconds)”")
+      throw arguments.wrong(
+        "--url-lifetime takes a number of at most \(maximumLifetime), not “\(seconds)”")
     }
     let lifetime = Duration.seconds(seconds)
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
@@ -122,11 +117,11 @@ enum StoreServerRunCommand {
 
   private static func secret(_ option: String, _ arguments: Arguments) throws -> String {
     guard let secret = try arguments.secret(option) else {
-      throw arguments.wrongValue(option, "is missing")
+      throw arguments.wrong("\(option) is missing")
     }
     guard secret.utf8.count >= 24 else {
-      throw arguments.wrongValue(
-        option, "names a file with fewer than 24 characters; openssl rand -hex 32 makes a secret")
+      throw arguments.wrong(
+        "\(option) names a file with fewer than 24 characters; openssl rand -hex 32 makes a secret")
     }
     return secret
   }

@@ -16,32 +16,25 @@ enum StoreServerVoucherCommand {
     ],
     example: "hostedcontent store-server voucher add --data data --count 10 > vouchers", run: run)
 
-  private struct Report: Encodable {
-    let vouchers: [String]
-  }
-
   private static let maximumCount = 100_000
   /// Digits and letters that are not confused with each other.
   private static let alphabet = Array("23456789ABCDEFGHJKLMNPQRSTUVWXYZ")
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     guard arguments.operands == ["add"] else {
-      throw Arguments.wrong(
-        "Unknown action “\(arguments.operands[0])”, expected add", command.name)
+      throw arguments.wrong("Unknown action “\(arguments.operands[0])”, expected add")
     }
     let product = try arguments.text("--product").map { try arguments.identifier($0) }
     let count = try arguments.number("--count", minimum: 1) ?? 1
     guard count <= maximumCount else {
-      throw arguments.wrongValue("--count", "takes a number up to \(maximumCount)")
+      throw arguments.wrong("--count takes a number up to \(maximumCount)")
     }
     let ledger = try arguments.ledger(creating: true)
     defer { ledger.close() }
     let vouchers = (0..<count).map { _ in newVoucher() }
     // Only the digests are stored, so that a stolen database contains no vouchers.
     _ = try ledger.addVouchers(vouchers.map { try Digest(of: Array($0.utf8)) }, for: product)
-    if arguments.has("--json") {
-      try console.print(json: Report(vouchers: vouchers))
-    } else {
+    try console.print(["vouchers": vouchers]) {
       console.print(document: vouchers.joined(separator: "\n"))
     }
     return .done
