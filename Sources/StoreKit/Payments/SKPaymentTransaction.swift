@@ -42,7 +42,8 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   }
 
   deinit {
-    if case .queue(let handle, let objects) = source { objects.forget(self, handle) }
+    guard case .queue(let handle, let objects) = source else { return }
+    objects.transactions.forget(self, for: handle)
   }
 
   /// The engine's handle; nil if the engine does not know the transaction.
