@@ -1,3 +1,4 @@
+import Concurrency
 public import ContentModel
 import Digests
 import StoreAPI
@@ -14,11 +15,7 @@ extension StoreServerSession {
     _ decision: PurchaseDecision, about product: String, count: Int? = nil
   ) throws {
     let product = try ProductIdentifier(validating: product)
-    guard count.map({ $0 > 0 }) ?? true else {
-      throw ContentError(
-        .usage, "The count of a decision about \(product) is less than 1", remedy: "Use at least 1")
-    }
-    decider.set(Decision(decision), about: product, count: count)
+    try decider.rules.withLock { try $0.set(Decision(decision), for: product, count: count) }
   }
 
   /// Adds vouchers, each for one purchase of `product`, or of any product for nil.
