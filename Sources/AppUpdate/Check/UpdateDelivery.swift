@@ -13,8 +13,7 @@ final class UpdateDelivery: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var streams: [Int: AsyncStream<AppUpdateEvent>.Continuation] = [:]
-    var nextStream = 0
+    var streams: [String: AsyncStream<AppUpdateEvent>.Continuation] = [:]
     /// Events from before the first observer, such as a damaged state.
     var backlog: [AppUpdateEvent]? = []
 
@@ -55,14 +54,11 @@ final class UpdateDelivery: Sendable {
   /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      let number = state.withLock { state in
-        defer { state.nextStream += 1 }
-        state.streams[state.nextStream] = continuation
-        return state.nextStream
-      }
+      let id = randomIdentifier()
+      state.withLock { $0.streams[id] = continuation }
       queue.async { [self] in for event in takeBacklog() { continuation.yield(event) } }
       continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { _ = $0.streams.removeValue(forKey: number) }
+        self?.state.withLock { _ = $0.streams.removeValue(forKey: id) }
       }
     }
   }

@@ -34,9 +34,8 @@ public struct AppVersion: Sendable, CustomStringConvertible {
         remedy: "Use numbers separated by periods, such as 1.10, without the build number",
         subject: text.printable(limit: 60))
     }
-    rawValue = parsed.text
-    numbers = parsed.numbers
-    suffix = parsed.suffix
+    rawValue = reader.text
+    (numbers, suffix) = parsed
   }
 
   /// The first component in which two versions differ: the level of the update.
