@@ -3,14 +3,11 @@
 /// Compared number by number; missing numbers are zero: 1.0 = 1.0.0 < 1.0.1 < 1.9 < 1.10. The
 /// original text is kept, because it names the version's folder. Source: `ContentVersion` in
 /// ContentInfo.plist, `SKDownload.contentVersion`.
-public struct ContentVersion: Sendable, CustomStringConvertible {
+public struct ContentVersion: ValidatedText {
   /// The version as text, unchanged.
   public let rawValue: String
   /// The numbers without trailing zeros, for comparison.
   private let significant: [UInt64]
-
-  /// The version as text, unchanged.
-  public var description: String { rawValue }
 
   /// Parses a version; throws `versionInvalid` if it is invalid.
   ///
@@ -43,7 +40,7 @@ public struct ContentVersion: Sendable, CustomStringConvertible {
   }
 }
 
-extension ContentVersion: Hashable, Comparable {
+extension ContentVersion: Comparable {
   /// Compares by number: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool { left.significant == right.significant }
 
@@ -53,32 +50,5 @@ extension ContentVersion: Hashable, Comparable {
   /// Orders by number, component by component.
   public static func < (left: Self, right: Self) -> Bool {
     left.significant.lexicographicallyPrecedes(right.significant)
-  }
-}
-
-extension ContentVersion: Codable {
-  /// Decodes and validates a string.
-  public init(from decoder: any Decoder) throws {
-    try self.init(validating: decoder.singleValueContainer().decode(String.self))
-  }
-
-  /// Encodes the text of the version.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(rawValue)
-  }
-}
-
-extension ContentVersion: ExpressibleByStringLiteral {
-  /// Creates a version from a literal.
-  ///
-  /// An invalid literal is a programming error and stops the program. For other text, use
-  /// `init(validating:)`.
-  public init(stringLiteral text: String) {
-    do {
-      try self.init(validating: text)
-    } catch {
-      preconditionFailure("\(error)")
-    }
   }
 }

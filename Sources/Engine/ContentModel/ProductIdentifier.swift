@@ -3,12 +3,9 @@
 /// It has 1 to 200 ASCII letters, digits, periods, underscores and hyphens, and starts with a
 /// letter or digit. Stores and libraries use it as a folder name, so other characters are not
 /// allowed.
-public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
+public struct ProductIdentifier: ValidatedText, Comparable {
   /// The identifier as text.
   public let rawValue: String
-
-  /// The identifier as text.
-  public var description: String { rawValue }
 
   /// Validates `text`; throws `identifierInvalid` if it breaks a rule.
   public init(validating text: String) throws {
@@ -38,34 +35,7 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
 
   /// Returns the text in quotation marks, safe to print.
   private static func quoted(_ text: String) -> String { "“\(text.printable(limit: 60))”" }
-}
-
-extension ProductIdentifier: Codable, Comparable {
-  /// Decodes and validates a string.
-  public init(from decoder: any Decoder) throws {
-    try self.init(validating: decoder.singleValueContainer().decode(String.self))
-  }
-
-  /// Encodes the identifier as a string.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(rawValue)
-  }
 
   /// Compares the bytes.
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-}
-
-extension ProductIdentifier: ExpressibleByStringLiteral {
-  /// Creates an identifier from a literal.
-  ///
-  /// An invalid literal is a programming error and stops the program. For other text, use
-  /// `init(validating:)`.
-  public init(stringLiteral text: String) {
-    do {
-      try self.init(validating: text)
-    } catch {
-      preconditionFailure("\(error)")
-    }
-  }
 }
