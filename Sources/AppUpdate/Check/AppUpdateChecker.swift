@@ -1,5 +1,5 @@
 public import Dispatch
-package import FileIO
+import FileIO
 public import FoundationEssentials
 
 /// Checks whether the app must be updated: at login, when it enters the foreground, and for pushes.
@@ -73,22 +73,22 @@ public actor AppUpdateChecker {
     deliveringOn queue: DispatchQueue? = nil
   ) throws {
     try self.init(
-      configuration, source: source, deliveringOn: queue, clock: .system, fileSystem: .real)
+      configuration, source: source, deliveringOn: queue, clock: AppUpdateClock(),
+      fileSystem: .real)
   }
 
-  package init(
+  init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil, clock: AppUpdateClock, fileSystem: FileSystem
   ) throws {
     self.configuration = configuration
     self.source = source
     self.clock = clock
-    delivery = UpdateDelivery(on: queue)
     file = try UpdateMemoryFile(
       folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
     let (memory, damage) = file.load()
-    if let damage { delivery.keep(.failed(damage)) }
-    state = UpdateCheckState(
+    var early: [AppUpdateEvent] = damage.map { [.failed($0)] } ?? []
+    var state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
       checkInterval: configuration.checkInterval.inSeconds, pushTypes: configuration.pushTypes,
       storeURL: try DownloadLink(configuration.storeURL)?.permitted(
@@ -97,8 +97,10 @@ public actor AppUpdateChecker {
     // for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
       gate.close(decision)
-      delivery.keep(.gateClosed(decision))
+      early.append(.gateClosed(decision))
     }
+    self.state = state
+    delivery = UpdateDelivery(on: queue, early)
   }
 
   // MARK: Events

@@ -10,12 +10,12 @@ final class UpdateDelivery: Sendable {
 
   private let queue: DispatchQueue
   private let observers = ObserverList<any AppUpdateObserver>()
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   private struct State {
     var streams: [String: AsyncStream<AppUpdateEvent>.Continuation] = [:]
-    /// Events from before the first observer, such as a damaged state.
-    var backlog: [AppUpdateEvent]? = []
+    /// Events from before the first observer, such as a damaged state; nil after it was added.
+    var backlog: [AppUpdateEvent]?
 
     /// Keeps an event for the first observer; returns false if there is or was one.
     mutating func keep(_ event: AppUpdateEvent) -> Bool {
@@ -24,16 +24,11 @@ final class UpdateDelivery: Sendable {
       backlog?.append(event)
       return true
     }
-
-    /// Returns the waiting events; later events are not kept.
-    mutating func takeBacklog() -> [AppUpdateEvent] {
-      defer { backlog = nil }
-      return backlog ?? []
-    }
   }
 
-  /// Creates a private serial queue with `target`.
-  init(on target: DispatchQueue?) {
+  /// Creates a private serial queue with `target`; `early` events wait for the first observer.
+  init(on target: DispatchQueue?, _ early: [AppUpdateEvent]) {
+    state = Mutex(State(backlog: early))
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
   }
 
@@ -63,9 +58,6 @@ final class UpdateDelivery: Sendable {
     }
   }
 
-  /// Keeps an event from before the checker exists.
-  func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
-
   /// Delivers an event to all observers, or keeps it for the first one; returns before that.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     queue.async { [self] in
@@ -78,7 +70,13 @@ final class UpdateDelivery: Sendable {
     }
   }
 
-  private func takeBacklog() -> [AppUpdateEvent] { state.withLock { $0.takeBacklog() } }
+  /// Returns the waiting events; later events are not kept.
+  private func takeBacklog() -> [AppUpdateEvent] {
+    state.withLock { state in
+      defer { state.backlog = nil }
+      return state.backlog ?? []
+    }
+  }
 }
 
 extension AppUpdateObserver {

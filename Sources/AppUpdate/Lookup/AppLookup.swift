@@ -62,10 +62,10 @@ public actor AppLookup {
 
   /// Creates a lookup that sends its requests with `transport`.
   public init(_ configuration: Configuration = Configuration(), transport: any LookupTransport) {
-    self.init(configuration, transport: transport, clock: .system)
+    self.init(configuration, transport: transport, clock: AppUpdateClock())
   }
 
-  package init(
+  init(
     _ configuration: Configuration, transport: any LookupTransport, clock: AppUpdateClock
   ) {
     self.configuration = configuration
