@@ -1,5 +1,5 @@
 public import Dispatch
-package import FileIO
+import FileIO
 public import FoundationEssentials
 
 /// Checks whether the app must be updated: at login, when it enters the foreground, and for pushes.
@@ -21,11 +21,11 @@ public actor AppUpdateChecker {
     /// The minimum time between two checks in the foreground; zero checks each time.
     ///
     /// Default: one hour.
-    public var checkInterval: Duration
+    public var checkInterval: Duration = .seconds(3600)
     /// The types of pushes that force an update; other types are ignored.
     ///
     /// Default: `UpdatePush.defaultType`.
-    public var pushTypes: Set<String>
+    public var pushTypes: Set<String> = [UpdatePush.defaultType]
     /// The link to the update if store, server and push do not have a permitted link.
     ///
     /// Default: nil.
@@ -33,22 +33,17 @@ public actor AppUpdateChecker {
     /// The texts of prompts.
     ///
     /// Default: the built-in texts.
-    public var texts: UpdateTexts
+    public var texts = UpdateTexts()
     /// The user's languages (BCP 47), in order of preference.
     ///
     /// Default: English.
-    public var languages: [String]
+    public var languages = ["en"]
 
     /// Creates a configuration with default values for the rest.
     public init(app: InstalledApp, policy: AppUpdatePolicy = AppUpdatePolicy(), folder: URL) {
       self.app = app
       self.policy = policy
       self.folder = folder
-      checkInterval = .seconds(3600)
-      pushTypes = [UpdatePush.defaultType]
-      storeURL = nil
-      texts = UpdateTexts()
-      languages = ["en"]
     }
   }
 
@@ -78,22 +73,22 @@ public actor AppUpdateChecker {
     deliveringOn queue: DispatchQueue? = nil
   ) throws {
     try self.init(
-      configuration, source: source, deliveringOn: queue, clock: .system, fileSystem: .real)
+      configuration, source: source, deliveringOn: queue, clock: AppUpdateClock(),
+      fileSystem: .real)
   }
 
-  package init(
+  init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil, clock: AppUpdateClock, fileSystem: FileSystem
   ) throws {
     self.configuration = configuration
     self.source = source
     self.clock = clock
-    delivery = UpdateDelivery(on: queue)
     file = try UpdateMemoryFile(
       folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
     let (memory, damage) = file.load()
-    if let damage { delivery.keep(.failed(damage)) }
-    state = UpdateCheckState(
+    var early: [AppUpdateEvent] = damage.map { [.failed($0)] } ?? []
+    var state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
       checkInterval: configuration.checkInterval.inSeconds, pushTypes: configuration.pushTypes,
       storeURL: try DownloadLink(configuration.storeURL)?.permitted(
@@ -102,8 +97,10 @@ public actor AppUpdateChecker {
     // for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
       gate.close(decision)
-      delivery.keep(.gateClosed(decision))
+      early.append(.gateClosed(decision))
     }
+    self.state = state
+    delivery = UpdateDelivery(on: queue, early)
   }
 
   // MARK: Events
@@ -203,10 +200,7 @@ public actor AppUpdateChecker {
 
   // MARK: Effects
 
-  private var current: UpdateDecision {
-    state.requirement?.decision
-      ?? UpdateDecision(.none, .serverDidNotAnswer, installed: configuration.app.version)
-  }
+  private var current: UpdateDecision { state.decision(otherwise: .serverDidNotAnswer) }
 
   /// Applies an event, performs its effects, and returns the decision.
   private func take(
@@ -223,8 +217,7 @@ public actor AppUpdateChecker {
     let (results, result) = AsyncStream.makeStream(of: UpdateDecision?.self)
     Task { result.yield(await look.value) }
     for await decision in results { return decision }
-    return state.requirement?.decision
-      ?? UpdateDecision(.none, .cancelled, installed: configuration.app.version)
+    return state.decision(otherwise: .cancelled)
   }
 
   /// Performs all effects except a check; not suspended, so that two events do not interleave.

@@ -101,12 +101,13 @@ struct UpdateCheckState: Sendable {
     case .looked(let offer, let account):
       // The server's answer for one account does not bind another account that logged in since.
       if offer?.origin == .server, account != memory.account {
-        return [conclusion(.accountChanged)]
+        return [.decided(decision(otherwise: .accountChanged))]
       }
       memory.lastLook = now
       // A requirement from before the foreground was already presented.
       return judge(offer, wasAsked: requirement != nil, at: now)
-    case .lookFailed(let error): return [.report(error), conclusion(.checkFailed)]
+    case .lookFailed(let error):
+      return [.report(error), .decided(decision(otherwise: .checkFailed))]
     case .loggedIn(let account, let answer): return logIn(account, answer, at: now)
     case .loggedOut:
       memory.account = nil
@@ -132,15 +133,16 @@ struct UpdateCheckState: Sendable {
     // A check in the future means that the clock was set back. It must not prevent a check.
     if !ignoresInterval, let last = memory.lastLook, last <= now {
       let until = last.addingTimeInterval(checkInterval)
-      if now < until { return effects + [conclusion(.checkedRecently(until: until))] }
+      if now < until {
+        return effects + [.decided(decision(otherwise: .checkedRecently(until: until)))]
+      }
     }
     return effects + [.look]
   }
 
   /// The decision if nothing changed: the current requirement, or none with `reason`.
-  private func conclusion(_ reason: UpdateDecision.Reason) -> Effect {
-    .decided(
-      requirement?.decision ?? UpdateDecision(.none, reason, installed: installed.version))
+  func decision(otherwise reason: UpdateDecision.Reason) -> UpdateDecision {
+    requirement?.decision ?? UpdateDecision(.none, reason, installed: installed.version)
   }
 
   private mutating func logIn(_ account: String, _ answer: AppVersionAnswer?, at now: Date)
@@ -149,7 +151,7 @@ struct UpdateCheckState: Sendable {
     memory.account = account
     guard let answer else {
       let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
-      return effects + [conclusion(.serverDidNotAnswer)]
+      return effects + [.decided(decision(otherwise: .serverDidNotAnswer))]
     }
     return judge(UpdateOffer(answer), wasAsked: false, at: now)
   }
@@ -220,6 +222,18 @@ struct UpdateCheckState: Sendable {
     }
     memory.require(pushed)
     return [.handledPush(.remembered(decision))] + [refusal.map(Effect.report)].compactMap(\.self)
+  }
+}
+
+extension ContentError {
+  /// An offer is older than an earlier offer.
+  fileprivate static func wentDown(from highest: AppVersion, to offered: AppVersion?)
+    -> ContentError
+  {
+    ContentError(
+      .appVersionWentDown,
+      "The server offers version \(offered?.rawValue ?? "unknown"), but offered \(highest) before",
+      remedy: "Ask the server's owner. Versions older than an earlier offer are not accepted")
   }
 }
 

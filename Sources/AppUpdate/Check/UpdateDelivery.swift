@@ -10,13 +10,12 @@ final class UpdateDelivery: Sendable {
 
   private let queue: DispatchQueue
   private let observers = ObserverList<any AppUpdateObserver>()
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   private struct State {
-    var streams: [Int: AsyncStream<AppUpdateEvent>.Continuation] = [:]
-    var nextStream = 0
-    /// Events from before the first observer, such as a damaged state.
-    var backlog: [AppUpdateEvent]? = []
+    var streams: [String: AsyncStream<AppUpdateEvent>.Continuation] = [:]
+    /// Events from before the first observer, such as a damaged state; nil after it was added.
+    var backlog: [AppUpdateEvent]?
 
     /// Keeps an event for the first observer; returns false if there is or was one.
     mutating func keep(_ event: AppUpdateEvent) -> Bool {
@@ -25,16 +24,11 @@ final class UpdateDelivery: Sendable {
       backlog?.append(event)
       return true
     }
-
-    /// Returns the waiting events; later events are not kept.
-    mutating func takeBacklog() -> [AppUpdateEvent] {
-      defer { backlog = nil }
-      return backlog ?? []
-    }
   }
 
-  /// Creates a private serial queue with `target`.
-  init(on target: DispatchQueue?) {
+  /// Creates a private serial queue with `target`; `early` events wait for the first observer.
+  init(on target: DispatchQueue?, _ early: [AppUpdateEvent]) {
+    state = Mutex(State(backlog: early))
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
   }
 
@@ -55,20 +49,14 @@ final class UpdateDelivery: Sendable {
   /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      let number = state.withLock { state in
-        defer { state.nextStream += 1 }
-        state.streams[state.nextStream] = continuation
-        return state.nextStream
-      }
+      let id = randomIdentifier()
+      state.withLock { $0.streams[id] = continuation }
       queue.async { [self] in for event in takeBacklog() { continuation.yield(event) } }
       continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { _ = $0.streams.removeValue(forKey: number) }
+        self?.state.withLock { _ = $0.streams.removeValue(forKey: id) }
       }
     }
   }
-
-  /// Keeps an event from before the checker exists.
-  func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
 
   /// Delivers an event to all observers, or keeps it for the first one; returns before that.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
@@ -82,7 +70,13 @@ final class UpdateDelivery: Sendable {
     }
   }
 
-  private func takeBacklog() -> [AppUpdateEvent] { state.withLock { $0.takeBacklog() } }
+  /// Returns the waiting events; later events are not kept.
+  private func takeBacklog() -> [AppUpdateEvent] {
+    state.withLock { state in
+      defer { state.backlog = nil }
+      return state.backlog ?? []
+    }
+  }
 }
 
 extension AppUpdateObserver {

@@ -49,11 +49,10 @@ private struct Judgment {
   }
 
   func ofStore() -> UpdateDecision {
-    guard let version = offer.version, let level = version.difference(from: installed.version)
-    else { return conclusion(.none, .versionInvalid) }
-    if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
-    if let reason = forcedByPolicy { return conclusion(.force, reason) }
-    if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
+    guard let level = offer.version?.difference(from: installed.version) else {
+      return conclusion(.none, .versionInvalid)
+    }
+    if let decision = withoutRule { return decision }
     let rule = policy.rule(for: level)
     guard rule.action != .none else { return conclusion(.none, .levelIgnored(level)) }
     if let until = eligibleDate { return conclusion(.none, .releasedRecently(until: until)) }
@@ -63,20 +62,30 @@ private struct Judgment {
 
   func ofServer() -> UpdateDecision {
     switch offer.requestedAction {
-    case .force: return conclusion(.force, .serverRequiresUpdate)
-    case .none:
-      if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
-      return conclusion(.none, .serverHasNoUpdate)
-    case .remind:
-      if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
-      if let reason = forcedByPolicy { return conclusion(.force, reason) }
-      if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
-      return reminder(.serverOffersUpdate, policy.serverReminder)
+    case .force: conclusion(.force, .serverRequiresUpdate)
+    case .none: decrease ?? conclusion(.none, .serverHasNoUpdate)
+    case .remind: withoutRule ?? reminder(.serverOffersUpdate, policy.serverReminder)
     }
   }
 
-  /// The highest version from the same origin if the offer is lower.
-  private var higherBefore: AppVersion? { history.decrease(to: offer) }
+  /// The decision that does not depend on a rule; nil if there is none.
+  private var withoutRule: UpdateDecision? {
+    if let system = installed.systemVersion, let needed = offer.minimumOSVersion, system < needed {
+      return conclusion(.none, .systemTooOld(needed: needed))
+    }
+    if let minimum = policy.minimumSupportedVersion, installed.version < minimum {
+      return conclusion(.force, .belowMinimum(minimum))
+    }
+    if policy.blockedVersions.contains(installed.version) {
+      return conclusion(.force, .blockedVersion)
+    }
+    return decrease
+  }
+
+  /// The decision if the offer is lower than an earlier one from the same origin; nil otherwise.
+  private var decrease: UpdateDecision? {
+    history.decrease(to: offer).map { conclusion(.none, .versionWentDown(from: $0)) }
+  }
 
   private func reminder(
     _ reason: UpdateDecision.Reason, _ rule: AppUpdatePolicy.Rule
@@ -90,21 +99,6 @@ private struct Judgment {
       if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
     }
     return conclusion(.remind, reason, allowsSkip: rule.allowsSkip)
-  }
-
-  /// The required operating system version if this system is older.
-  private var missingSystem: AppVersion? {
-    guard let needed = offer.minimumOSVersion, let system = installed.systemVersion, system < needed
-    else { return nil }
-    return needed
-  }
-
-  /// The reason why the policy forces an update; nil if it does not.
-  private var forcedByPolicy: UpdateDecision.Reason? {
-    if let minimum = policy.minimumSupportedVersion, installed.version < minimum {
-      return .belowMinimum(minimum)
-    }
-    return policy.blockedVersions.contains(installed.version) ? .blockedVersion : nil
   }
 
   /// The date when the offer is old enough; nil if it already is.

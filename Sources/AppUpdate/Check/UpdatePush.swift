@@ -24,7 +24,7 @@ public struct UpdatePush: Hashable, Sendable {
     type = fields["type"]?.string
     account = fields["account"]?.string
     link = DownloadLink(fields["downloadUrl"])
-    version = fields["version"]?.string.flatMap { try? AppVersion(validating: $0) }
+    version = fields["version"]?.version
   }
 
   /// Reads a payload of at most 64 KiB.

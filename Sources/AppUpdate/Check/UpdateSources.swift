@@ -94,14 +94,10 @@ public final class ServerUpdateSource: AppUpdateSource {
     let request = LookupRequest(
       url: url, revalidates: true, maximumSize: 1 << 20, timeout: timeout)
     let response = try await transport.get(request)
-    switch response.outcome(of: url, now: Date()) {
-    case .body(let bytes): return try AppVersionAnswer(json: bytes, source: server.absoluteString)
-    case .wait(let seconds):
-      limiter.withLock { $0.block(forSeconds: seconds, at: Date()) }
-      throw ContentError.throttled(
-        "\(server.host() ?? "The server") returned status \(response.status) and asks to wait",
-        seconds: seconds, subject: server.absoluteString)
-    case .failed(let error): throw error
+    let body = try limiter.withLock { limiter in
+      try response.checkedBody(
+        from: url, blocking: &limiter, now: Date(), subject: server.absoluteString)
     }
+    return try AppVersionAnswer(json: body, source: server.absoluteString)
   }
 }

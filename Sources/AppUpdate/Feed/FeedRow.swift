@@ -44,7 +44,7 @@ public struct FeedRow {
 package struct FeedRows {
   private let path: String
   private let limit: Int
-  private var result = PartnerFeed.Summary()
+  private(set) var summary = PartnerFeed.Summary()
   /// The start of an incomplete row.
   private var rest: [UInt8] = []
 
@@ -60,52 +60,29 @@ package struct FeedRows {
   package mutating func take(
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
   ) throws -> Bool {
-    var start = 0
-    if !rest.isEmpty {
-      // The two bytes of the row terminator may be in different blocks.
-      if rest.last == 0x02, bytes.first == 0x0a {
-        start = 1
-        rest.removeLast()
-      } else if let end = bytes.endOfRow(from: 0) {
-        rest.append(contentsOf: bytes[..<end])
+    summary.byteCount += Int64(bytes.count)
+    return try (rest + bytes).withUnsafeBytes { bytes in
+      var start = 0
+      while let end = bytes.endOfRow(from: start) {
+        try check(end - start)
+        let row = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+        guard try handle(row, body) else { return false }
         start = end + 2
-      } else {
-        return try keep(bytes)
       }
-      try check(rest.count)
-      let row = rest
-      rest.removeAll(keepingCapacity: true)
-      guard try row.withUnsafeBytes({ try handle($0, body) }) else { return false }
+      rest = Array(bytes[start...])
+      // The last byte may be the first half of the terminator, which does not belong to the row.
+      try check(rest.count - (rest.last == 0x02 ? 1 : 0))
+      return true
     }
-    while let end = bytes.endOfRow(from: start) {
-      try check(end - start)
-      let row = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-      guard try handle(row, body) else { return false }
-      start = end + 2
-    }
-    return try keep(UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 
   /// Checks conditions that are only known at the end of the file.
-  package func finish() throws {
+  package mutating func finish() throws {
     guard rest.isEmpty else { throw ContentError.feedDamaged(path, "ends in the middle of a row") }
-    if let written = result.recordsWritten, written != result.rowCount {
-      throw ContentError.feedDamaged(path, "has \(result.rowCount) rows, expected \(written)")
+    if let written = summary.recordsWritten, written != summary.rowCount {
+      throw ContentError.feedDamaged(path, "has \(summary.rowCount) rows, expected \(written)")
     }
-  }
-
-  func summary(bytes: Int64, isComplete: Bool) -> PartnerFeed.Summary {
-    var result = result
-    result.byteCount = bytes
-    result.isComplete = isComplete
-    return result
-  }
-
-  private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
-    // The last byte may be the first half of the terminator, which does not belong to the row.
-    try check(rest.count + bytes.count - (bytes.last == 0x02 ? 1 : 0))
-    rest.append(contentsOf: bytes)
-    return true
+    summary.isComplete = true
   }
 
   private func check(_ count: Int) throws {
@@ -118,8 +95,8 @@ package struct FeedRows {
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
   ) throws -> Bool {
     guard bytes.first == UInt8(ascii: "#") else {
-      result.rowCount += 1
-      return try body(FeedRow(columns: result.columns, bytes: bytes))
+      summary.rowCount += 1
+      return try body(FeedRow(columns: summary.columns, bytes: bytes))
     }
     readHeader(String(decoding: bytes.dropFirst(), as: UTF8.self))
     return true
@@ -128,9 +105,9 @@ package struct FeedRows {
   /// The first header line has the column names; the last has `recordsWritten`.
   private mutating func readHeader(_ line: String) {
     if line.hasPrefix("recordsWritten:") {
-      result.recordsWritten = Int(line.dropFirst("recordsWritten:".count))
-    } else if result.columns.isEmpty, !line.hasPrefix("#") {
-      result.columns = line.split(separator: "\u{01}", omittingEmptySubsequences: false)
+      summary.recordsWritten = Int(line.dropFirst("recordsWritten:".count))
+    } else if summary.columns.isEmpty, !line.hasPrefix("#") {
+      summary.columns = line.split(separator: "\u{01}", omittingEmptySubsequences: false)
         .map(String.init)
     }
   }

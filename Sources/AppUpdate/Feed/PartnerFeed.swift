@@ -52,17 +52,14 @@ public struct PartnerFeed: Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk, alignment: 16)
     defer { buffer.deallocate() }
     var rows = FeedRows(path: path, limit: Self.rowLimit)
-    var offset: Int64 = 0
     while true {
-      let count = try file.read(into: buffer, at: offset)
+      let count = try file.read(into: buffer, at: rows.summary.byteCount)
       if count == 0 { break }
-      offset += Int64(count)
-      if try !rows.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body) {
-        return rows.summary(bytes: offset, isComplete: false)
-      }
+      let isWanted = try rows.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
+      guard isWanted else { return rows.summary }
     }
     try rows.finish()
-    return rows.summary(bytes: offset, isComplete: true)
+    return rows.summary
   }
 
   /// Returns the rows whose `column` has one of `values`, as text by column.

@@ -20,7 +20,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Version
 
   /// The offered version; nil if the text is invalid, see `versionText`.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
+  public var version: AppVersion? { fields["version"]?.version }
   /// The text of the version.
   public var versionText: String? { fields["version"]?.string }
   /// The date of the first release.
@@ -30,9 +30,7 @@ public struct AppListing: Hashable, Sendable {
   /// The release notes of this version.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
   /// The minimum version of the operating system.
-  public var minimumOSVersion: AppVersion? {
-    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion(validating: $0) }
-  }
+  public var minimumOSVersion: AppVersion? { fields["minimumOsVersion"]?.version }
   /// The size of the download in bytes.
   public var fileSizeBytes: Int64? { fields["fileSizeBytes"]?.integer }
 
@@ -115,11 +113,11 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Images
 
   /// Screenshots for phones.
-  public var screenshotURLs: [URL]? { urls("screenshotUrls") }
+  public var screenshotURLs: [URL]? { fields["screenshotUrls"]?.urls }
   /// Screenshots for tablets.
-  public var iPadScreenshotURLs: [URL]? { urls("ipadScreenshotUrls") }
+  public var iPadScreenshotURLs: [URL]? { fields["ipadScreenshotUrls"]?.urls }
   /// Screenshots for televisions.
-  public var appleTVScreenshotURLs: [URL]? { urls("appletvScreenshotUrls") }
+  public var appleTVScreenshotURLs: [URL]? { fields["appletvScreenshotUrls"]?.urls }
   /// The icon, 60 pixels wide.
   public var artworkURL60: URL? { fields["artworkUrl60"]?.url }
   /// The icon, 100 pixels wide.
@@ -140,11 +138,6 @@ public struct AppListing: Hashable, Sendable {
   /// The number of ratings of this version.
   public var userRatingCountForCurrentVersion: Int64? {
     fields["userRatingCountForCurrentVersion"]?.integer
-  }
-
-  private func urls(_ name: String) -> [URL]? {
-    guard case .array(let list)? = fields[name] else { return nil }
-    return list.compactMap(\.url)
   }
 }
 

@@ -14,48 +14,38 @@ public actor AppLookup {
     /// Default: Apple's server.
     public var server: URL
     /// The storefront of queries without one.
-    public var country: CountryCode
+    public var country: CountryCode = .us
     /// The lifetime of a cached answer; zero caches nothing.
     ///
     /// Default: 4 hours.
-    public var timeToLive: Duration
+    public var timeToLive: Duration = .seconds(4 * 3600)
     /// The lifetime of a cached answer without results, at most `timeToLive`.
     ///
     /// Default: 5 minutes.
-    public var emptyTimeToLive: Duration
+    public var emptyTimeToLive: Duration = .seconds(300)
     /// The maximum number of cached answers; 0 caches nothing.
     ///
     /// Default: 256.
-    public var maximumCachedAnswers: Int
+    public var maximumCachedAnswers = 256
     /// The maximum number of calls per minute, at least 1.
     ///
     /// Default: 20, about what Apple allows.
-    public var maximumCallsPerMinute: Int
+    public var maximumCallsPerMinute = 20
     /// The maximum time that a call waits for the rate limit or because the server asked for it.
     ///
     /// A call that would wait longer fails at once. Default: one minute.
-    public var maximumWait: Duration
+    public var maximumWait: Duration = .seconds(60)
     /// The timeout of a call, without the wait for the rate limit.
     ///
     /// Default: 20 seconds.
-    public var timeout: Duration
+    public var timeout: Duration = .seconds(20)
     /// The maximum size of an answer in bytes.
     ///
     /// Default: 16 MiB.
-    public var maximumAnswerSize: Int
+    public var maximumAnswerSize = 16 << 20
 
     /// Creates the default configuration, for Apple's server or another one.
-    public init(server: URL? = nil) {
-      self.server = server ?? AppLookup.appleServer
-      country = .us
-      timeToLive = .seconds(4 * 3600)
-      emptyTimeToLive = .seconds(300)
-      maximumCachedAnswers = 256
-      maximumCallsPerMinute = 20
-      maximumWait = .seconds(60)
-      timeout = .seconds(20)
-      maximumAnswerSize = 16 << 20
-    }
+    public init(server: URL? = nil) { self.server = server ?? AppLookup.appleServer }
   }
 
   // The text is a valid URL. An invalid URL would make calls fail.
@@ -72,10 +62,10 @@ public actor AppLookup {
 
   /// Creates a lookup that sends its requests with `transport`.
   public init(_ configuration: Configuration = Configuration(), transport: any LookupTransport) {
-    self.init(configuration, transport: transport, clock: .system)
+    self.init(configuration, transport: transport, clock: AppUpdateClock())
   }
 
-  package init(
+  init(
     _ configuration: Configuration, transport: any LookupTransport, clock: AppUpdateClock
   ) {
     self.configuration = configuration
@@ -119,37 +109,28 @@ public actor AppLookup {
   private func answer(
     _ path: String, _ parameters: [QueryParameter], _ caching: LookupCachePolicy
   ) async throws -> LookupAnswer {
-    let plain = try url(path, parameters)
-    if caching == .useCache, let known = cache.answer(for: plain.absoluteString, at: clock.now()) {
+    let server = configuration.server
+    let plain = try server.appending(path, parameters)
+    let subject = plain.absoluteString
+    if caching == .useCache, let known = cache.answer(for: subject, at: clock.now()) {
       return known
     }
     let isFresh = caching == .reloadIgnoringAllCaches
-    let address = isFresh ? try url(path, parameters + [.unique]) : plain
-    try await waitForReservation(subject: plain.absoluteString)
+    let url = isFresh ? try server.appending(path, parameters + [.unique]) : plain
+    try await waitForReservation(subject: subject)
     let request = LookupRequest(
-      url: address, revalidates: isFresh, maximumSize: configuration.maximumAnswerSize,
+      url: url, revalidates: isFresh, maximumSize: configuration.maximumAnswerSize,
       timeout: configuration.timeout)
     let response = try await transport.get(request)
-    let answer = try read(response, of: plain)
+    let body = try response.checkedBody(
+      from: plain, blocking: &limiter, now: clock.now(), subject: subject)
+    let answer = try LookupAnswer(
+      json: body, maximumSize: configuration.maximumAnswerSize, source: subject)
     let timeToLive =
       answer.results.isEmpty
       ? min(configuration.emptyTimeToLive, configuration.timeToLive) : configuration.timeToLive
-    cache.store(answer, for: plain.absoluteString, seconds: timeToLive.inSeconds, at: clock.now())
+    cache.store(answer, for: subject, seconds: timeToLive.inSeconds, at: clock.now())
     return answer
-  }
-
-  private func read(_ response: LookupResponse, of url: URL) throws -> LookupAnswer {
-    switch response.outcome(of: url, now: clock.now()) {
-    case .body(let bytes):
-      return try LookupAnswer(
-        json: bytes, maximumSize: configuration.maximumAnswerSize, source: url.absoluteString)
-    case .wait(let seconds):
-      limiter.block(forSeconds: seconds, at: clock.now())
-      throw ContentError.throttled(
-        "\(url.host() ?? "The server") returned status \(response.status) and asks to wait",
-        seconds: seconds, subject: url.absoluteString)
-    case .failed(let error): throw error
-    }
   }
 
   private func waitForReservation(subject: String) async throws {
@@ -165,10 +146,6 @@ public actor AppLookup {
       }
       reservation = limiter.recheck(at: clock.now())
     }
-  }
-
-  private func url(_ path: String, _ parameters: [QueryParameter]) throws -> URL {
-    try configuration.server.appending(path, parameters)
   }
 }
 

@@ -61,42 +61,36 @@ public struct LookupResponse: Hashable, Sendable {
   }
 }
 
-/// The meaning of a response before its body is read.
-enum LookupOutcome: Hashable {
-  case body([UInt8])
-  /// The server asks to wait for this number of seconds.
-  case wait(seconds: Double)
-  case failed(ContentError)
-}
-
 extension LookupResponse {
-  /// Evaluates the status.
+  /// Returns the body of a success; throws the error of any other status.
   ///
-  /// 403, 429 and 503 ask to wait. Without a valid Retry-After, the wait is one minute. It is never
-  /// longer than one day.
-  func outcome(of url: URL, now: Date) -> LookupOutcome {
+  /// 403, 429 and 503 ask to wait, and block `limiter`. Without a valid Retry-After, the wait is one
+  /// minute. It is never longer than one day. `subject` is the subject of the error.
+  func checkedBody(
+    from url: URL, blocking limiter: inout CallLimiter, now: Date, subject: String
+  ) throws -> [UInt8] {
+    let server = url.host() ?? "The server"
     switch status {
-    case 200..<300: return .body(body)
+    case 200..<300: return body
     case 403, 429, 503:
       let asked = RetryPolicy.retryAfter(headers["retry-after"], now: now) ?? 60
-      return .wait(seconds: min(asked, 86_400))
+      let seconds = min(asked, 86_400)
+      limiter.block(forSeconds: seconds, at: now)
+      throw ContentError.throttled(
+        "\(server) returned status \(status) and asks to wait", seconds: seconds, subject: subject)
     case 500...:
-      return .failed(
-        ContentError(
-          .serverFailed, "\(url.host() ?? "The server") returned status \(status)",
-          remedy: "Try again later", subject: url.absoluteString))
+      throw ContentError(
+        .serverFailed, "\(server) returned status \(status)", remedy: "Try again later",
+        subject: subject)
     case 400:
       let members = try? JSONField(document: body, limit: 64 << 10, source: "").members
-      return .failed(
-        ContentError(
-          .queryInvalid, "\(url.host() ?? "The server") refused the query",
-          remedy: "Check the query", subject: url.absoluteString,
-          cause: members?["errorMessage"]?.string?.printable(limit: 200)))
+      throw ContentError(
+        .queryInvalid, "\(server) refused the query", remedy: "Check the query", subject: subject,
+        cause: members?["errorMessage"]?.string?.printable(limit: 200))
     default:
-      return .failed(
-        ContentError(
-          .requestRefused, "\(url.host() ?? "The server") returned status \(status)",
-          remedy: "Check the server's URL", subject: url.absoluteString))
+      throw ContentError(
+        .requestRefused, "\(server) returned status \(status)", remedy: "Check the server's URL",
+        subject: subject)
     }
   }
 }

@@ -51,23 +51,7 @@ public final class ProductPage: Sendable {
   /// have, and if the store cannot be reached. Its cause has the reason.
   @discardableResult
   public func load(_ parameters: ProductPageParameters) async throws -> Content {
-    do {
-      try parameters.check()
-      let identifier = parameters.itemIdentifier
-      let finding = try await lookup.find(.ids([identifier]), country: parameters.country)
-      guard let listing = finding.listing, let url = parameters.pageURL(of: listing) else {
-        throw Self.unknown(identifier)
-      }
-      let content = Content(listing: listing, url: url, parameters: parameters)
-      state.withLock { state in
-        state.content = content
-        state.hasFinished = false
-      }
-      return content
-    } catch {
-      state.withLock { $0.content = nil }
-      throw ProductPageError(cause: ContentError(error, while: "loading a product page"))
-    }
+    try await loaded(parameters).get()
   }
 
   /// Loads an item's page and calls the completion once, on the delivery queue.
@@ -78,16 +62,38 @@ public final class ProductPage: Sendable {
     completion: @escaping @Sendable (Result<Content, ProductPageError>) -> Void
   ) {
     Task { [self] in
-      let result: Result<Content, ProductPageError>
-      do {
-        result = .success(try await load(parameters))
-      } catch {
-        result = .failure(
-          (error as? ProductPageError)
-            ?? ProductPageError(cause: ContentError(error, while: "loading a product page")))
-      }
+      let result = await loaded(parameters)
       queue.async { completion(result) }
     }
+  }
+
+  private func loaded(
+    _ parameters: ProductPageParameters
+  ) async -> Result<Content, ProductPageError> {
+    do {
+      let content = try await lookUp(parameters)
+      state.withLock { state in
+        state.content = content
+        state.hasFinished = false
+      }
+      return .success(content)
+    } catch {
+      state.withLock { $0.content = nil }
+      return .failure(ProductPageError(cause: ContentError(error, while: "loading a product page")))
+    }
+  }
+
+  private func lookUp(_ parameters: ProductPageParameters) async throws -> Content {
+    try parameters.check()
+    let identifier = parameters.itemIdentifier
+    let finding = try await lookup.find(.ids([identifier]), country: parameters.country)
+    guard let listing = finding.listing, let url = parameters.pageURL(of: listing) else {
+      throw ContentError(
+        .appNotOffered, "The store does not have item \(identifier)",
+        remedy: "Check the identifier and the storefront's country",
+        subject: identifier.description)
+    }
+    return Content(listing: listing, url: url, parameters: parameters)
   }
 
   /// Call it when the user dismisses the page.
@@ -100,12 +106,6 @@ public final class ProductPage: Sendable {
     }
     guard isFirst else { return }
     queue.async { [self] in delegate?.productPageDidFinish(self) }
-  }
-
-  private static func unknown(_ identifier: AppleID) -> ContentError {
-    ContentError(
-      .appNotOffered, "The store does not have item \(identifier)",
-      remedy: "Check the identifier and the storefront's country", subject: identifier.description)
   }
 }
 

@@ -73,21 +73,8 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
 
   /// Replaces `{name}` in the template; replaced text is not expanded again.
   static func fill(_ template: String, _ values: [String: String]) -> String {
-    var result = ""
-    var rest = template[...]
-    while let open = rest.firstIndex(of: "{") {
-      result += rest[..<open]
-      rest = rest[open...]
-      guard let close = rest.firstIndex(of: "}"),
-        let value = values[String(rest[rest.index(after: open)..<close])]
-      else {
-        result += "{"
-        rest = rest.dropFirst()
-        continue
-      }
-      result += value
-      rest = rest[rest.index(after: close)...]
+    template.replacing(#/\{([^{}]*)\}/#) { match in
+      values[String(match.output.1)] ?? String(match.output.0)
     }
-    return result + rest
   }
 }

@@ -17,27 +17,26 @@ extension AppCatalog {
   /// The status is 400 for an invalid parameter, and 404 for the version of an unknown app.
   public func answer(path: String, parameters: [String: String]) -> AppServerAnswer? {
     guard Self.paths.contains(path) else { return nil }
-    let question = AppQuestion(parameters)
-    let sold: [App]
-    do {
-      let country = try question.country
-      sold = apps.filter { $0.isSold(in: country) }
-    } catch { return .refused(["country"]) }
+    var sold = apps
+    if let text = parameters["country"] {
+      guard let country = try? CountryCode(validating: text) else { return .refused("country") }
+      sold = apps.filter { $0.countries?.contains(country) ?? true }
+    }
     return switch path {
-    case "/lookup": lookup(question, sold)
-    case "/search": search(question, sold)
-    default: version(question, sold)
+    case "/lookup": lookup(parameters, sold)
+    case "/search": search(parameters, sold)
+    default: version(parameters, sold)
     }
   }
 
-  private func lookup(_ question: AppQuestion, _ sold: [App]) -> AppServerAnswer {
+  private func lookup(_ question: [String: String], _ sold: [App]) -> AppServerAnswer {
     let keys = [
       ("id", "trackId"), ("bundleId", "bundleId"), ("amgArtistId", "amgArtistId"), ("upc", "upc"),
       ("isbn", "isbn"),
     ]
     guard let (parameter, field) = keys.first(where: { question[$0.0] != nil }),
-      let limit = question.limit(otherwise: 200)
-    else { return .refused(["id", "limit"]) }
+      let limit = Self.limit(question["limit"], otherwise: 200)
+    else { return .refused("id, limit") }
     let wanted = Set((question[parameter] ?? "").split(separator: ",").map { $0.lowercased() })
     let names = { (listing: AppListing, field: String) in
       listing.fields[field]?.string.map { wanted.contains($0.lowercased()) } ?? false
@@ -54,12 +53,19 @@ extension AppCatalog {
           > ($1.currentVersionReleaseDate ?? .distantPast)
       }
     }
-    return .results(found.prefix(limit))
+    return AppServerAnswer(200, LookupAnswer(results: Array(found.prefix(limit))))
   }
 
-  private func search(_ question: AppQuestion, _ sold: [App]) -> AppServerAnswer {
-    guard let term = question["term"], !term.isEmpty, let limit = question.limit(otherwise: 50)
-    else { return .refused(["term", "limit"]) }
+  /// Reads a limit, 1 to 200; nil if it is invalid.
+  private static func limit(_ text: String?, otherwise standard: Int) -> Int? {
+    guard let text else { return standard }
+    return Int(text).flatMap { (1...200).contains($0) ? $0 : nil }
+  }
+
+  private func search(_ question: [String: String], _ sold: [App]) -> AppServerAnswer {
+    guard let term = question["term"], !term.isEmpty,
+      let limit = Self.limit(question["limit"], otherwise: 50)
+    else { return .refused("term, limit") }
     let words = term.lowercased().split(separator: " ")
     let fields = Self.searchedFields[question["attribute"] ?? ""] ?? Self.allSearchedFields
     let found = sold.map(\.listing).filter { listing in
@@ -69,7 +75,7 @@ extension AppCatalog {
         .joined(separator: "\n")
       return words.allSatisfy { text.contains($0) }
     }
-    return .results(found.prefix(limit))
+    return AppServerAnswer(200, LookupAnswer(results: Array(found.prefix(limit))))
   }
 
   private static let allSearchedFields = ["trackName", "sellerName", "artistName", "description"]
@@ -78,9 +84,9 @@ extension AppCatalog {
     "descriptionTerm": ["description"], "genreIndex": ["primaryGenreName"],
   ]
 
-  private func version(_ question: AppQuestion, _ sold: [App]) -> AppServerAnswer {
+  private func version(_ question: [String: String], _ sold: [App]) -> AppServerAnswer {
     guard let text = question["version"], let installed = try? AppVersion(validating: text) else {
-      return .refused(["version"])
+      return .refused("version")
     }
     let app = sold.first { app in
       app.listing.isOf(entity: question["entity"])
@@ -88,9 +94,9 @@ extension AppCatalog {
           ?? question["id"].map { $0 == app.listing.trackID?.description } ?? false
     }
     guard let app else {
-      return .document(404, ["errorMessage": .string("App not found in this country")])
+      return AppServerAnswer(404, ["errorMessage": "App not found in this country"])
     }
-    return .document(200, app.answer(for: installed, account: question["account"]).fields)
+    return AppServerAnswer(200, app.answer(for: installed, account: question["account"]))
   }
 }
 
@@ -129,28 +135,16 @@ extension AppListing {
 }
 
 extension AppServerAnswer {
-  fileprivate static func results(_ listings: some Sequence<AppListing>) -> Self {
-    encoded(200, LookupAnswer(results: Array(listings)))
-  }
-
-  fileprivate static func document(_ status: Int, _ fields: [String: JSONField]) -> Self {
-    encoded(status, fields)
-  }
-
   /// The response to an invalid query, with the message of Apple's server.
-  fileprivate static func refused(_ keys: [String]) -> Self {
-    document(
-      400,
-      ["errorMessage": .string("Invalid value(s) for key(s): [\(keys.joined(separator: ", "))]")])
+  fileprivate static func refused(_ keys: String) -> Self {
+    AppServerAnswer(400, ["errorMessage": "Invalid value(s) for key(s): [\(keys)]"])
   }
 
-  private static func encoded(_ status: Int, _ value: some Encodable) -> Self {
+  fileprivate init(_ status: Int, _ document: some Encodable) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(value) else {
-      // Only for a number that JSON cannot represent, which a JSON file cannot contain.
-      return AppServerAnswer(status: 500, body: Array("{}".utf8))
-    }
-    return AppServerAnswer(status: status, body: Array(data))
+    // Encoding only fails for a number that JSON cannot represent, which a JSON file cannot contain.
+    let data = try? encoder.encode(document)
+    self.init(status: data == nil ? 500 : status, body: data.map(Array.init) ?? Array("{}".utf8))
   }
 }

@@ -88,10 +88,4 @@ extension AppCatalog.App {
       return url
     }
   }
-
-  /// Whether the storefront of `country` sells it; nil is any storefront.
-  func isSold(in country: CountryCode?) -> Bool {
-    guard let country else { return true }
-    return countries?.contains(country) ?? true
-  }
 }

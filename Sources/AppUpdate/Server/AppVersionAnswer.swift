@@ -51,15 +51,13 @@ public struct AppVersionAnswer: Hashable, Sendable {
   /// The link to the update, unchecked.
   var link: DownloadLink? { DownloadLink(fields["downloadUrl"]) }
   /// The newest version, if the server sends it.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
+  public var version: AppVersion? { fields["version"]?.version }
   /// The text of the newest version.
   public var versionText: String? { fields["version"]?.string }
   /// The release notes, if the server sends them.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
   /// The minimum version of the operating system, if the server sends it.
-  public var minimumOSVersion: AppVersion? {
-    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion(validating: $0) }
-  }
+  public var minimumOSVersion: AppVersion? { fields["minimumOsVersion"]?.version }
 
   /// The requested action.
   ///

@@ -1,4 +1,4 @@
-import ContentModel
+public import ContentModel
 
 /// The user-visible version of an app, such as 1.10.2 or 2.0-beta.1.
 ///
@@ -7,16 +7,13 @@ import ContentModel
 /// one: 2.0-alpha < 2.0-beta.2 < 2.0-beta.10 < 2.0. Text after a plus sign is kept, but not
 /// compared. Source: `CFBundleShortVersionString`; suffixes are ordered as in Semantic Versioning
 /// 2.0.0.
-public struct AppVersion: Sendable, CustomStringConvertible {
+public struct AppVersion: ValidatedText {
   /// The version as it was written, without surrounding spaces.
   public let rawValue: String
   /// The numbers without trailing zeros; they are compared first.
   private let numbers: [UInt64]
   /// The suffix, compared if the numbers are equal; empty for a release.
   private let suffix: [SuffixPart]
-
-  /// The version as it was written, without surrounding spaces.
-  public var description: String { rawValue }
 
   /// Whether it has a suffix such as `-beta`, which makes it earlier than the release.
   public var isPrerelease: Bool { !suffix.isEmpty }
@@ -34,9 +31,8 @@ public struct AppVersion: Sendable, CustomStringConvertible {
         remedy: "Use numbers separated by periods, such as 1.10, without the build number",
         subject: text.printable(limit: 60))
     }
-    rawValue = parsed.text
-    numbers = parsed.numbers
-    suffix = parsed.suffix
+    rawValue = reader.text
+    (numbers, suffix) = parsed
   }
 
   /// The first component in which two versions differ: the level of the update.
@@ -66,7 +62,7 @@ public struct AppVersion: Sendable, CustomStringConvertible {
   private func number(_ index: Int) -> UInt64 { index < numbers.count ? numbers[index] : 0 }
 }
 
-extension AppVersion: Hashable, Comparable {
+extension AppVersion: Comparable {
   /// Compares numbers and suffix: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool {
     left.numbers == right.numbers && left.suffix == right.suffix
@@ -87,33 +83,6 @@ extension AppVersion: Hashable, Comparable {
       return left.isPrerelease && !right.isPrerelease
     }
     return left.suffix.lexicographicallyPrecedes(right.suffix)
-  }
-}
-
-extension AppVersion: Codable {
-  /// Reads and validates a string.
-  public init(from decoder: any Decoder) throws {
-    try self.init(validating: decoder.singleValueContainer().decode(String.self))
-  }
-
-  /// Writes the version as it was written.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(rawValue)
-  }
-}
-
-extension AppVersion: ExpressibleByStringLiteral {
-  /// Creates a version from a literal.
-  ///
-  /// An invalid literal is a programming error and stops the program. For other text, use
-  /// `init(validating:)`.
-  public init(stringLiteral text: String) {
-    do {
-      try self.init(validating: text)
-    } catch {
-      preconditionFailure("\(error)")
-    }
   }
 }
 

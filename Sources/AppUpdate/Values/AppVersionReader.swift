@@ -1,12 +1,7 @@
 /// Parses the text of an `AppVersion` from left to right.
 struct AppVersionReader {
-  struct Parsed {
-    let text: String
-    let numbers: [UInt64]
-    let suffix: [SuffixPart]
-  }
-
-  private let text: String
+  /// The text without surrounding spaces.
+  let text: String
   private var rest: Substring.UTF8View.SubSequence
 
   init(_ text: String) {
@@ -18,7 +13,7 @@ struct AppVersionReader {
   }
 
   /// Returns the version; nil if the text is invalid.
-  mutating func read() -> Parsed? {
+  mutating func read() -> (numbers: [UInt64], suffix: [SuffixPart])? {
     if let first = rest.first, first | 0x20 == UInt8(ascii: "v") { rest.removeFirst() }
     guard var numbers = readNumbers() else { return nil }
     while numbers.last == 0 { numbers.removeLast() }
@@ -28,7 +23,7 @@ struct AppVersionReader {
       rest = rest[..<plus]
     }
     guard let suffix = readSuffix() else { return nil }
-    return Parsed(text: text, numbers: numbers, suffix: suffix)
+    return (numbers, suffix)
   }
 
   private mutating func readNumbers() -> [UInt64]? {

@@ -1,14 +1,11 @@
-import ContentModel
+public import ContentModel
 
 /// The country of a storefront: two letters of ISO 3166-1 in lower case.
 ///
 /// It is not a language: an app that is only sold in China is found with `cn`, not with `zh`.
-public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
+public struct CountryCode: ValidatedText {
   /// The two letters, in lower case.
   public let rawValue: String
-
-  /// The two letters, in lower case.
-  public var description: String { rawValue }
 
   /// The United States, the default of Apple's lookup.
   public static let us = CountryCode("us")
@@ -47,31 +44,4 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
     sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to \
     tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw
     """.split(separator: " ").map(String.init))
-}
-
-extension CountryCode: Codable {
-  /// Reads and validates a string.
-  public init(from decoder: any Decoder) throws {
-    try self.init(validating: decoder.singleValueContainer().decode(String.self))
-  }
-
-  /// Writes the two letters.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(rawValue)
-  }
-}
-
-extension CountryCode: ExpressibleByStringLiteral {
-  /// Creates a code from a literal.
-  ///
-  /// An invalid literal is a programming error and stops the program. For other text, use
-  /// `init(validating:)`.
-  public init(stringLiteral text: String) {
-    do {
-      try self.init(validating: text)
-    } catch {
-      preconditionFailure("\(error)")
-    }
-  }
 }

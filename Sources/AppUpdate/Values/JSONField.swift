@@ -82,6 +82,25 @@ public enum JSONField: Hashable, Sendable {
     return url
   }
 
+  /// The URLs of an array, without other elements; nil for other values.
+  var urls: [URL]? {
+    if case .array(let fields) = self { fields.compactMap(\.url) } else { nil }
+  }
+
+  /// A version, written as a string or as a number; nil if it is invalid.
+  var version: AppVersion? { string.flatMap { try? AppVersion(validating: $0) } }
+
+  /// A date in ISO 8601.
+  ///
+  /// Without a time zone it is in UTC; a day is its first moment.
+  var date: Date? {
+    guard case .string(let text) = self, text.utf8.count <= 40 else { return nil }
+    for completion in ["", "Z", "T00:00:00Z"] {
+      if let date = try? Date(text + completion, strategy: .iso8601) { return date }
+    }
+    return nil
+  }
+
   /// The members of an object; nil for others.
   public var members: [String: JSONField]? {
     if case .object(let members) = self { members } else { nil }

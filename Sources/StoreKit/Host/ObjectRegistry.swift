@@ -3,45 +3,38 @@ import Concurrency
 
 /// Keeps one object for each handle, so that object identity is stable while it is retained.
 final class ObjectRegistry: Sendable {
-  private struct Objects {
-    var transactions: [PaymentTransaction: WeakReference<SKPaymentTransaction>] = [:]
-    var downloads: [Download: WeakReference<SKDownload>] = [:]
-  }
-
-  // An object that is loaded inside the lock is returned to the caller. It must not be released
-  // under the lock, because its `deinit` takes the lock again.
-  private let objects = Mutex(Objects())
+  let transactions = WeakObjects<PaymentTransaction, SKPaymentTransaction>()
+  let downloads = WeakObjects<Download, SKDownload>()
 
   func transaction(_ handle: PaymentTransaction) -> SKPaymentTransaction {
-    objects.withLock { objects in
-      if let known = objects.transactions[handle]?.object { return known }
-      let new = SKPaymentTransaction(handle, in: self)
-      objects.transactions[handle] = WeakReference(new)
-      return new
-    }
+    transactions.object(for: handle) { SKPaymentTransaction(handle, in: self) }
   }
 
   func download(_ handle: Download) -> SKDownload {
+    downloads.object(for: handle) { SKDownload(handle, in: self) }
+  }
+}
+
+/// One weakly held object for each key.
+final class WeakObjects<Key: Hashable & Sendable, Object: AnyObject & Sendable>: Sendable {
+  // An object that is loaded inside the lock is returned to the caller. It must not be released
+  // under the lock, because its `deinit` takes the lock again.
+  private let objects = Mutex<[Key: WeakReference<Object>]>([:])
+
+  /// Returns the object for `key`; creates it if it does not exist.
+  func object(for key: Key, create: () -> Object) -> Object {
     objects.withLock { objects in
-      if let known = objects.downloads[handle]?.object { return known }
-      let new = SKDownload(handle, in: self)
-      objects.downloads[handle] = WeakReference(new)
+      if let known = objects[key]?.object { return known }
+      let new = create()
+      objects[key] = WeakReference(new)
       return new
     }
   }
 
   /// Removes `object`, which is being deallocated, unless another object has replaced it.
-  func forget(_ object: SKPaymentTransaction, _ handle: PaymentTransaction) {
+  func forget(_ object: Object, for key: Key) {
     objects.withLock { objects in
-      guard objects.transactions[handle]?.refers(to: object) == true else { return }
-      objects.transactions[handle] = nil
-    }
-  }
-
-  func forget(_ object: SKDownload, _ handle: Download) {
-    objects.withLock { objects in
-      guard objects.downloads[handle]?.refers(to: object) == true else { return }
-      objects.downloads[handle] = nil
+      if objects[key]?.refers(to: object) == true { objects[key] = nil }
     }
   }
 }

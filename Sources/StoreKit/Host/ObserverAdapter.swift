@@ -9,7 +9,6 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   private weak var addingQueue: SKPaymentQueue?
   // The host retains the adapters.
   private weak var host: StoreHost?
-  private let isRemoved = Atomic(false)
 
   init(
     _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
@@ -30,32 +29,24 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     reference.refers(to: observer)
   }
 
-  /// Prevents further calls.
-  func remove() { isRemoved.store(true, ordering: .releasing) }
-
   /// The observer; nil if it was removed or is deallocated.
   private var listener: (any SKPaymentTransactionObserver)? {
-    isRemoved.load(ordering: .acquiring) ? nil : observer
+    host?.contains(self) == true ? observer : nil
   }
 
   /// Calls `body` unless the queue or the observer is deallocated or removed.
+  func notify(_ body: (SKPaymentQueue, any SKPaymentTransactionObserver) -> Void) {
+    guard let queue, let listener else { return }
+    body(queue, listener)
+  }
+
+  /// Also passes the objects of the engine's handles; does nothing for an earlier engine.
   private func notify(
     _ engine: PaymentQueue,
     _ body: (SKPaymentQueue, any SKPaymentTransactionObserver, ObjectRegistry) -> Void
   ) {
-    guard let queue, let listener, let objects = host?.objects(of: engine) else { return }
-    body(queue, listener, objects)
-  }
-
-  /// Reports payments that were refused before the engine received them.
-  func notify(refused transactions: [SKPaymentTransaction]) {
-    guard let queue, let listener else { return }
-    listener.paymentQueue(queue, updatedTransactions: transactions)
-  }
-
-  func notify(removed transactions: [SKPaymentTransaction]) {
-    guard let queue, let listener else { return }
-    listener.paymentQueue(queue, removedTransactions: transactions)
+    guard let objects = host?.objects(of: engine) else { return }
+    notify { body($0, $1, objects) }
   }
 
   func paymentQueue(_ engine: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])

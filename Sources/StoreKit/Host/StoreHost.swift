@@ -12,6 +12,8 @@ final class StoreHost: Sendable {
   static let shared = StoreHost()
 
   private let state = Mutex(State())
+  /// Held by the thread that opens the library, or that calls `close()` meanwhile.
+  private let openings = OperationLock()
   /// Logs a line if no configuration, and so no handler, is set.
   private let log: @Sendable (ContentError) -> Void
   private let hasLogged = Atomic(false)
@@ -24,7 +26,10 @@ final class StoreHost: Sendable {
     var configuration: SKHostConfiguration?
     /// The last delivery queue; requests that outlive the library end on it.
     var lastDeliveryQueue: DispatchQueue?
-    var library = Library.closed
+    /// The thread that is opening the library, and whether it has called `close()` meanwhile.
+    var opening: (thread: pthread_t, isCancelled: Bool)?
+    /// The open library.
+    var session: Session?
     var observers: [ObserverAdapter] = []
     var delegate: DelegateAdapter?
     /// Payments that the engine refused, until they are finished.
@@ -34,20 +39,9 @@ final class StoreHost: Sendable {
       configuration.map(\.queue.deliveryQueue) ?? lastDeliveryQueue
     }
 
-    var session: Session? { if case .open(let session) = library { session } else { nil } }
-
     var isOpenedByThisThread: Bool {
-      if case .opening(let opening) = library { opening.isOnThisThread } else { false }
+      opening.map { pthread_equal($0.thread, pthread_self()) != 0 } ?? false
     }
-  }
-
-  private enum Library {
-    /// Next: opening.
-    case closed
-    /// One thread opens it, others wait. Next: open, or closed if it fails or is cancelled.
-    case opening(LibraryOpening)
-    /// Next: closed.
-    case open(Session)
   }
 
   /// The engine and the objects of its transactions.
@@ -60,67 +54,48 @@ final class StoreHost: Sendable {
 
   /// Opens the library; throws `usage` if it is open, and errors of opening.
   func configure(_ configuration: SKHostConfiguration) throws {
-    _ = try session(opening: configuration)
+    try alone {
+      guard openSession == nil else { throw ContentError.isOpenAlready }
+      _ = try open(configuration)
+    }
   }
 
   /// Returns the engine; opens it with environment variables if it is not configured.
   ///
   /// Throws `usage` on the thread that is opening the library, and errors of opening.
-  func session() throws -> Session { try session(opening: nil) }
-
-  private enum Step {
-    case use(Session)
-    case wait(LibraryOpening)
-    case open(LibraryOpening, SKHostConfiguration?)
+  func session() throws -> Session {
+    if let openSession { return openSession }
+    return try alone { try openSession ?? open() }
   }
 
-  /// Returns the engine; with a new `configuration`, the library must be closed.
-  private func session(opening configuration: SKHostConfiguration?) throws -> Session {
-    while true {
-      switch nextStep(opening: configuration) {
-      case .use(let session):
-        guard configuration == nil else { throw ContentError.isOpenAlready }
-        return session
-      case .wait(let opening):
-        guard !opening.isOnThisThread else { throw ContentError.isBeingOpened }
-        opening.wait()
-      case .open(let opening, let configuration):
-        defer { opening.end() }
-        return try open(opening, configuration)
-      }
+  private var openSession: Session? { state.withLock { $0.session } }
+
+  /// Calls `body` while no other thread opens the library.
+  private func alone<Value>(_ body: () throws -> Value) throws -> Value {
+    guard !state.withLock({ $0.isOpenedByThisThread }) else { throw ContentError.isBeingOpened }
+    return try openings.withLock(body)
+  }
+
+  private func open(_ new: SKHostConfiguration? = nil) throws -> Session {
+    let configured = state.withLock { state in
+      state.opening = (thread: pthread_self(), isCancelled: false)
+      state.configuration = new ?? state.configuration
+      return state.configuration
     }
-  }
-
-  private func nextStep(opening configuration: SKHostConfiguration?) -> Step {
-    state.withLock { state in
-      switch state.library {
-      case .open(let session): return .use(session)
-      case .opening(let opening): return .wait(opening)
-      case .closed:
-        let opening = LibraryOpening()
-        state.library = .opening(opening)
-        state.configuration = configuration ?? state.configuration
-        return .open(opening, state.configuration)
-      }
-    }
-  }
-
-  private func open(_ opening: LibraryOpening, _ configuration: SKHostConfiguration?) throws
-    -> Session
-  {
     let result = Result {
-      let configuration = try configuration ?? SKHostConfiguration()
+      let configuration = try configured ?? SKHostConfiguration()
       var queue = configuration.queue
       queue.deliveryQueue = queue.deliveryQueue ?? .main
       return (configuration, Session(engine: try PaymentQueue(queue)))
     }
     // Nil if `close()` was called meanwhile.
     let observers: [ObserverAdapter]? = state.withLock { state in
-      guard case .opening(let current) = state.library, current === opening else { return nil }
-      state.library = .closed
+      let isCancelled = state.opening?.isCancelled ?? false
+      state.opening = nil
+      guard !isCancelled else { return nil }
       guard case .success((let configuration, let session)) = result else { return [] }
       state.configuration = configuration
-      state.library = .open(session)
+      state.session = session
       session.engine.delegate = state.delegate
       return state.observers
     }
@@ -138,29 +113,23 @@ final class StoreHost: Sendable {
   /// Waits while another thread opens the library. If called by the thread that opens it, the
   /// opening fails with `stopped`.
   func close() {
-    while true {
-      let (old, opening): (State?, LibraryOpening?) = state.withLock { state in
-        if case .opening(let opening) = state.library, !opening.isOnThisThread {
-          return (nil, opening)
-        }
-        // The old state is released outside the lock.
-        defer { state = State(lastDeliveryQueue: state.deliveryQueue) }
-        return (state, nil)
-      }
-      opening?.wait()
-      guard let old else { continue }
-      for adapter in old.observers { adapter.remove() }
-      old.session?.engine.close()
-      return
+    let isOpening = state.withLock { $0.isOpenedByThisThread }
+    let old = isOpening ? reset() : openings.withLock { reset() }
+    old.session?.engine.close()
+  }
+
+  /// Resets the state, and returns the old one, which must be released outside the lock.
+  private func reset() -> State {
+    state.withLock { state in
+      let opening = state.opening.map { (thread: $0.thread, isCancelled: true) }
+      defer { state = State(lastDeliveryQueue: state.deliveryQueue, opening: opening) }
+      return state
     }
   }
 
   /// Returns the transaction objects of `engine`; nil unless it is the current engine.
   func objects(of engine: PaymentQueue) -> ObjectRegistry? {
-    guard let session = state.withLock({ $0.session }), session.engine === engine else {
-      return nil
-    }
-    return session.objects
+    openSession.flatMap { $0.engine === engine ? $0.objects : nil }
   }
 
   /// The configuration, or else that of environment variables; nil without both.
@@ -223,19 +192,24 @@ final class StoreHost: Sendable {
     guard isNew, !isOpening else { return }
     useSession { $0.engine.add(adapter) }
     let refused = state.withLock { $0.refused }
-    if !refused.isEmpty { deliver { adapter.notify(refused: refused) } }
+    if !refused.isEmpty {
+      deliver { adapter.notify { $1.paymentQueue($0, updatedTransactions: refused) } }
+    }
   }
 
   func remove(_ observer: any SKPaymentTransactionObserver) {
-    let (adapters, session) = state.withLock { state in
-      let adapters = state.observers.filter { $0.isAdapter(of: observer) }
-      state.observers.removeAll { $0.isAdapter(of: observer) }
-      return (adapters, state.session)
+    let (adapter, session): (ObserverAdapter?, Session?) = state.withLock { state in
+      guard let index = state.observers.firstIndex(where: { $0.isAdapter(of: observer) }) else {
+        return (nil, nil)
+      }
+      return (state.observers.remove(at: index), state.session)
     }
-    for adapter in adapters {
-      adapter.remove()
-      session?.engine.remove(adapter)
-    }
+    if let adapter { session?.engine.remove(adapter) }
+  }
+
+  /// Whether the observer of `adapter` was not removed.
+  func contains(_ adapter: ObserverAdapter) -> Bool {
+    state.withLock { state in state.observers.contains { $0 === adapter } }
   }
 
   /// Removes adapters of deallocated observers, even if the address is reused.
@@ -286,13 +260,17 @@ final class StoreHost: Sendable {
         state.refused.append(transaction)
         return state.observers
       }
-      deliver { for adapter in adapters { adapter.notify(refused: [transaction]) } }
+      deliver {
+        for adapter in adapters {
+          adapter.notify { $1.paymentQueue($0, updatedTransactions: [transaction]) }
+        }
+      }
     }
   }
 
   func finish(_ transaction: SKPaymentTransaction) {
     if let handle = transaction.handle {
-      state.withLock { $0.session }?.engine.finishTransaction(handle)
+      openSession?.engine.finishTransaction(handle)
       return
     }
     let adapters: [ObserverAdapter]? = state.withLock { state in
@@ -301,7 +279,11 @@ final class StoreHost: Sendable {
       return state.observers
     }
     guard let adapters else { return }
-    deliver { for adapter in adapters { adapter.notify(removed: [transaction]) } }
+    deliver {
+      for adapter in adapters {
+        adapter.notify { $1.paymentQueue($0, removedTransactions: [transaction]) }
+      }
+    }
   }
 
   // MARK: Installed content

@@ -17,7 +17,7 @@ open class SKDownload: NSObject, @unchecked Sendable {
   init(_ handle: Download, in objects: ObjectRegistry) { source = (handle, objects) }
 
   deinit {
-    if let source { source.objects.forget(self, source.handle) }
+    if let source { source.objects.downloads.forget(self, for: source.handle) }
   }
 
   /// The engine's handle; nil if the engine does not know the download.

@@ -55,12 +55,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
   open func copy(with zone: NSZone? = nil) -> Any { SKPayment(fields: values) }
 
   /// Returns a mutable copy.
-  open func mutableCopy(with zone: NSZone? = nil) -> Any {
-    let copy = SKMutablePayment()
-    let values = values
-    copy.change { $0 = values }
-    return copy
-  }
+  open func mutableCopy(with zone: NSZone? = nil) -> Any { SKMutablePayment(fields: values) }
 
   /// The current values, including those that a subclass overrides.
   var values: Fields {

@@ -5,10 +5,11 @@ import Concurrency
 /// A purchase in the queue, which has one object for each.
 ///
 /// Values change only on the delivery queue, between callbacks. May be read from any thread.
-// Sendable because its source never changes, and a lock protects the objects created from it.
+// Sendable because its source never changes, and a lock protects the restored purchase.
 open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   private let source: Source
-  private let cache = Mutex(Cache())
+  private let storedPayment: SKPayment
+  private let restored = Mutex<SKPaymentTransaction?>(nil)
 
   private enum Source: Sendable {
     case none
@@ -18,31 +19,31 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     case refused(SKError)
   }
 
-  private struct Cache {
-    var payment: SKPayment?
-    var original: SKPaymentTransaction?
-  }
-
   /// Creates a transaction that is not in a queue, for subclasses in tests.
-  public override init() { source = .none }
+  public override init() {
+    source = .none
+    storedPayment = SKPayment()
+  }
 
   init(_ handle: PaymentTransaction, in objects: ObjectRegistry) {
     source = .queue(handle, objects)
+    storedPayment = SKPayment(handle.payment)
   }
 
   private init(original grant: Grant, of handle: PaymentTransaction) {
     source = .history(grant, handle)
+    storedPayment = SKPayment(grant.payment)
   }
 
   /// Creates a failed transaction for a payment that was refused before the engine received it.
   init(refused payment: SKPayment, _ error: SKError) {
     source = .refused(error)
-    super.init()
-    cache.withLock { $0.payment = payment }
+    storedPayment = payment
   }
 
   deinit {
-    if case .queue(let handle, let objects) = source { objects.forget(self, handle) }
+    guard case .queue(let handle, let objects) = source else { return }
+    objects.transactions.forget(self, for: handle)
   }
 
   /// The engine's handle; nil if the engine does not know the transaction.
@@ -62,19 +63,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   }
 
   /// The payment; the same object each time.
-  open var payment: SKPayment {
-    cache.withLock { cache in
-      if let payment = cache.payment { return payment }
-      let payment =
-        switch source {
-        case .none, .refused: SKPayment()
-        case .queue(let handle, _): SKPayment(handle.payment)
-        case .history(let grant, _): SKPayment(grant.payment)
-        }
-      cache.payment = payment
-      return payment
-    }
-  }
+  open var payment: SKPayment { storedPayment }
 
   /// The error, always an `SKError`; nil unless failed.
   open var error: (any Error)? {
@@ -88,9 +77,9 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   /// The restored purchase; nil unless restored.
   open var original: SKPaymentTransaction? {
     guard case .queue(let handle, _) = source, let grant = handle.original else { return nil }
-    return cache.withLock { cache in
-      let original = cache.original ?? SKPaymentTransaction(original: grant, of: handle)
-      cache.original = original
+    return restored.withLock { restored in
+      let original = restored ?? SKPaymentTransaction(original: grant, of: handle)
+      restored = original
       return original
     }
   }

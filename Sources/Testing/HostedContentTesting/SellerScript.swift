@@ -19,8 +19,7 @@ struct SellerScript: Sendable {
     case declined
   }
 
-  /// A rule, and the number of remaining payments; nil is unlimited.
-  var rules: [ProductIdentifier: (rule: Rule, remaining: Int?)] = [:]
+  var rules = ProductRules<Rule>()
   /// Final failures, so that a repeated payment gets the same answer.
   var failures: [TransactionID: ContentError] = [:]
   var deferred: [TransactionID: Payment] = [:]
@@ -42,7 +41,7 @@ struct SellerScript: Sendable {
     case .declined: return .failed(.declined(product))
     case nil: if deferred[transaction] != nil { return .deferred }
     }
-    guard let rule = takeRule(for: product) ?? (payment.simulatesAskToBuy ? .asks : nil) else {
+    guard let rule = rules.take(for: product) ?? (payment.simulatesAskToBuy ? .asks : nil) else {
       return nil
     }
     switch rule {
@@ -57,12 +56,6 @@ struct SellerScript: Sendable {
       failures[transaction] = error
       return .failed(error)
     }
-  }
-
-  private mutating func takeRule(for product: ProductIdentifier) -> Rule? {
-    guard let (rule, remaining) = rules[product] else { return nil }
-    if let remaining { rules[product] = remaining > 1 ? (rule, remaining - 1) : nil }
-    return rule
   }
 
   /// Returns the grants that the account owns at `now`.

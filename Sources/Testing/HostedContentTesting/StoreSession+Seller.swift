@@ -27,28 +27,24 @@ extension StoreSession {
   /// Removes the rules for `product`, so that the store sells it normally.
   public func sell(_ product: String) throws {
     let product = try ProductIdentifier(validating: product)
-    control.change { $0.rules[product] = nil }
+    script.change { $0.rules.remove(for: product) }
   }
 
   /// Makes the next restore fail with `error` after this many purchases.
   public func failRestore(with error: ContentError, after count: Int = 0) {
-    control.change { $0.restoreFailure = (count, error) }
+    script.change { $0.restoreFailure = (count, error) }
   }
 
   private func setRule(_ rule: SellerScript.Rule, _ product: String, _ count: Int?) throws {
     let product = try ProductIdentifier(validating: product)
-    guard count.map({ $0 > 0 }) ?? true else {
-      throw ContentError(
-        .usage, "The count of a rule for \(product) is less than 1", remedy: "Use at least 1")
-    }
-    control.change { $0.rules[product] = (rule, count) }
+    try script.change { try $0.rules.set(rule, for: product, count: count) }
   }
 
   // MARK: Events
 
   /// The transactions that wait for a decision, sorted by identifier.
   public func deferredTransactions() -> [TransactionID] {
-    control.change { script in
+    script.change { script in
       script.deferred.keys.filter { script.decisions[$0] == nil }.sorted()
     }
   }
@@ -70,7 +66,7 @@ extension StoreSession {
 
   private func decide(_ transaction: TransactionID, _ decision: SellerScript.Decision) async throws
   {
-    let payment = control.change { script in
+    let payment = script.change { script in
       defer { if script.deferred[transaction] != nil { script.decisions[transaction] = decision } }
       return script.decisions[transaction] == nil ? script.deferred[transaction] : nil
     }
@@ -90,7 +86,7 @@ extension StoreSession {
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: String) async throws {
     let product = try ProductIdentifier(validating: product)
-    guard let payment = control.change({ $0.interrupted.removeValue(forKey: product) }) else {
+    guard let payment = script.change({ $0.interrupted.removeValue(forKey: product) }) else {
       throw ContentError(
         .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() first",
         subject: product.rawValue)
@@ -127,14 +123,14 @@ extension StoreSession {
     let seller = try seller()
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
-    control.change { $0.revoked.formUnion(numbers) }
+    script.change { $0.revoked.formUnion(numbers) }
     seller.send(.revoked(Revocation([product], account: account)))
   }
 
   /// Sets the lifetime of purchases of `product`; nil means that they do not expire.
   public func setLifetime(_ lifetime: Duration?, of product: String) throws {
     let product = try ProductIdentifier(validating: product)
-    control.change { $0.lifetimes[product] = lifetime }
+    script.change { $0.lifetimes[product] = lifetime }
   }
 
   /// Advances the clock.
@@ -146,7 +142,7 @@ extension StoreSession {
     let now = clock.now
     let seller = try seller()
     let history = try await seller.history(account: account)
-    let ended = control.change { script in
+    let ended = script.change { script in
       script.valid(history, at: before).filter { script.isExpired($0, at: now) }
     }
     let products = Set(ended.map(\.payment.productIdentifier)).sorted()
@@ -158,7 +154,7 @@ extension StoreSession {
   /// `countryCode` is ISO 3166-1 alpha-3.
   public func changeStorefront(to countryCode: String, identifier: String = "") throws {
     let storefront = Storefront(countryCode: countryCode, identifier: identifier)
-    control.change { $0.storefront = storefront }
+    script.change { $0.storefront = storefront }
     try seller().send(.storefrontChanged(storefront))
   }
 

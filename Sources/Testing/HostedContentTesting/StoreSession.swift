@@ -16,12 +16,14 @@ public final class StoreSession: Sendable {
   /// The clock of the engine and the store.
   public let clock: TestClock
 
-  let control = SellerControl()
+  let script = SessionScript()
   private let state: Mutex<State>
 
   private struct State {
     var place: Place
     var engine: RunningEngine?
+    /// The seller of the last launched engine.
+    var seller: ScriptedSeller?
     var number = 0
     /// Called after each publication.
     var publicationHandlers: [@Sendable () throws -> Void] = []
@@ -77,7 +79,7 @@ public final class StoreSession: Sendable {
   public func reset() throws {
     try kill()
     let place = try Place(now: clock.now)
-    control.change { $0 = SellerScript() }
+    script.change { $0 = SellerScript() }
     let old = state.withLock { state in
       defer { state.place = place }
       return state.place
@@ -98,7 +100,16 @@ public final class StoreSession: Sendable {
     configuration.network.proxy = .direct
     configuration.network.firstRetryDelay = .milliseconds(10)
     configuration.clock = clock.engineClock
-    configuration.seller = { [control, clock] store in control.makeSeller(over: store, clock) }
+    configuration.seller = { [weak self, script, clock] store in
+      let seller = ScriptedSeller(store, script, clock)
+      // The earlier seller is released outside the lock.
+      let earlier = self?.state.withLock { state in
+        defer { state.seller = seller }
+        return state.seller
+      }
+      withExtendedLifetime(earlier) {}
+      return seller
+    }
     return configuration
   }
 
@@ -149,7 +160,7 @@ public final class StoreSession: Sendable {
 
   /// Returns the seller of the last launched engine; throws `usage` before the first launch.
   func seller() throws -> ScriptedSeller {
-    guard let seller = control.seller else {
+    guard let seller = state.withLock({ $0.seller }) else {
       throw ContentError(
         .usage, "No engine has been launched", remedy: "Call launch() before the seller acts")
     }

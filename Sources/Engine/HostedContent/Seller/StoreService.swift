@@ -94,17 +94,20 @@ extension AsyncThrowingStream where Element == RestoredPurchase, Failure == any 
 extension StoreService {
   /// Restores one purchase per product from `grants`, with the product's current content.
   public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
-    .finding { [self] found in try await restore(account: account, found) }
+    .finding { [self] found in try await restoreFromGrants(account: account, found) }
   }
 
-  private func restore(account: String?, _ found: (RestoredPurchase) -> Void) async throws {
+  /// Passes the purchases of the default restore to `found`.
+  package func restoreFromGrants(
+    account: String?, _ found: (RestoredPurchase) throws -> Void
+  ) async throws {
     let originals = try await originals(account: account)
     let response = try await products(Set(originals.map(\.payment.productIdentifier)))
     let offered = Dictionary(response.products.map { ($0.productIdentifier, $0) }) { $1 }
     for original in originals {
       guard let product = offered[original.payment.productIdentifier], product.isRestorable
       else { continue }
-      found(RestoredPurchase(original: original, contents: product.contents))
+      try found(RestoredPurchase(original: original, contents: product.contents))
     }
     // The purchases found are restored; the first failure becomes the error of the restore.
     if let failure = response.failures.first { throw failure }

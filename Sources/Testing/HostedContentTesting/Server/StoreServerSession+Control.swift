@@ -1,5 +1,7 @@
+import Concurrency
 public import ContentModel
 import Digests
+import HostedContent
 import StoreAPI
 import StoreLedger
 
@@ -14,11 +16,7 @@ extension StoreServerSession {
     _ decision: PurchaseDecision, about product: String, count: Int? = nil
   ) throws {
     let product = try ProductIdentifier(validating: product)
-    guard count.map({ $0 > 0 }) ?? true else {
-      throw ContentError(
-        .usage, "The count of a decision about \(product) is less than 1", remedy: "Use at least 1")
-    }
-    decider.set(Decision(decision), about: product, count: count)
+    try decider.rules.withLock { try $0.set(Decision(decision), for: product, count: count) }
   }
 
   /// Adds vouchers, each for one purchase of `product`, or of any product for nil.
@@ -87,16 +85,55 @@ extension StoreServerSession {
   // MARK: Keys
 
   /// Creates a token with `scopes`; payments without an account then have an account of its own.
-  public func makeToken(scopes: Set<Scope>) throws -> String { try keys.addToken(scopes).token }
+  public func makeToken(scopes: Set<Scope>) throws -> String {
+    let token = OpaqueToken.generate()
+    _ = try Self.add(.token(Self.digest(of: token)), scopes, to: ledger, of: session)
+    return token
+  }
 
   /// Revokes a token at once.
-  public func revokeToken(_ token: String) throws { try keys.revoke(token) }
+  public func revokeToken(_ token: String) throws {
+    let key = try ledger.key(ofToken: Self.digest(of: token))
+    guard let key, try ledger.revokeKey(key.kid, at: session.clock.now) else {
+      throw ContentError(
+        .usage, "The token is unknown or was revoked before",
+        remedy: "Revoke tokens that this server has created, once")
+    }
+  }
 
   /// Adds a public key in PEM form that verifies JWTs; returns its `kid`.
   ///
   /// The claim `aud` of the JWTs is `url` without the slash at its end.
   public func addKey(pem: String, scopes: Set<Scope>) throws -> String {
-    try keys.add(publicKey: pem, scopes)
+    guard let key = try? ReceiptVerificationKey(pem: pem) else {
+      throw ContentError(
+        .keyUnusable, "The text is not a public key of type Ed25519 or ECDSA P-256 in PEM form",
+        remedy: "Use the public key of the key pair that signs the JWTs")
+    }
+    return try Self.add(.publicKey(pem: key.pem), scopes, to: ledger, of: session)
+  }
+
+  /// Adds a key; returns its identifier, which is also the own account of its service.
+  static func add(
+    _ credential: APIKey.Credential, _ scopes: Set<Scope>, to ledger: Ledger,
+    of session: StoreSession
+  ) throws -> String {
+    let kid = "\(APIKey.prefix)\(session.nextNumber())"
+    _ = try ledger.add(
+      APIKey(
+        kid: kid, account: kid, credential,
+        scopes: Set(scopes.compactMap { KeyScope(rawValue: $0.rawValue) }),
+        created: session.clock.now))
+    return kid
+  }
+
+  static func digest(of token: String) throws -> Digest {
+    guard let digest = try OpaqueToken.digest(of: token) else {
+      throw ContentError(
+        .usage, "The text is not a token of a store server",
+        remedy: "Use a token that this server has created")
+    }
+    return digest
   }
 
   // MARK: The ledger

@@ -22,7 +22,6 @@ public final class StoreServerSession: Sendable {
   /// The key that verifies the server's receipts.
   public let receiptKey: ReceiptVerificationKey
 
-  let keys: ServiceKeys
   let ledger: Ledger
   let decider = ScriptedDecider()
   /// The account of payments without an account.
@@ -31,7 +30,7 @@ public final class StoreServerSession: Sendable {
   private let place: StoreSession.Place
   private let data: StoreServerFolder
   private let port: HeldPort
-  private let log = StoreServerLog()
+  private let log = Mutex((requests: [String](), errors: [ContentError]()))
   private let server = Mutex<SellingServer?>(nil)
 
   private static let address = "127.0.0.1"
@@ -48,17 +47,17 @@ public final class StoreServerSession: Sendable {
     // The server has its own connection to the same ledger.
     let ledger = Ledger(
       try data.ledgerDatabase(), sign: key.signer(now: { clock.now }))
-    let keys = ServiceKeys(ledger: ledger, session: session)
     let port = try HeldPort(Self.address, 0)
     self.session = session
     self.place = place
     self.data = data
     self.ledger = ledger
-    self.keys = keys
     self.port = port
     receiptKey = key.verificationKey
     url = try Self.url(port.number)
-    (token, ownAccount) = try keys.addToken([.read, .purchase, .content])
+    token = OpaqueToken.generate()
+    ownAccount = try Self.add(
+      .token(Self.digest(of: token)), [.read, .purchase, .content], to: ledger, of: session)
     try start()
     session.onPublication { [weak self] in try self?.refreshCatalog() }
   }
@@ -86,11 +85,16 @@ public final class StoreServerSession: Sendable {
     configuration.http.heldPort = port
     configuration.decider = decider
     configuration.now = { clock.now }
-    configuration.http.onRequest = { [log] in log.add($0) }
+    configuration.http.onRequest = { [weak self] request in
+      let status = request.status.map { "\($0)" } ?? "closed"
+      self?.log.withLock { $0.requests.append("\(request.method) \(request.path) \(status)") }
+    }
     let catalog = try Catalog(
       at: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
       trustFolder: data.trustFolder(), now: { clock.now })
-    let new = try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
+    let new = try SellingServer(data, selling: catalog, configuration) { [weak self] error in
+      self?.log.withLock { $0.errors.append(error) }
+    }
     try new.start()
     server.withLock { $0 = new }
   }
@@ -146,8 +150,8 @@ public final class StoreServerSession: Sendable {
   /// The requests in the order in which their responses ended: method, path and status.
   ///
   /// A response may reach its client just before its request is listed.
-  public var requests: [String] { log.requests }
+  public var requests: [String] { log.withLock { $0.requests } }
 
   /// The server's own failures, which clients see as status 500 or 503.
-  public var errors: [ContentError] { log.errors }
+  public var errors: [ContentError] { log.withLock { $0.errors } }
 }
