@@ -17,8 +17,8 @@ struct RateLimiter {
   mutating func setLimits(_ limits: TransferLimits, at now: Double) {
     total.setRate(limits.bytesPerSecond.map(Double.init), at: now)
     self.limits = limits
-    if ratePerHost == nil { byOrigin = [:] }
-    for origin in byOrigin.keys { byOrigin[origin]?.setRate(ratePerHost.map(Double.init), at: now) }
+    guard let rate = ratePerHost.map(Double.init) else { return byOrigin = [:] }
+    for origin in byOrigin.keys { byOrigin[origin]?.setRate(rate, at: now) }
   }
 
   /// Whether any limit is set.
