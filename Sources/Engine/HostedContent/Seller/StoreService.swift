@@ -94,11 +94,17 @@ extension AsyncThrowingStream where Element == RestoredPurchase, Failure == any 
 extension StoreService {
   /// Restores one purchase per product from `grants`, with the product's current content.
   public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
-    .finding { [self] found in try await restore(account: account, found) }
+    .finding { [self] found in
+      var seen: Set<ProductIdentifier> = []
+      let originals = try await grants(account: account).filter {
+        seen.insert($0.payment.productIdentifier).inserted
+      }
+      try await restore(originals, found)
+    }
   }
 
-  private func restore(account: String?, _ found: (RestoredPurchase) -> Void) async throws {
-    let originals = try await originals(account: account)
+  /// Restores `originals`, the first grant of each product of an account.
+  func restore(_ originals: [Grant], _ found: (RestoredPurchase) -> Void) async throws {
     let response = try await products(Set(originals.map(\.payment.productIdentifier)))
     let offered = Dictionary(response.products.map { ($0.productIdentifier, $0) }) { $1 }
     for original in originals {
