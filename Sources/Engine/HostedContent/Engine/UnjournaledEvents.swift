@@ -54,12 +54,6 @@ extension QueueEvent {
   }
 }
 
-extension QueueEffect {
-  var isPurchase: Bool {
-    if case .purchase = self { true } else { false }
-  }
-}
-
 /// Events that must be journaled before they are reported, in the order of retries.
 struct HeldEvents {
   private var events: [PendingEvent] = []
