@@ -47,8 +47,8 @@ extension QueueEvent {
     case .finishRequested(let id), .restored(let id, _, _, _): id
     case .launched, .paymentAdded, .paymentRetried, .purchaseAnswered, .granted, .restoreRequested,
       .restoreLost, .restoreEnded, .finishAcknowledged, .storeEventsHandled, .startRequested,
-      .pauseRequested, .resumeRequested,
-      .cancelRequested, .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded:
+      .pauseRequested, .resumeRequested, .cancelRequested, .activeLimitChanged, .priorityChanged,
+      .contentResolved, .workEnded:
       nil
     }
   }
