@@ -241,8 +241,8 @@ struct QueueRowWriter {
       [
         .integer(Int64(record.sequence)), .text(record.id),
         .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
-        .optional(record.payment.applicationUsername),
-        .integer(Int64(record.state.rawValue)), .optional(grant?.transactionIdentifier),
+        .optional(record.payment.applicationUsername), .integer(Int64(record.state.rawValue)),
+        .optional(grant?.transactionIdentifier),
         grant.map { .real($0.date.timeIntervalSince1970) } ?? .null,
         ownPayment ? .null : try json(grant?.payment), try json(record.original?.withoutReceipt),
         try json(record.error), .integer(record.payment.simulatesAskToBuy ? 1 : 0),
@@ -298,11 +298,11 @@ struct QueueRowWriter {
     throws -> Int64
   {
     if let known = newOffers[offer] ?? knownRow(offer) { return known }
-    let id =
-      try connection.first(
-        "INSERT INTO queue_offer (offer) VALUES (?1) "
-          + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
-      ) { $0.integer(0) } ?? 0
+    var id: Int64 = 0
+    try connection.query(
+      "INSERT INTO queue_offer (offer) VALUES (?1) "
+        + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
+    ) { id = $0.integer(0) }
     newOffers[offer] = id
     return id
   }

@@ -12,24 +12,21 @@ extension SQLiteJournal {
   private func accounts(where condition: String, _ values: [SQLiteConnection.Value]) throws
     -> Set<String?>
   {
-    let accounts = try read {
-      try $0.all(
-        "SELECT account FROM queue_transaction \(condition) "
-          + "UNION SELECT account FROM finished_transaction \(condition)", values
-      ) { $0.optionalText(0) }
-    }
-    return Set(accounts)
+    let query =
+      "SELECT account FROM queue_transaction \(condition) "
+      + "UNION SELECT account FROM finished_transaction \(condition)"
+    return Set(try read { try $0.all(query, values) { $0.optionalText(0) } })
   }
 
   package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
-    try read {
+    let values: [SQLiteConnection.Value] = [
+      .text(transaction), .integer(Int64(TransactionState.failed.rawValue)),
+      .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername),
+    ]
+    return try read {
       try $0.hasRows(
         "SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2 AND product = ?3 "
-          + "AND account IS ?4",
-        [
-          .text(transaction), .integer(Int64(TransactionState.failed.rawValue)),
-          .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername),
-        ])
+          + "AND account IS ?4", values)
     }
   }
 

@@ -23,18 +23,18 @@ extension SQLiteJournal: InstallJournal {
     // Megabytes for many files. The download has reserved space for them.
     try write(usingReserve: false) { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
-      let id =
-        try connection.first(
-          "INSERT INTO content "
-            + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
-            + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
-          [
-            .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
-            .text(content.productIdentifier.rawValue), .integer(content.size),
-            .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
-            .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
-          ]
-        ) { $0.integer(0) } ?? 0
+      let values: [SQLiteConnection.Value] = [
+        .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+        .text(content.productIdentifier.rawValue), .integer(content.size),
+        .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+        .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
+      ]
+      var id: Int64 = 0
+      try connection.query(
+        "INSERT INTO content "
+          + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id", values
+      ) { id = $0.integer(0) }
       try connection.run(
         "INSERT INTO content_files VALUES (?1, ?2)", [.integer(id), .blob(list)])
     }
@@ -74,12 +74,14 @@ extension SQLiteJournal: InstallJournal {
   private func contents(confirmed: Bool, of content: ProductIdentifier? = nil) throws
     -> [InstalledContent]
   {
+    let condition = content == nil ? "" : " AND content = ?2"
+    var values: [SQLiteConnection.Value] = [.integer(confirmed ? 1 : 0)]
+    if let content { values.append(.text(content.rawValue)) }
     // `unreadableContents` returns those that cannot be read.
     let found = try read {
       try $0.all(
         "SELECT content, product, version, size, entry_count, installed_at FROM content "
-          + "WHERE is_confirmed = ?1\(content == nil ? "" : " AND content = ?2")",
-        [.integer(confirmed ? 1 : 0)] + (content.map { [.text($0.rawValue)] } ?? [])
+          + "WHERE is_confirmed = ?1\(condition)", values
       ) { try? Self.content($0) }
     }
     return found.compactMap(\.self).sorted {

@@ -267,10 +267,9 @@ extension ContentError.Code {
   public var isRetryable: Bool {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
-      .outOfMemory, .libraryLocked, .diskFull,
-      .fileFailed, .journalFailed, .ledgerFailed, .sellerNotResponding, .metadataExpired, .stopped,
-      .timedOut, .serverFailed,
-      .serverBusy, .answerUnusable, .lookupThrottled:
+      .outOfMemory, .libraryLocked, .diskFull, .fileFailed, .journalFailed, .ledgerFailed,
+      .sellerNotResponding, .metadataExpired, .stopped, .timedOut, .serverFailed, .serverBusy,
+      .answerUnusable, .lookupThrottled:
       true
     case .certificateUntrusted: false
     default: group == .network

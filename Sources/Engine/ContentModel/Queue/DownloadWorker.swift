@@ -1,13 +1,8 @@
 /// The worker of an active download.
 struct DownloadWorker: Hashable {
   let content: ProductIdentifier
-  var duty: Duty
+  /// What happens to fetched data after a requested stop; nil while it is running.
+  var stop: Stop?
 
-  /// The task of a worker.
-  enum Duty: Hashable {
-    /// Running. Next: removed, or stopping.
-    case working
-    /// Stopping; fetched data is kept, or discarded afterwards. Next: removed.
-    case stopping(discarding: Bool)
-  }
+  enum Stop { case keepingData, discardingData }
 }

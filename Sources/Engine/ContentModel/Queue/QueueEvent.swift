@@ -39,7 +39,7 @@ package enum RestorePurpose: Hashable, Codable, Sendable {
   ///
   /// An unfinished purchase is skipped; an unfinished restored one is reported again.
   case history
-  /// An update of installed content; `switching` tells whether it becomes current.
+  /// An update of installed content; `switching` is whether it becomes current.
   case update(switching: Bool)
 }
 

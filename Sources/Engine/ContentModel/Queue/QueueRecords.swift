@@ -43,7 +43,7 @@ struct QueueRecords: Hashable, Sendable {
     if let number = Self.purchaseNumber(of: record) {
       purchases[number, default: []].insert(record.id)
     }
-    for place in Self.waiting(in: record) { line.insert(place) }
+    for place in record.places where place.download.isRequested { line.insert(place) }
   }
 
   mutating func drop(_ id: String) -> TransactionRecord? {
@@ -62,7 +62,7 @@ struct QueueRecords: Hashable, Sendable {
 
   private mutating func unlist(_ record: TransactionRecord?) {
     guard let record else { return }
-    for place in Self.waiting(in: record) { line.remove(place) }
+    for place in record.places where place.download.isRequested { line.remove(place) }
     if let number = Self.purchaseNumber(of: record) {
       purchases[number]?.remove(record.id)
       if purchases[number]?.isEmpty == true { purchases[number] = nil }
@@ -74,11 +74,6 @@ struct QueueRecords: Hashable, Sendable {
       return nil
     }
     return number
-  }
-
-  /// Returns the places of the waiting downloads of `record`.
-  private static func waiting(in record: TransactionRecord) -> [DownloadPlace] {
-    record.places.filter(\.download.isRequested)
   }
 }
 

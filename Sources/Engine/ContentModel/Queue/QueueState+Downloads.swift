@@ -18,7 +18,7 @@ extension QueueState {
     switch place.download.state {
     case .waiting, .active:
       set(.paused, place, &draft)
-      stopWorker(of: place.download.id, discarding: false, &draft)
+      stopWorker(of: place.download.id, .keepingData, &draft)
     case .paused, .finished, .failed, .cancelled: break
     }
   }
@@ -31,7 +31,7 @@ extension QueueState {
       if workers[download.id] == nil {
         draft.effects.append(.discardStaging(download: download.id))
       } else {
-        stopWorker(of: download.id, discarding: true, &draft)
+        stopWorker(of: download.id, .discardingData, &draft)
       }
     case .finished, .cancelled: break
     }
@@ -57,9 +57,7 @@ extension QueueState {
 
   mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {
     guard let worker = workers.removeValue(forKey: id) else { return }
-    if worker.duty == .stopping(discarding: true) {
-      draft.effects.append(.discardStaging(download: id))
-    }
+    if worker.stop == .discardingData { draft.effects.append(.discardStaging(download: id)) }
     guard let place = records.place(ofDownload: id) else { return }
     switch (place.download.state, result) {
     case (.active, .installed), (.paused, .installed):
@@ -106,7 +104,7 @@ extension QueueState {
     }
     for turn in turns {
       guard let download = set(.active, turn, &draft) else { continue }
-      workers[download.id] = DownloadWorker(content: turn.content, duty: .working)
+      workers[download.id] = DownloadWorker(content: turn.content)
       draft.started.append(download)
     }
   }
@@ -122,15 +120,12 @@ extension QueueState {
     return download
   }
 
-  private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout DecisionDraft) {
-    switch workers[id]?.duty {
-    case .working:
-      workers[id]?.duty = .stopping(discarding: discarding)
-      draft.effects.append(.stopWork(download: id))
-    case .stopping(let wasDiscarding):
-      workers[id]?.duty = .stopping(discarding: discarding || wasDiscarding)
-    case nil: break
-    }
+  private mutating func stopWorker(
+    of id: String, _ stop: DownloadWorker.Stop, _ draft: inout DecisionDraft
+  ) {
+    guard let worker = workers[id] else { return }
+    if worker.stop == nil { draft.effects.append(.stopWork(download: id)) }
+    if worker.stop != .discardingData { workers[id]?.stop = stop }
   }
 
   /// Returns the account of a download, and other contents that the account needs soon.

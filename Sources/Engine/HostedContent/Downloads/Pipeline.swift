@@ -84,8 +84,8 @@ struct Pipeline: Sendable {
     let source = try sources.source(for: request)
     let offer = request.offer
     // An update usually needs only a part of the package.
-    if isFirst, let whole = try WholePackage(of: offer, from: source, ticket: job.ticket) {
-      return (whole.index, whole.file)
+    if isFirst, let whole = try wholePackage(of: offer, from: source, ticket: job.ticket) {
+      return whole
     }
     return (try PackageIndex(signedAs: offer, from: source, ticket: job.ticket), source)
   }

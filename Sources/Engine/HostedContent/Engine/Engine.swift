@@ -196,7 +196,9 @@ final class Engine: @unchecked Sendable {
     guard !shown.isEmpty else { return }
     var effects = shown.flatMap { state.apply($0).effects }
     // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
-    if case .paymentAdded = event { effects.removeAll(where: \.isPurchase) }
+    if case .paymentAdded = event {
+      effects.removeAll { if case .purchase = $0 { true } else { false } }
+    }
     carryOut(effects, of: shown, pending.onDecided)
   }
 

@@ -18,33 +18,31 @@ public enum RevokedContentPolicy: Hashable, Sendable {
 /// The journal has the products until then, so that a restart continues.
 extension Engine {
   /// Handles the loss of products; calls `onEnd` after it is journaled and reported.
-  func handle(
-    _ revocation: Revocation, _ service: any StoreService, onEnd: @escaping @Sendable () -> Void
-  ) {
+  func handle(_ revocation: Revocation, onEnd: @escaping @Sendable () -> Void) {
     guard revokedContent == .remove else { return delivery.deliver(onEnd) }
     let products = revocation.productIdentifiers
     seller.run { [weak self] in
       guard await self?.setRevoked(true, products) == true else { return }
       self?.delivery.deliver(onEnd)
-      for product in products { self?.removeContents(of: product, service) }
+      for product in products { self?.removeContents(of: product) }
     }
   }
 
   /// Continues removals that an earlier queue has not completed.
-  func removeRevokedContents(_ service: any StoreService) {
+  func removeRevokedContents() {
     guard revokedContent == .remove else { return }
     seller.run { [weak self] in
       let products = await self?.retryingJournal { try $0.journal.revokedProducts() }
-      for product in products ?? [] { self?.removeContents(of: product, service) }
+      for product in products ?? [] { self?.removeContents(of: product) }
     }
   }
 
-  private func removeContents(of product: ProductIdentifier, _ service: any StoreService) {
+  private func removeContents(of product: ProductIdentifier) {
     seller.run { [weak self] in
       guard let self else { return }
       // Fails because of a lease, for example, or if the service does not respond.
       await retrying {
-        if try await !hasGrant(of: product, service) {
+        if try await !hasGrant(of: product) {
           try await performBlocking { try self.removeVersions(of: product) }
         }
       }
@@ -55,12 +53,10 @@ extension Engine {
   }
 
   /// Returns whether an account of this library still has a grant of `product`.
-  private func hasGrant(of product: ProductIdentifier, _ service: any StoreService) async throws
-    -> Bool
-  {
+  private func hasGrant(of product: ProductIdentifier) async throws -> Bool {
     let accounts = try await performBlocking { try self.journal.accounts(of: product) }
     for account in accounts.union([nil]) {
-      if try await service.latest(of: product, account: account) != nil { return true }
+      if try await seller.service.latest(of: product, account: account) != nil { return true }
     }
     return false
   }

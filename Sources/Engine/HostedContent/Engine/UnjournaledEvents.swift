@@ -47,16 +47,10 @@ extension QueueEvent {
     case .finishRequested(let id), .restored(let id, _, _, _): id
     case .launched, .paymentAdded, .paymentRetried, .purchaseAnswered, .granted, .restoreRequested,
       .restoreLost, .restoreEnded, .finishAcknowledged, .storeEventsHandled, .startRequested,
-      .pauseRequested, .resumeRequested,
-      .cancelRequested, .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded:
+      .pauseRequested, .resumeRequested, .cancelRequested, .activeLimitChanged, .priorityChanged,
+      .contentResolved, .workEnded:
       nil
     }
-  }
-}
-
-extension QueueEffect {
-  var isPurchase: Bool {
-    if case .purchase = self { true } else { false }
   }
 }
 

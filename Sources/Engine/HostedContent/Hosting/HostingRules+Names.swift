@@ -53,7 +53,7 @@ extension HostingRules {
       }
     guard isShown else { return nil }
     return HostingFinding(
-      .error, .keysReachable, path, "\(path) is public: everybody can read the store's keys",
+      .error, .keysReachable, path, "\(path) is public: anyone can read the store's keys",
       remedy: "Replace all keys, move the folder away, and serve only the store's own folder. "
         + "nginx: location ~ \\.keys(/|$) { return 404; }")
   }

@@ -228,12 +228,12 @@ enum HostingRules {
       "\(path) is sent without a Cache-Control that limits how long caches keep it", remedy: remedy)
   }
 
-  /// Returns a note if caches may not keep the answer for `path`, whose content never changes.
+  /// Returns a note if caches must not keep the answer for `path`, whose content never changes.
   static func uncached(_ answer: HTTPResponse, _ path: String, now: Date) -> HostingFinding? {
     guard let seconds = cacheLifetime(answer, now: now), seconds < keepSeconds else { return nil }
     return HostingFinding(
       .note, .uncached, path,
-      "Caches may not keep \(path), although it never changes (\(cacheHeader(answer)))",
+      "Caches must not keep \(path), although it never changes (\(cacheHeader(answer)))",
       remedy: "nginx: location ~ /metadata/[^/]+\\.(bin-[0-9a-f]+|records)\\.jsonl?$ "
         + "{ add_header Cache-Control \"public, max-age=31536000, immutable\"; }")
   }

@@ -115,9 +115,13 @@ final class CatalogStoreService: StoreService, GrantLookup {
     }
   }
 
-  func originalGrants(account: String?) async throws -> [Grant] {
-    try await calls.run {
-      try self.ledger.originals(account: account).map { try self.grant($0, original: $0) }
+  /// Restores as by default, but reads and signs only the first grant of each product.
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    .finding { [self] found in
+      let originals = try await calls.run {
+        try self.ledger.originals(account: account).map { try self.grant($0, original: $0) }
+      }
+      try await restore(originals, found)
     }
   }
 

@@ -7,7 +7,7 @@ import Concurrency
 /// Orders do not wait for each other: one without an answer is reported after a timeout, and the
 /// others continue. If the service takes batches, waiting purchases are sent together.
 final class Seller: Sendable {
-  private let service: any StoreService
+  let service: any StoreService
   private let environment: Environment
   private let timeout: Double
   /// The serial queue that checks for late calls.

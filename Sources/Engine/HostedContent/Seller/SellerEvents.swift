@@ -13,33 +13,31 @@ extension PaymentQueue {
     if let server = configuration.service as? HTTPStoreService {
       server.note(accounts: try engine.journal.accounts())
     }
-    engine.listen(to: service, after: cursor)
+    engine.listen(after: cursor)
   }
 }
 
 /// Handles the seller's events.
 extension Engine {
   /// Handles the seller's events after `cursor` until the engine is closed.
-  func listen(to service: any StoreService, after cursor: String?) {
+  func listen(after cursor: String?) {
     let cursors = Mutex(EventCursors())
     seller.listen(after: cursor) { [weak self] record in
       let number = record.cursor.map { cursor in cursors.withLock { $0.begin(cursor) } }
-      self?.handle(record.event, service) { [weak self] in
+      self?.handle(record.event) { [weak self] in
         guard let newest = number.flatMap({ number in cursors.withLock { $0.end(number) } })
         else { return }
         self?.submit(.storeEventsHandled(cursor: newest))
       }
     }
-    seller.run { [weak self] in
+    seller.run { [weak self, service = seller.service] in
       if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
     }
-    removeRevokedContents(service)
+    removeRevokedContents()
   }
 
   /// Handles an event; calls `onEnd` after it is journaled or reported.
-  private func handle(
-    _ event: StoreEvent, _ service: any StoreService, onEnd: @escaping @Sendable () -> Void
-  ) {
+  private func handle(_ event: StoreEvent, onEnd: @escaping @Sendable () -> Void) {
     switch event {
     case .answered(let transaction, let outcome):
       submit(.purchaseAnswered(transaction: transaction.rawValue, outcome)) { [weak self] in
@@ -52,14 +50,14 @@ extension Engine {
         onDecided: onEnd)
     case .revoked(let revocation):
       delivery.report(revocation)
-      handle(revocation, service, onEnd: onEnd)
+      handle(revocation, onEnd: onEnd)
     case .storefrontChanged(let storefront):
       report(storefront, isNew: true)
       delivery.deliver(onEnd)
     case .promoted(let payment):
       // The lookup may take long; later events do not wait for it.
       seller.run { [weak self] in
-        await self?.ask(payment, service)
+        await self?.ask(payment)
         self?.delivery.deliver(onEnd)
       }
     case .contentPublished:
@@ -108,8 +106,8 @@ extension Engine {
     }
   }
 
-  private func ask(_ payment: Payment, _ service: any StoreService) async {
-    let product = try? await service.products([payment.productIdentifier]).products.first
+  private func ask(_ payment: Payment) async {
+    let product = try? await seller.service.products([payment.productIdentifier]).products.first
     guard let product else {
       return delivery.report(error: .notOffered(payment.productIdentifier.rawValue))
     }

@@ -101,7 +101,17 @@ extension StoreService {
   package func restoreFromGrants(
     account: String?, _ found: (RestoredPurchase) throws -> Void
   ) async throws {
-    let originals = try await originals(account: account)
+    var seen: Set<ProductIdentifier> = []
+    let originals = try await grants(account: account).filter {
+      seen.insert($0.payment.productIdentifier).inserted
+    }
+    try await restore(originals, found)
+  }
+
+  /// Restores `originals`, the first grant of each product of an account.
+  func restore(
+    _ originals: [Grant], _ found: (RestoredPurchase) throws -> Void
+  ) async throws {
     let response = try await products(Set(originals.map(\.payment.productIdentifier)))
     let offered = Dictionary(response.products.map { ($0.productIdentifier, $0) }) { $1 }
     for original in originals {

@@ -7,7 +7,7 @@ import StoreLedger
 extension HTTPStoreService: ContentGranting {
   /// Returns URLs of contents that `account` owns.
   ///
-  /// They have no token: the URLs are valid for everybody who knows them, for a limited time.
+  /// They have no token: anyone who knows a URL can use it, for a limited time.
   public func contentGrants(for contents: [ContentOffer], account: String?) async throws
     -> ContentGrants
   {
