@@ -91,6 +91,15 @@ import Testing
     #expect(error?.message.contains("bin-1") == true)
   }
 
+  @Test func `another bin is refused although a search for a target has read it`() throws {
+    store.put([honest.path(of: bin): try honest.signed(honest.bin("bin-2"))])
+    let client = try self.client()
+    let targets = try client.refresh(initialRoot: sample.root())
+    let product = try #require(try honest.products(in: bin).first)
+    #expect(code { _ = try client.target(StorePath.entry(product)) } == .storeMissing)
+    #expect(code { _ = try targets.list(.delegated(bin)) } == .metadataDamaged)
+  }
+
   @Test func `another bin that claims the name is refused`() throws {
     let other = try honest.bin("bin-2", as: bin)
     let error = try expectRefusal(of: honest.signed(other), .metadataDamaged)

@@ -212,7 +212,12 @@ final class PieceFetch {
       delivered += 1
       right += Int64(piece.length)
     }
-    if right > 0 { count(right, from: urls.addresses[request.mirror].origin) }
+    if right > 0 {
+      lastProgress = session.loop.clock.uptime()
+      for counters in [ticket.counters, session.loop.counters] {
+        counters.fetched(right, from: urls.addresses[request.mirror].origin)
+      }
+    }
     requests[number]?.delivered += delivered
     requests[number]?.wrong += wrong
     if delivered > 0 {
@@ -244,13 +249,6 @@ final class PieceFetch {
     for (number, request) in requests where request.mirror == mirror {
       requests[number]?.isLeft = true
       session.loop.cancel(request.id)
-    }
-  }
-
-  private func count(_ bytes: Int64, from origin: String) {
-    lastProgress = session.loop.clock.uptime()
-    for counters in [ticket.counters, session.loop.counters] {
-      counters.fetched(bytes, from: origin)
     }
   }
 

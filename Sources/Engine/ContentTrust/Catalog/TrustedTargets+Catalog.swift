@@ -35,7 +35,10 @@ extension TrustedTargets {
       return CatalogList(name, role)
     }
     let delegator = Delegator(name: .targets, role: role)
-    return CatalogList(name, try roles.role(bin, for: delegator) { try bins.check($0, as: bin) })
+    let list = try roles.role(bin, for: delegator) { try bins.check($0, as: bin) }
+    // `TrustClient.target` may have read it without the check.
+    try list.checkName(bin)
+    return CatalogList(name, list)
   }
 
   /// Returns the entry of a product or content; nil for an unknown one.
@@ -103,13 +106,20 @@ extension TrustedTargets {
   }
 }
 
-extension HashBins {
-  /// Throws `metadataDamaged` unless `role` is the bin `name`, and all its targets belong to it.
-  func check(_ role: TargetsRole, as name: String) throws {
-    guard role.details?.role == name else {
+extension TargetsRole {
+  /// Throws `metadataDamaged` unless this is the bin `name`.
+  fileprivate func checkName(_ name: String) throws {
+    guard details?.role == name else {
       throw ContentError.metadataDamaged(
         .delegated(name), "it does not have its name: it may be another bin")
     }
+  }
+}
+
+extension HashBins {
+  /// Throws `metadataDamaged` unless `role` is the bin `name`, and all its targets belong to it.
+  func check(_ role: TargetsRole, as name: String) throws {
+    try role.checkName(name)
     for target in role.targets.keys where try self.name(for: target) != name {
       throw ContentError.metadataDamaged(
         .delegated(name), "\(target.printable(limit: 100)) belongs to another bin")

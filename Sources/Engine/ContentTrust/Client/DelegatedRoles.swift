@@ -54,12 +54,7 @@ final class DelegatedRoles: Sendable {
   private func read(
     _ name: String, for delegator: Delegator, _ time: Date, _ check: (TargetsRole) throws -> Void
   ) throws -> TargetsRole {
-    let (promise, isConsistent) = try metadata.withLock {
-      (try $0.promise(of: .delegated(name)), $0.root.usesConsistentSnapshots)
-    }
-    return try fetcher.fetch(
-      .delegated(name), promise, isConsistent: isConsistent, keptIn: folder
-    ) { bytes in
+    try fetcher.fetch(.delegated(name), listedIn: trusted, keptIn: folder) { bytes in
       try metadata.withLock {
         try $0.update(delegated: name, bytes, for: delegator, now: time, check: check)
       }

@@ -40,16 +40,18 @@ extension MetadataFetcher {
     }
   }
 
-  /// Returns the result of `verify` for the file of `role` that other metadata lists.
+  /// Returns the result of `verify` for the file of `role` that `trusted` lists.
   ///
   /// If `verify` refuses the file in `folder`, the file comes from the first server whose file it
   /// accepts, and is kept in `folder`.
   func fetch<Value>(
-    _ role: MetadataName, _ promise: MetadataFile, isConsistent: Bool, keptIn folder: TrustFolder?,
+    _ role: MetadataName, listedIn trusted: TrustedMetadata, keptIn folder: TrustFolder?,
     verify: ([UInt8]) throws -> Value
   ) throws -> Value {
+    let promise = try trusted.promise(of: role)
     if let kept = try folder?.metadata(role), let value = try? verify(kept) { return value }
-    let path = role.path(version: isConsistent ? promise.version : nil)
+    let path = role.path(
+      version: trusted.root.usesConsistentSnapshots ? promise.version : nil)
     let limit = min(promise.length ?? role.unlistedLimit, role.limit)
     let (bytes, value): ([UInt8], Value) = try fromServers { server in
       do {

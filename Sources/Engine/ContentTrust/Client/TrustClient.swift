@@ -275,17 +275,15 @@ package final class TrustClient: Sendable {
 
   private func updateSnapshot(_ trusted: inout TrustedMetadata, _ now: Date) throws {
     if trusted.snapshot != nil { return }
-    try fetcher.fetch(
-      .snapshot, trusted.promise(of: .snapshot),
-      isConsistent: trusted.root.usesConsistentSnapshots, keptIn: folder
-    ) { try trusted.update(snapshot: $0, now: now) }
+    try fetcher.fetch(.snapshot, listedIn: trusted, keptIn: folder) {
+      try trusted.update(snapshot: $0, now: now)
+    }
   }
 
   private func updateTargets(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
     if let targets = trusted.targets { return targets }
-    return try fetcher.fetch(
-      .targets, trusted.promise(of: .targets),
-      isConsistent: trusted.root.usesConsistentSnapshots, keptIn: folder
-    ) { try trusted.update(targets: $0, now: now) }
+    return try fetcher.fetch(.targets, listedIn: trusted, keptIn: folder) {
+      try trusted.update(targets: $0, now: now)
+    }
   }
 }

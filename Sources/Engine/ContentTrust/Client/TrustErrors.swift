@@ -83,7 +83,8 @@ extension ContentError {
   static func storeMissing(_ path: String) -> ContentError {
     ContentError(
       .storeMissing, "The store has no \(path)",
-      remedy: "Check the store's address; if it is right, its owner publishes again", subject: path)
+      remedy: "Check the store's address. If it is right, ask the store's owner to publish again",
+      subject: path)
   }
 }
 
