@@ -52,23 +52,6 @@ package struct FileSystem: Sendable {
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
-  /// Creates a temporary folder, and removes it after `body`.
-  package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
-    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var template: [CChar] = []
-    try perform(.createDirectory, parent) {
-      // An interrupted call may have changed it.
-      template = Array("\(parent)/hostedcontent-XXXXXX".utf8CString)
-      return mkdtemp(&template) == nil ? -1 : 0
-    }
-    let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    defer {
-      // A leftover folder only takes space among temporary files.
-      try? directory(at: parent).removeTree(path.lastPathComponent)
-    }
-    return try body(directory(at: path))
-  }
-
   private func createDirectories(_ path: String) throws {
     var prefix = path.hasPrefix("/") ? "/" : ""
     for component in path.pathComponents() {
