@@ -36,24 +36,17 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
 
 /// Calls `other` on another thread, if `workers` allows it, while `body` runs on this one.
 ///
-/// Returns when both have returned. If both throw, the error of `other` is thrown.
+/// Returns when both have returned. If both throw, the error of `other` is thrown. If no thread can
+/// be started, the calling thread calls both.
 package func alongside<Value>(
   _ other: @escaping @Sendable () throws -> Void, workers: Int, _ body: () throws -> Value
 ) throws -> Value {
-  guard workers > 1 else {
+  guard workers > 1, let work = try? SideWork(other) else {
     try other()
     return try body()
   }
-  let results = ParallelResults<Void>()
-  let thread = try WorkerThreads(count: 1) { _ in
-    results.collecting {
-      try other()
-      return []
-    }
-  }
   let value = Result { try body() }
-  thread.join()
-  _ = try results.result()
+  try work.result().get()
   return try value.get()
 }
 
