@@ -168,11 +168,11 @@ final class ArchiveReader {
     case hc_archive_type_regular(): return .file
     case hc_archive_type_directory(): return .directory
     case hc_archive_type_symlink(): return .link(target: bytes(archive_entry_symlink(entry)) ?? [])
-    case hc_archive_type_character(): return .characterDevice
-    case hc_archive_type_block(): return .blockDevice
-    case hc_archive_type_fifo(): return .pipe
-    case hc_archive_type_socket(): return .socket
-    default: return .unknown
+    case hc_archive_type_character(): return .other("a character device")
+    case hc_archive_type_block(): return .other("a block device")
+    case hc_archive_type_fifo(): return .other("a FIFO")
+    case hc_archive_type_socket(): return .other("a socket")
+    default: return .other("of an unknown type")
     }
   }
 

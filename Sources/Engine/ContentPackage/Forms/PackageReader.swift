@@ -110,9 +110,7 @@ final class PackageReader {
       try checksum?.update(bytes)
     } else {
       lastEntryEnd = reader.plainPosition
-      guard try checksum?.matches() ?? true else {
-        throw Refusal.damaged("Checksum mismatch in “\(checksumPath)”", path: checksumPath)
-      }
+      try checksum?.check(checksumPath)
       checksum = nil
     }
     return bytes

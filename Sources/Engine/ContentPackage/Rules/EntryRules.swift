@@ -11,7 +11,14 @@ struct EntryRules {
   private let paths: PathRules
   private let links: LinkRules
 
-  private var seen: [FoldedPath: SeenKind] = [:]
+  private var seen: [FoldedPath: Seen] = [:]
+
+  /// The kind of a known path, and whether only paths below it have implied it.
+  private struct Seen {
+    let kind: IndexedFile.Kind
+    var isImplied = false
+  }
+
   // The total length of all paths and link targets in bytes.
   private var pathTotal = 0
   private var root = Root.undecided
@@ -37,7 +44,7 @@ struct EntryRules {
   }
 
   /// Returns the entry at `path`, or at a path that differs only in case or Unicode composition.
-  private func lookUp(_ path: FoldedPath) -> (path: String, kind: SeenKind)? {
+  private func lookUp(_ path: FoldedPath) -> (path: String, seen: Seen)? {
     seen.index(forKey: path).map { (seen[$0].key.path, seen[$0].value) }
   }
 
@@ -72,17 +79,8 @@ struct EntryRules {
 
   private func typeFindings(_ entry: ArchiveEntry, _ shown: String) -> [Finding] {
     var findings: [Finding] = []
-    let refused: String? =
-      switch entry.kind {
-      case .file, .directory, .link, .hardLink: nil
-      case .characterDevice: "a character device"
-      case .blockDevice: "a block device"
-      case .pipe: "a FIFO"
-      case .socket: "a socket"
-      case .unknown: "of an unknown type"
-      }
-    if let refused {
-      findings.append(PathRules.finding("entry-type", "“\(shown)” is \(refused)", path: shown))
+    if case .other(let type) = entry.kind {
+      findings.append(PathRules.finding("entry-type", "“\(shown)” is \(type)", path: shown))
     }
     if entry.permissions & 0o7000 != 0 {
       let mode = String(entry.permissions, radix: 8)
@@ -175,8 +173,8 @@ struct EntryRules {
     }
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
     pathTotal += length
-    for folder in implied { seen[FoldedPath(folder)] = .impliedFolder }
-    seen[key] = kind.seenKind
+    for folder in implied { seen[FoldedPath(folder)] = Seen(kind: .directory, isImplied: true) }
+    seen[key] = Seen(kind: kind.indexed)
     if !isKnownParent { checkedParent = parent.map { String(Substring($0)) } ?? "" }
     return Verdict(
       shown: shown,
@@ -209,8 +207,8 @@ struct EntryRules {
       guard known.path.hasSameBytes(as: folder) else {
         return ([], Self.sameNameFinding(shown, known.path))
       }
-      switch known.kind {
-      case .folder, .impliedFolder: return (implied.reversed(), nil)
+      switch known.seen.kind {
+      case .directory: return (implied.reversed(), nil)
       case .link:
         let message = "“\(shown)” is below the link “\(folder)”"
         return ([], PathRules.finding("path-link", message, path: shown))
@@ -223,10 +221,10 @@ struct EntryRules {
   }
 
   private func collision(
-    _ path: String, _ entry: ArchiveEntry, with known: (path: String, kind: SeenKind)
+    _ path: String, _ entry: ArchiveEntry, with known: (path: String, seen: Seen)
   ) -> Finding? {
     guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
-    if known.kind == .impliedFolder, entry.kind == .directory { return nil }
+    if known.seen.isImplied, entry.kind == .directory { return nil }
     return PathRules.finding("path-duplicate", "“\(path)” is a duplicate", path: path)
   }
 
@@ -253,7 +251,7 @@ struct EntryRules {
       let checked = hardLinkTarget(raw, of: path)
       return (.hardLink(to: checked.path), checked.findings)
     // Other types were rejected before.
-    default: return (.file, [])
+    case .file, .other: return (.file, [])
     }
   }
 
@@ -267,7 +265,7 @@ struct EntryRules {
     if case .folder(let top) = root, Self.isBelow(top, place) {
       place = String(Substring(place.utf8.dropFirst(top.utf8.count + 1)))
     }
-    guard let known = lookUp(FoldedPath(place)), known.kind == .file,
+    guard let known = lookUp(FoldedPath(place)), known.seen.kind == .file,
       known.path.hasSameBytes(as: place)
     else {
       let message =
@@ -300,9 +298,6 @@ private struct FoldedPath: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(folded) }
 }
 
-/// The kind of a known path.
-private enum SeenKind { case file, link, impliedFolder, folder }
-
 /// An entry that keeps the rules.
 struct CheckedEntry {
   /// The path relative to the content's root.
@@ -326,10 +321,11 @@ struct CheckedEntry {
       if case .link(let target) = self { target.utf8.count } else { 0 }
     }
 
-    fileprivate var seenKind: SeenKind {
+    /// The kind as an index records it; a hard link is a file there.
+    var indexed: IndexedFile.Kind {
       switch self {
       case .file, .hardLink: .file
-      case .directory: .folder
+      case .directory: .directory
       case .link: .link
       }
     }

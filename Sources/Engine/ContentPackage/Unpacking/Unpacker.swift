@@ -89,7 +89,7 @@ final class Unpacker {
     guard let known = promised[entry.path] else { throw difference(entry.path, "is not in") }
     // ContentInfo.plist is read first, since its errors are more specific.
     if entry.path == ContentInfo.fileName { return }
-    guard known.kind == entry.indexedKind else { throw difference(entry.path, "does not match") }
+    guard known.kind == entry.kind.indexed else { throw difference(entry.path, "does not match") }
     if case .file = entry.kind, let size = entry.size, size != known.size {
       throw difference(entry.path, "does not match")
     }
@@ -100,16 +100,5 @@ final class Unpacker {
       .indexMismatch, "\(name): “\(path)” \(verb) the signed index",
       remedy: "Fetch the package again. If the error persists, publish the package again",
       subject: name)
-  }
-}
-
-extension CheckedEntry {
-  /// The kind as an index records it; a hard link is a file there.
-  var indexedKind: IndexedFile.Kind {
-    switch kind {
-    case .file, .hardLink: .file
-    case .directory: .directory
-    case .link: .link
-    }
   }
 }
