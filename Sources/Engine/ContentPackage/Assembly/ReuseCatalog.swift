@@ -50,9 +50,9 @@ final class ReuseCatalog: Sendable {
     }.prefix(Self.maximumPlacesPerDigest)
   }
 
-  /// Returns the files of the same path, in the order of the trees.
-  func namesakes(of file: IndexedFile) -> [(tree: Int, path: String)] {
-    trees.indices.filter { trees[$0].hasFile(at: file.path) }.map { ($0, file.path) }
+  /// Returns the trees with a file of the same path.
+  func treesWithNamesake(of file: IndexedFile) -> [Int] {
+    trees.indices.filter { trees[$0].hasFile(at: file.path) }
   }
 
   func path(of place: Place) -> String { trees[place.tree].files[place.file].entry.path }

@@ -108,9 +108,8 @@ struct MemberScan {
       end = entry.offset + file.size
       return entry.offset
     }
-    let payload = PayloadIndex(
+    return PayloadIndex(
       offset: range.lowerBound, members: indexedMembers(entries, offsets), dataOffsets: offsets)
-    return payload
   }
 
   /// Returns the members; only members with data of one file get a digest of uncompressed bytes.
