@@ -57,7 +57,10 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       case .existing: (path.text, SQLITE_OPEN_READWRITE)
       case .read: (path.text, SQLITE_OPEN_READONLY)
       case .readUnchanging:
-        ("file:\(percentEncoded(path.text))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+        (
+          "file:\(PercentEncoding.path(path.text))?immutable=1",
+          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+        )
       }
     let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle else {
@@ -69,15 +72,6 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
     sqlite3_busy_timeout(handle, busyTimeout)
     return handle
-  }
-
-  private static func percentEncoded(_ path: String) -> String {
-    path.unicodeScalars.map { scalar in
-      switch scalar {
-      case "%", "?", "#": "%" + String(scalar.value, radix: 16)
-      default: String(scalar)
-      }
-    }.joined()
   }
 
   /// Keeps the log's files, empty, when the database is closed.

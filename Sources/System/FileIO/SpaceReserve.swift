@@ -13,15 +13,7 @@ package struct SpaceReserve: Sendable {
   package init(in folder: Directory) { self.folder = folder }
 
   /// Releases the space; returns false if none was reserved.
-  package func release() -> Bool {
-    guard isHeld else { return false }
-    do {
-      try folder.removeFile(Self.name)
-      return true
-    } catch {
-      return false
-    }
-  }
+  package func release() -> Bool { isHeld && (try? folder.removeFile(Self.name)) != nil }
 
   /// Reserves the space again if the disk has several times as much.
   ///
