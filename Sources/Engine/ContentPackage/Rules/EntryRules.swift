@@ -8,8 +8,6 @@ struct EntryRules {
   private let limits: PackageLimits
   /// Whether the rules of hosted content apply, or only those of safety.
   private let isContent: Bool
-  private let paths: PathRules
-  private let links: LinkRules
 
   private var seen: [FoldedPath: Seen] = [:]
 
@@ -30,8 +28,6 @@ struct EntryRules {
     self.limits = limits
     seen.reserveCapacity(min(count, limits.entryCount))
     self.isContent = isContent
-    paths = PathRules(limits: limits)
-    links = LinkRules(limits: limits)
   }
 
   /// The result for one entry.
@@ -56,7 +52,7 @@ struct EntryRules {
 
   /// Checks the next entry.
   mutating func check(_ entry: ArchiveEntry) -> Verdict {
-    let path = paths.check(entry.path)
+    let path = PathRules.check(entry.path, limits)
     var findings = typeFindings(entry, path.shown) + path.findings
     guard path.findings.isEmpty else {
       return Verdict(shown: path.shown, entry: nil, findings: findings)
@@ -245,7 +241,7 @@ struct EntryRules {
     switch entry.kind {
     case .directory: return (.directory, [])
     case .link(let raw):
-      let checked = links.check(target: raw, path: path, depth: above)
+      let checked = LinkRules.check(target: raw, path: path, depth: above, limits)
       return (.link(target: checked.target), checked.findings)
     case .hardLink(let raw):
       let checked = hardLinkTarget(raw, of: path)
@@ -259,7 +255,7 @@ struct EntryRules {
   private func hardLinkTarget(_ raw: [UInt8], of path: String)
     -> (path: String, findings: [Finding])
   {
-    let target = paths.check(raw)
+    let target = PathRules.check(raw, limits)
     guard target.findings.isEmpty else { return ("", target.findings) }
     var place = target.path
     if case .folder(let top) = root, Self.isBelow(top, place) {
