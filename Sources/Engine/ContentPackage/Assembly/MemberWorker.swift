@@ -63,7 +63,7 @@ final class MemberWorker {
     } else {
       let file = try openLarge(part.file)
       let position = number - plan.partsOfFile[part.file].lowerBound
-      if let identity = try file.write(bytes, part: position, name: context.name, scratch) {
+      if let identity = try file.write(bytes, part: position, scratch) {
         context.complete(part.file, identity)
       }
     }
@@ -180,11 +180,10 @@ final class MemberWorker {
       }
       if part.fileOffset == 0 { try refuseCode(bytes, number) }
       identity =
-        try file.write(
-          PlainRuns(bytes), part: piece.part - first, name: context.name, scratch) ?? identity
+        try file.write(PlainRuns(bytes), part: piece.part - first, scratch) ?? identity
       context.wrote(Int64(count))
     }
-    identity = try file.resume(name: context.name, scratch) ?? identity
+    identity = try file.resume(scratch) ?? identity
     if let identity { context.complete(number, identity) }
   }
 }

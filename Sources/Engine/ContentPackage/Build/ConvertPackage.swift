@@ -29,7 +29,9 @@ package func convertPackage(
   let prefix = ".\(outputName.utf8.count < 200 ? outputName : "").unpacked"
   return try output.withTemporaryDirectory(prefix) { folder in
     // The build can replace ContentInfo.plist.
-    _ = try unpack(source, name, limits, into: folder, readsInfo: false) { _ in }
+    _ = try unpackPackage(
+      source, name: name, into: folder, promise: nil, limits: limits, readsInfo: false
+    ) { _ in }
     return try buildPackage(
       folder: folder, name: name, output: output, outputName: outputName,
       productIdentifier: productIdentifier, contentIdentifier: contentIdentifier,

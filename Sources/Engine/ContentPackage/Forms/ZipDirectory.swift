@@ -92,20 +92,18 @@ struct ZipDirectory {
   private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
     let name = PathRules.shown(Array(entry.name))
     guard entry.name.count <= PackageLimits.headerPathLength else {
-      throw Refusal(
-        PathRules.finding(
-          "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name))
+      throw Refusal.entry(
+        "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name)
     }
     if entry.name.contains(UInt8(ascii: "\\")) {
-      throw Refusal(
-        PathRules.finding("path-backslash", "The path “\(name)” contains a backslash", path: name))
+      throw Refusal.entry(
+        "path-backslash", "The path “\(name)” contains a backslash", path: name)
     }
     try checkCompression(entry, name)
     // Unix or macOS: the upper 16 bits are st_mode.
     guard host == 3 || host == 19 else { return }
     guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
-      throw Refusal(
-        PathRules.finding("entry-type", "“\(name)” is not a file, folder or link", path: name))
+      throw Refusal.entry("entry-type", "“\(name)” is not a file, folder or link", path: name)
     }
   }
 

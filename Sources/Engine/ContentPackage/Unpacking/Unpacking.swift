@@ -10,11 +10,25 @@ package import FileIO
 /// ends the work. Nothing is durable until the caller syncs the file system. After an error, the
 /// caller has to remove what `folder` contains. Returns all entries, sorted by the bytes of their
 /// paths, including implied folders.
+///
+/// Unless `isContent`, only the rules of safety apply, not those of content. Unless `readsInfo`,
+/// ContentInfo.plist may be missing or invalid.
 package func unpackPackage(
   _ source: any ByteSource, name: String, into folder: Directory, promise: UnpackPromise?,
-  limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
+  limits: PackageLimits = .standard, isContent: Bool = true, readsInfo: Bool = true,
+  progress: (_ plainBytesWritten: Int64) throws -> Void
 ) throws -> [InstalledFile] {
-  try unpack(source, name, limits, into: folder, promise: promise, progress: progress)
+  try withoutActuallyEscaping(progress) { progress in
+    let unpacker = Unpacker(name: name, folder: folder, promise: promise, progress: progress)
+    do {
+      let walk = try PackageWalk(
+        source, limits: limits, isContent: isContent, readsInfo: readsInfo)
+      try walk.run(unpacker) { throw $0 }
+      return try unpacker.finish(walk.entries)
+    } catch let refusal as Refusal {
+      throw refusal.error(in: name)
+    }
+  }
 }
 
 /// Unpacks into a new folder `target` of `parent`, which appears only on success.
@@ -33,34 +47,11 @@ package func unpack(
   // If the folder cannot be removed, its name shows what it is.
   let prefix = ".\(target.utf8.count < 200 ? target : "").unpacking"
   return try parent.withTemporaryDirectory(prefix, mode: 0o755) { folder in
-    let files = try unpack(
-      source, name, limits, into: folder, isContent: isContent, readsInfo: isContent,
-      progress: progress)
+    let files = try unpackPackage(
+      source, name: name, into: folder, promise: nil, limits: limits, isContent: isContent,
+      readsInfo: isContent, progress: progress)
     try parent.renameWithoutReplacing(folder.path.lastPathComponent, to: parent, target)
     return files
-  }
-}
-
-/// Unpacks a package or, unless `isContent`, any archive.
-///
-/// Without `readsInfo`, ContentInfo.plist may be missing or invalid. Everything else is as in
-/// `unpackPackage`.
-func unpack(
-  _ source: any ByteSource, _ name: String, _ limits: PackageLimits, into folder: Directory,
-  isContent: Bool = true, readsInfo: Bool = true, promise: UnpackPromise? = nil,
-  progress: (Int64) throws -> Void
-) throws -> [InstalledFile] {
-  try withoutActuallyEscaping(progress) { progress in
-    let unpacker = Unpacker(
-      name: name, folder: folder, promise: promise, progress: progress)
-    do {
-      let walk = try PackageWalk(
-        source, limits: limits, isContent: isContent, readsInfo: readsInfo)
-      try walk.run(unpacker) { throw $0 }
-      return try unpacker.finish(walk.entries)
-    } catch let refusal as Refusal {
-      throw refusal.error(in: name)
-    }
   }
 }
 
