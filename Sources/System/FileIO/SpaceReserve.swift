@@ -31,7 +31,6 @@ package struct SpaceReserve: Sendable {
   }
 
   private var isHeld: Bool {
-    guard let status = try? folder.status(of: Self.name) else { return false }
-    return status.size >= Self.size
+    (try? folder.status(of: Self.name)).map { $0.size >= Self.size } ?? false
   }
 }

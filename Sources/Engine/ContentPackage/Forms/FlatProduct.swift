@@ -25,8 +25,14 @@ struct FlatProduct {
     payloadPath = payload.path
     payloadRange = payload.storedRange
     checksum = payload.checksum
-    findings = table.files.filter { Self.isComponent($0, named: "Scripts") }
-      .map { Self.scriptsFinding($0.path) }
+    findings = table.files.filter { Self.isComponent($0, named: "Scripts") }.map { scripts in
+      Finding(
+        path: scripts.path, rule: "executable-scripts",
+        message: "“\(scripts.path)” contains installer scripts",
+        remedy: "Build the package without scripts. Hosted content must not contain executable "
+          + "code",
+        code: .executableContent)
+    }
   }
 
   /// Returns whether the file is `name` in the folder of a component, or at the root.
@@ -38,13 +44,6 @@ struct FlatProduct {
     case 2: components[1] == name && components[0].hasSuffix(".pkg")
     default: false
     }
-  }
-
-  private static func scriptsFinding(_ path: String) -> Finding {
-    Finding(
-      path: path, rule: "executable-scripts", message: "“\(path)” contains installer scripts",
-      remedy: "Build the package without scripts. Hosted content must not contain executable code",
-      code: .executableContent)
   }
 
   /// Returns the bytes of the payload's cpio archive, and the check at their end.
@@ -88,16 +87,5 @@ struct FlatProduct {
     if first.starts(with: Array("07070".utf8)) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
     throw Refusal.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)
-  }
-}
-
-extension XarTable {
-  /// The checksum of each file that has one.
-  var checksums: [String: FileChecksum.Expected] {
-    let known = files.compactMap { file in
-      file.checksum.map { (file.path, $0) }
-    }
-    // Duplicate paths are rejected anyway. Until then, use the first checksum.
-    return Dictionary(known, uniquingKeysWith: { first, _ in first })
   }
 }

@@ -44,7 +44,10 @@ final class PackageReader {
         reader = try ArchiveReader(metered, format: .cpio)
       } else {
         form = .xar
-        checksums = table.checksums
+        // Duplicate paths are rejected anyway. Until then, use the first checksum.
+        checksums = Dictionary(
+          table.files.compactMap { file in file.checksum.map { (file.path, $0) } },
+          uniquingKeysWith: { first, _ in first })
         meter = nil
         reader = try ArchiveReader(stream, format: .xar)
       }

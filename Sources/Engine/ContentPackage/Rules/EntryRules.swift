@@ -138,10 +138,12 @@ struct EntryRules {
 
   private mutating func admit(_ path: String, _ entry: ArchiveEntry, shown: String) -> Verdict {
     var findings: [Finding] = []
+    func exceed(_ rule: String, _ message: String) {
+      findings.append(Refusal.limit(rule, message, path: shown).finding)
+    }
     let above = Self.folders(above: path)
     if above >= limits.depth {
-      findings.append(
-        limitFinding("limit-depth", "“\(shown)” is nested \(above + 1) levels deep", shown))
+      exceed("limit-depth", "“\(shown)” is nested \(above + 1) levels deep")
     }
     let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[..<$0] }
     let isKnownParent = checkedParent.hasSameBytes(as: Substring(parent ?? path.utf8.prefix(0)))
@@ -155,17 +157,14 @@ struct EntryRules {
     findings += linkFindings
     let added = implied.count + (known == nil ? 1 : 0)
     if seen.count + added > limits.entryCount {
-      findings.append(
-        limitFinding(
-          "limit-entries",
-          "The package has more than \(limits.entryCount) entries; folders count, too", shown))
+      exceed(
+        "limit-entries",
+        "The package has more than \(limits.entryCount) entries; folders count, too")
     }
     let own = known == nil ? path.utf8.count + kind.targetLength : 0
     let length = implied.reduce(own) { $0 + $1.utf8.count }
     if pathTotal + length > limits.pathTotal {
-      findings.append(
-        limitFinding(
-          "limit-paths", "The paths have more than \(limits.pathTotal) bytes in total", shown))
+      exceed("limit-paths", "The paths have more than \(limits.pathTotal) bytes in total")
     }
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
     pathTotal += length
@@ -229,10 +228,6 @@ struct EntryRules {
       "path-same-name",
       "“\(path)” differs from “\(known)” only in case or Unicode composition",
       path: path)
-  }
-
-  private func limitFinding(_ rule: String, _ message: String, _ path: String) -> Finding {
-    Refusal.limit(rule, message, path: path).finding
   }
 
   private func checkedKind(_ entry: ArchiveEntry, above: Int, path: String)
