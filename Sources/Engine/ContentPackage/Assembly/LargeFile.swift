@@ -6,7 +6,7 @@ import Concurrency
 /// A file that spans several members.
 ///
 /// Its parts arrive in any order, from any thread. Each part is written at once to its offset. One
-/// thread at a time passes over the written parts in order, and seals the file behind the last one.
+/// thread at a time passes over the written parts in order, and seals the file after the last one.
 /// If digests are compared, it hashes each part: the arriving bytes if they are next, otherwise the
 /// written bytes, which are usually in the page cache.
 final class LargeFile: @unchecked Sendable {

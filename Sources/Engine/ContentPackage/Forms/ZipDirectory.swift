@@ -138,8 +138,8 @@ struct ZipDirectory {
     }
     let nameLength = Int(fixed.littleEndian(26, 2))
     let extraLength = Int(fixed.littleEndian(28, 2))
-    let behind = entry.offset + UInt64(Self.localLength)
-    let rest = try source.bytes(at: behind, count: nameLength + extraLength)[...]
+    let headerEnd = entry.offset + UInt64(Self.localLength)
+    let rest = try source.bytes(at: headerEnd, count: nameLength + extraLength)[...]
     var local = Entry(
       name: rest.part(0, nameLength), flags: fixed.littleEndian(6, 2),
       method: fixed.littleEndian(8, 2), checksum: fixed.littleEndian(14, 4),
@@ -149,7 +149,7 @@ struct ZipDirectory {
       throw Self.refused(
         "has a local header that differs from the directory, for \(Self.shown(entry))")
     }
-    let start = behind + UInt64(rest.count)
+    let start = headerEnd + UInt64(rest.count)
     let (dataEnd, overflow) = start.addingReportingOverflow(entry.packedLength)
     guard !overflow, dataEnd <= following else {
       throw Self.refused("has overlapping entries, such as \(Self.shown(entry))")
