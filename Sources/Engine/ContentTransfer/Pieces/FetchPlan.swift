@@ -1,5 +1,3 @@
-import ContentModel
-
 /// Groups missing pieces into requests, and counts attempts.
 ///
 /// Pure. Neighbors are merged into one range, including gaps that cost less than another request. A
@@ -110,7 +108,7 @@ struct FetchPlan {
 
   private mutating func putBack(_ number: Int) {
     waitingBytes += Int64(pieces[number].length)
-    let place = waiting.partitionPoint { $0.lowerBound <= number }
+    let place = firstRun(after: number)
     let joinsBefore = place > 0 && isNear(waiting[place - 1].upperBound, number)
     let joinsAfter = place < waiting.count && isNear(number + 1, waiting[place].lowerBound)
     switch (joinsBefore, joinsAfter) {
@@ -126,6 +124,16 @@ struct FetchPlan {
   /// Whether piece `start` follows the previous one within the gap.
   private func isNear(_ end: Int, _ start: Int) -> Bool {
     end == start && pieces[start].offset - pieces[end - 1].end <= sizes.gap
+  }
+
+  private func firstRun(after number: Int) -> Int {
+    var low = 0
+    var high = waiting.count
+    while low < high {
+      let middle = (low + high) / 2
+      if waiting[middle].lowerBound > number { high = middle } else { low = middle + 1 }
+    }
+    return low
   }
 
   private func bytes(of run: Range<Int>) -> Int64 {
