@@ -5,7 +5,8 @@ import Testing
 struct BlockingQueueTests {
   @Test func `elements are taken in order, and the queue ends after the last one`() {
     let queue = BlockingQueue<Int>()
-    queue.add(1, 2)
+    queue.add(1)
+    queue.add(2)
     let accepted = queue.add(3) { $0 == [1, 2] }
     let refused = queue.add(4) { $0.isEmpty }
     #expect(accepted && !refused)

@@ -118,11 +118,6 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
-  package func faccessat(_ folder: Int32, _ name: String) -> Int32 {
-    guard begin(.stat, path(folder, name)) else { return -1 }
-    return self.folder(folder)?.names[name] == nil ? fail(ENOENT) : 0
-  }
-
   package func readdir(
     _ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void
   ) -> Int32 {

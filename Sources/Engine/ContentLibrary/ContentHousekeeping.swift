@@ -4,11 +4,6 @@ import FileIO
 
 /// Removes, pins and collects versions. Versions with a lease are never removed.
 extension ContentLibrary {
-  /// Removes a version and its folder: `takeOut`, then `delete`.
-  package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try delete(takeOut(content, version))
-  }
-
   /// Moves a version out of its place.
   ///
   /// `delete` then frees its space, which may take long. If `current` names the version, it first

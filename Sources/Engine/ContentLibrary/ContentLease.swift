@@ -10,7 +10,7 @@ package final class ContentLease: Sendable {
   /// The version of the lease.
   package let version: ContentVersion
   /// The path of the version's folder; it is valid while the lease exists.
-  package let path: String
+  package var path: String { folder.path }
   private let folder: Directory
 
   /// Takes a lease on `version`; nil if it does not exist or is being removed.
@@ -24,7 +24,6 @@ package final class ContentLease: Sendable {
     folder.touch()
     self.version = version
     self.folder = folder
-    path = folder.path
   }
 }
 

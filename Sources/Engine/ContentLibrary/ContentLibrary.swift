@@ -42,7 +42,7 @@ package final class ContentLibrary: Sendable {
   /// It is created if it does not exist. It is emptied if a sync has failed since it was filled
   /// (see `StagingTrust`).
   package func staging(for id: String) throws -> Directory {
-    let name = try StagingName(id).rawValue
+    let name = try StagingName.checked(id)
     if !trust.isTrusted(id) { try folder.staging.removeTree(name) }
     trust.begin(id)
     return try folder.staging.createDirectory(name, mode: 0o700)
@@ -68,7 +68,7 @@ package final class ContentLibrary: Sendable {
 
   /// Removes the staging of download `id`.
   package func discardStaging(for id: String) throws {
-    try folder.staging.removeTree(StagingName(id).rawValue)
+    try folder.staging.removeTree(StagingName.checked(id))
     trust.forget(id)
   }
 
@@ -218,7 +218,7 @@ package final class ContentLibrary: Sendable {
     }
     for entry in try folder.staging.entries()
     where entry.kind == .directory && !downloads.contains(entry.name) {
-      guard let name = try? StagingName(entry.name), !name.isRemoval else { continue }
+      guard StagingName.isDownloadOrRepair(entry.name) else { continue }
       do {
         try folder.staging.removeTree(entry)
       } catch {

@@ -35,7 +35,12 @@ package struct LibraryFolder: Sendable {
   ///
   /// The caller holds the lock.
   package func markAsCaches() throws {
-    for folder in [products, staging] { try Self.markAsCache(folder) }
+    for folder in [products, staging] where try folder.status(of: "CACHEDIR.TAG") == nil {
+      try Self.checkLinks(in: folder)
+      // First, because the tag implies that both exist.
+      folder.setAttribute("user.xdg.robots.backup", to: "false")
+      try folder.replaceFile("CACHEDIR.TAG", with: Array(Self.cacheTag.utf8))
+    }
   }
 
   /// The text of CACHEDIR.TAG; files of other programs have other comments.
@@ -45,16 +50,6 @@ package struct LibraryFolder: Sendable {
 
     """
 
-  private static func markAsCache(_ folder: Directory) throws {
-    guard try folder.status(of: "CACHEDIR.TAG") == nil else { return }
-    try checkLinks(in: folder)
-    // First, because the tag implies that both exist.
-    folder.setAttribute("user.xdg.robots.backup", to: "false")
-    try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))
-  }
-}
-
-extension LibraryFolder {
   /// Throws `fileSystemUnsupported` if the file system has no symbolic links, before any download.
   private static func checkLinks(in folder: Directory) throws {
     // The next file takes this name.

@@ -40,7 +40,6 @@ struct LibrarySync: Sendable {
 
   private func sync(_ requests: [Request]) throws {
     if requests.count == 1, case .names(let folder) = requests[0] { return try folder.sync() }
-    guard !requests.isEmpty else { return }
     do {
       try staging.syncFileSystem()
     } catch {

@@ -12,7 +12,7 @@ package struct RemovedTree: Sendable {
 
   /// The target for a folder of `subject` (see `StagingName`) with this status.
   init(_ status: FileStatus, of subject: String) throws {
-    name = try StagingName(removing: subject, inode: status.identity.inode).rawValue
+    name = try StagingName.removal(of: subject, inode: status.identity.inode)
   }
 }
 
@@ -29,7 +29,7 @@ extension ContentLibrary {
   ///
   /// Returns nil if the staging folder does not exist.
   package func setAsideStaging(for id: String) throws -> RemovedTree? {
-    let name = try StagingName(id).rawValue
+    let name = try StagingName.checked(id)
     let tree = try folder.staging.status(of: name).map { try RemovedTree($0, of: id) }
     if let tree { try folder.staging.rename(name, to: folder.staging, tree.name) }
     trust.forget(id)
@@ -44,7 +44,7 @@ extension LibraryFolder {
   /// failure could restore a version's name without its files.
   package func deleteRemoved(after sync: () throws -> Void) throws -> Bool {
     let removed = try staging.entries().filter {
-      $0.kind == .directory && (try? StagingName($0.name))?.isRemoval == true
+      $0.kind == .directory && StagingName.isRemoval($0.name)
     }
     guard !removed.isEmpty else { return false }
     try sync()

@@ -16,7 +16,7 @@ final class SpaceLedger: Sendable {
 
   fileprivate let root: Directory
   private let step: GroupCommit<Request>
-  private let claims = Mutex<[ObjectIdentifier: SpaceReservation.Claim]>([:])
+  fileprivate let claims = Mutex<[ObjectIdentifier: SpaceReservation.Claim]>([:])
 
   init(_ root: Directory, _ makeSignal: @escaping MakeThreadSignal) {
     self.root = root
@@ -50,10 +50,6 @@ final class SpaceLedger: Sendable {
     reserved += request.claim.bytes
     claims.withLock { $0[ObjectIdentifier(request.reservation)] = request.claim }
   }
-
-  fileprivate func end(_ reservation: SpaceReservation) {
-    claims.withLock { $0[ObjectIdentifier(reservation)] = nil }
-  }
 }
 
 /// The space that one download still needs, until `end`; for one thread.
@@ -83,7 +79,7 @@ package final class SpaceReservation: Sendable {
   }
 
   /// Releases what is not written.
-  package func end() { ledger.end(self) }
+  package func end() { ledger.claims.withLock { $0[ObjectIdentifier(self)] = nil } }
 
   /// The error if the files do not fit: `bytes` are not written yet.
   package func error(lacking bytes: Int64, cause: ContentError) -> ContentError {

@@ -2,40 +2,40 @@ import ContentModel
 import Digests
 import FoundationEssentials
 
-/// The name of a folder that a library creates in `staging`.
-///
-/// Other names are never removed. The name of a repair is a lower-case UUID. The name of a download
-/// is a UUID, `-` and a number from 1. The name of a removed folder is `removed-`, a digest of its
-/// subject, `-` and its inode number.
-struct StagingName {
-  let rawValue: String
-
+/// The names of the folders that a library creates in `staging`; other names are never removed.
+enum StagingName {
   private static let removal = "removed-"
 
-  /// Checks a name; throws `inconsistent` for a name that a library does not create.
-  init(_ text: String) throws {
-    let isRemoval = text.hasPrefix(Self.removal)
-    let isKnown =
-      isRemoval
-      ? Self.isRemoved(text.dropFirst(Self.removal.count)) : Self.isDownloadOrRepair(text)
-    guard isKnown else {
+  /// Returns the name of a download's or repair's folder; throws `inconsistent` for another name.
+  static func checked(_ id: String) throws -> String {
+    guard isDownloadOrRepair(id) else {
       throw ContentError(
-        .inconsistent, "“\(text)” is not the name of a download or a repair",
-        remedy: "Report a bug",
-        subject: text)
+        .inconsistent, "“\(id)” is not the name of a download or a repair",
+        remedy: "Report this message as a bug", subject: id)
     }
-    rawValue = text
+    return id
   }
 
-  /// The name for a removed folder with this inode number.
-  ///
-  /// The subject is a version (see `subject(of:_:)`) or a download's identifier.
-  init(removing subject: String, inode: UInt64) throws {
-    rawValue = "\(try Self.removalPrefix(of: subject))\(inode)"
+  /// Whether it is a lower-case UUID (a repair), or a UUID, `-` and a number from 1 (a download).
+  static func isDownloadOrRepair(_ name: String) -> Bool {
+    let identifier = String(name.prefix(36))
+    guard UUID(uuidString: identifier)?.uuidString.lowercased() == identifier else { return false }
+    let rest = name.dropFirst(36)
+    return rest.isEmpty || rest.first == "-" && isNumber(rest.dropFirst())
   }
 
-  static func subject(of content: ProductIdentifier, _ version: ContentVersion) -> String {
-    "\(content)/\(version.rawValue)"
+  /// Whether it is `removed-`, a digest of the subject, `-` and an inode number.
+  static func isRemoval(_ name: String) -> Bool {
+    guard name.hasPrefix(removal) else { return false }
+    let digest = name.dropFirst(removal.count).prefix(64)
+    let number = name.dropFirst(removal.count + 64)
+    return Digest(hex: digest)?.hex == String(digest) && number.first == "-"
+      && isNumber(number.dropFirst())
+  }
+
+  /// The name for a removed folder of a subject: a version, or a download's identifier.
+  static func removal(of subject: String, inode: UInt64) throws -> String {
+    "\(try removalPrefix(of: subject))\(inode)"
   }
 
   /// The prefix of the names of a subject's removed folders.
@@ -45,21 +45,9 @@ struct StagingName {
     "\(removal)\(try Digest(of: Array(subject.utf8)))-"
   }
 
-  private static func isRemoved(_ text: Substring) -> Bool {
-    let digest = text.prefix(64)
-    let number = text.dropFirst(64)
-    return Digest(hex: digest)?.hex == String(digest) && number.first == "-"
-      && isNumber(number.dropFirst())
-  }
-
-  /// Whether it is the name of a removed folder.
-  var isRemoval: Bool { rawValue.hasPrefix(Self.removal) }
-
-  private static func isDownloadOrRepair(_ text: String) -> Bool {
-    let identifier = String(text.prefix(36))
-    guard UUID(uuidString: identifier)?.uuidString.lowercased() == identifier else { return false }
-    let rest = text.dropFirst(36)
-    return rest.isEmpty || rest.first == "-" && isNumber(rest.dropFirst())
+  /// The subject for a version.
+  static func subject(of content: ProductIdentifier, _ version: ContentVersion) -> String {
+    "\(content)/\(version.rawValue)"
   }
 
   private static func isNumber(_ digits: Substring) -> Bool {

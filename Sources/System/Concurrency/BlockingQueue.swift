@@ -23,22 +23,15 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
 
   package init() {}
 
-  /// Adds elements at the end, and returns whether the queue was open.
-  @discardableResult
-  package func add(_ elements: Element...) -> Bool { add(elements) { _ in true } }
-
-  /// Adds an element if `fits` accepts the waiting elements, and returns whether it was added.
+  /// Adds an element at the end if `fits` accepts the waiting ones; returns whether it was added.
   ///
   /// After `close`, nothing is added.
-  package func add(_ element: Element, if fits: ([Element]) -> Bool) -> Bool {
-    add([element], if: fits)
-  }
-
-  private func add(_ elements: [Element], if fits: ([Element]) -> Bool) -> Bool {
+  @discardableResult
+  package func add(_ element: Element, if fits: ([Element]) -> Bool = { _ in true }) -> Bool {
     let woken: Int? = state.withLock { state in
       guard !state.isClosed, fits(state.elements) else { return nil }
-      state.elements += elements
-      return state.sleepersToWake(elements.count)
+      state.elements.append(element)
+      return state.sleepersToWake(1)
     }
     wake(woken ?? 0)
     return woken != nil

@@ -10,7 +10,6 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
 ) throws -> [Value] {
   guard !items.isEmpty else { return [] }
   let results = ParallelResults<Value>()
-  let counter = SharedCounter()
   let count = min(workers, (items.count + portion - 1) / portion)
   guard count > 1 else {
     let context = try context()
@@ -21,7 +20,7 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
       let context = try context()
       var values: [Value] = []
       while !results.hasFailed {
-        let start = counter.take(portion)
+        let start = results.next.wrappingAdd(portion, ordering: .relaxed).oldValue
         guard start < items.count else { break }
         for item in items[start..<min(start + portion, items.count)] {
           if let value = try body(item, context) { values.append(value) }
@@ -36,36 +35,24 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
 
 /// Calls `other` on another thread, if `workers` allows it, while `body` runs on this one.
 ///
-/// Returns when both have returned. If both throw, the error of `other` is thrown.
+/// Returns when both have returned. If both throw, the error of `other` is thrown. If no thread can
+/// be started, the calling thread calls both.
 package func alongside<Value>(
   _ other: @escaping @Sendable () throws -> Void, workers: Int, _ body: () throws -> Value
 ) throws -> Value {
-  guard workers > 1 else {
+  guard workers > 1, let work = try? SideWork(other) else {
     try other()
     return try body()
   }
-  let results = ParallelResults<Void>()
-  let thread = try WorkerThreads(count: 1) { _ in
-    results.collecting {
-      try other()
-      return []
-    }
-  }
   let value = Result { try body() }
-  thread.join()
-  _ = try results.result()
+  try work.result().get()
   return try value.get()
 }
 
-/// Returns each number once.
-private final class SharedCounter: Sendable {
-  private let next = Atomic<Int>(0)
-
-  func take(_ count: Int) -> Int { next.wrappingAdd(count, ordering: .relaxed).oldValue }
-}
-
-/// The values of all threads, and the first error.
+/// The next item, the values of all threads, and the first error.
 private final class ParallelResults<Value: Sendable>: Sendable {
+  /// The index of the first item that no thread has taken.
+  let next = Atomic<Int>(0)
   private let state = Mutex((values: [Value](), error: (any Error)?.none))
 
   var hasFailed: Bool { state.withLock { $0.error != nil } }

@@ -25,7 +25,7 @@ package struct SideWork<Value: Sendable> {
   /// that the closures capture until `result` has returned. Throws if the system cannot start a
   /// thread.
   package init(
-    _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void
+    _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void = { _ in }
   ) throws(WorkThread.NoThread) {
     let outcome = Outcome()
     let body = Body(body, onFailure)

@@ -4,11 +4,8 @@ import FileIO
 import Glibc
 
 /// The content of a database, which its errors name.
-package enum DatabaseContents: String, CustomStringConvertible, Sendable {
-  case journal
-  case ledger
-
-  package var description: String { rawValue }
+package enum DatabaseContents: String, Sendable {
+  case journal, ledger
 }
 
 /// The path of a database, and its content.
@@ -28,40 +25,41 @@ extension ContentError {
       return ContentError(errno: system, path.contents == .journal ? .journal : .write, path.text)
     }
     let contents = path.contents
-    switch code {
-    case SQLITE_FULL:
-      return ContentError(
-        .diskFull, "No space left to write the \(contents) \(path.text)",
-        remedy: "Free space on that file system and try again", subject: path.text, cause: cause)
-    case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
-      return ContentError(
-        .notPermitted, "Cannot write the \(contents) \(path.text)",
-        remedy: contents == .journal
-          ? "Give this user write permission"
-          : "Give this user write permission for the file and its folder",
-        subject: path.text, cause: cause)
-    case SQLITE_CORRUPT, SQLITE_NOTADB:
-      return contents == .journal
-        ? damagedJournal(path.text, cause) : damagedLedger(path.text, cause)
-    case SQLITE_BUSY where contents == .ledger:
-      return ContentError(
-        .ledgerFailed, "Another process has locked the ledger \(path.text)",
-        remedy: "Wait until that process has finished, then try again", subject: path.text,
-        cause: cause)
-    default:
-      return ContentError(
-        contents == .journal ? .journalFailed : .ledgerFailed,
-        "Cannot read or write the \(contents) \(path.text)",
-        remedy: "Check the file system and the folder's permissions, then try again",
-        subject: path.text, cause: cause)
-    }
-  }
-
-  private static func damagedJournal(_ path: String, _ cause: String) -> ContentError {
-    ContentError(
-      .journalFailed, "The journal \(path) is damaged",
-      remedy: "Move it away and get the products again. Installed versions stay readable",
-      subject: path, cause: cause)
+    let isDamaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB
+    if isDamaged, contents == .ledger { return damagedLedger(path.text, cause) }
+    let name = "\(contents.rawValue) \(path.text)"
+    let failed: Code = contents == .journal ? .journalFailed : .ledgerFailed
+    let (error, message, remedy): (Code, String, String) =
+      switch code {
+      case SQLITE_FULL:
+        (
+          .diskFull, "No space left to write the \(name)",
+          "Free space on that file system and try again"
+        )
+      case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
+        (
+          .notPermitted, "Cannot write the \(name)",
+          contents == .journal
+            ? "Give this user write permission"
+            : "Give this user write permission for the file and its folder"
+        )
+      case SQLITE_BUSY where contents == .ledger:
+        (
+          failed, "Another process has locked the \(name)",
+          "Wait until that process has finished, then try again"
+        )
+      case _ where isDamaged:
+        (
+          failed, "The \(name) is damaged",
+          "Move it away and get the products again. Installed versions stay readable"
+        )
+      default:
+        (
+          failed, "Cannot read or write the \(name)",
+          "Check the file system and the folder's permissions, then try again"
+        )
+      }
+    return ContentError(error, message, remedy: remedy, subject: path.text, cause: cause)
   }
 
   /// The remedy keeps the file, because it may be the only record of what accounts own.

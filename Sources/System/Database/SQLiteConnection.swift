@@ -12,20 +12,13 @@ import Glibc
 package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
   private let path: DatabasePath
-  private let prepared = Prepared()
-  private let log = Log()
+  private let state = State()
   /// Milliseconds.
   private static let busyTimeout: Int32 = 5_000
 
-  /// Idle prepared statements.
-  ///
-  /// Preparing a statement costs more than running it.
-  private final class Prepared {
+  private final class State {
+    /// Idle prepared statements; preparing a statement costs more than running it.
     var statements: [String: OpaquePointer] = [:]
-  }
-
-  /// The state of the end of the write-ahead log.
-  private final class Log {
     var hasUncertainCommit = false
   }
 
@@ -33,7 +26,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   ///
   /// If the process is killed now, recovery applies these frames. The next commit that writes
   /// overwrites them. Documentation/Queue.md describes what SQLite guarantees.
-  package var hasUncertainCommit: Bool { log.hasUncertainCommit }
+  package var hasUncertainCommit: Bool { state.hasUncertainCommit }
 
   /// How to open a database.
   package enum Access: Sendable {
@@ -52,7 +45,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   }
 
   deinit {
-    prepared.statements.values.forEach { sqlite3_finalize($0) }
+    state.statements.values.forEach { sqlite3_finalize($0) }
     sqlite3_close_v2(handle)
   }
 
@@ -64,7 +57,10 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       case .existing: (path.text, SQLITE_OPEN_READWRITE)
       case .read: (path.text, SQLITE_OPEN_READONLY)
       case .readUnchanging:
-        ("file:\(percentEncoded(path.text))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+        (
+          "file:\(PercentEncoding.path(path.text))?immutable=1",
+          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+        )
       }
     let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle else {
@@ -76,15 +72,6 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
     sqlite3_busy_timeout(handle, busyTimeout)
     return handle
-  }
-
-  private static func percentEncoded(_ path: String) -> String {
-    path.unicodeScalars.map { scalar in
-      switch scalar {
-      case "%", "?", "#": "%" + String(scalar.value, radix: 16)
-      default: String(scalar)
-      }
-    }.joined()
   }
 
   /// Keeps the log's files, empty, when the database is closed.
@@ -173,11 +160,11 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       rollBack()
       // On a full disk, the last frame, which commits, is incomplete. After any other error, such
       // as a failed sync, it may be complete.
-      if code != SQLITE_FULL { log.hasUncertainCommit = true }
+      if code != SQLITE_FULL { state.hasUncertainCommit = true }
       throw error
     }
     // A transaction without changes has not overwritten the frames.
-    if writtenPages != written { log.hasUncertainCommit = false }
+    if writtenPages != written { state.hasUncertainCommit = false }
   }
 
   /// Runs `body`, whose queries all read the same state.
@@ -191,7 +178,7 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private func rollBack() {
     guard sqlite3_get_autocommit(handle) == 0 else { return }
     sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
-    if sqlite3_get_autocommit(handle) == 0 { log.hasUncertainCommit = true }
+    if sqlite3_get_autocommit(handle) == 0 { state.hasUncertainCommit = true }
   }
 
   /// The number of pages that this connection has written to the log.
@@ -205,13 +192,13 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     sqlite3_reset(statement)
     sqlite3_clear_bindings(statement)
     // The same statement may have been in use twice, in nested queries.
-    if let other = prepared.statements.updateValue(statement, forKey: sql) {
+    if let other = state.statements.updateValue(statement, forKey: sql) {
       sqlite3_finalize(other)
     }
   }
 
   private func prepare(_ sql: String) throws -> OpaquePointer {
-    if let statement = prepared.statements.removeValue(forKey: sql) { return statement }
+    if let statement = state.statements.removeValue(forKey: sql) { return statement }
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK, let statement else {
       throw Self.failure(of: handle, path)

@@ -6,36 +6,24 @@ package import ContentModel
 /// Use it from one thread; `finish` resets it. The C functions are EVP_DigestInit_ex2,
 /// EVP_DigestUpdate and EVP_DigestFinal_ex.
 package struct DigestStream: ~Copyable {
-  /// The algorithm of a digest.
-  package enum Algorithm: Sendable {
+  /// The algorithm of a digest, by its name in libcrypto.
+  package enum Algorithm: String, CaseIterable, Sendable {
     /// SHA-256, for all digests of our own.
-    case sha256
+    case sha256 = "SHA256"
     /// SHA-512, for external metadata that uses it.
-    case sha512
+    case sha512 = "SHA512"
     /// SHA-1, only because readers of xar's table of contents support nothing better.
-    case sha1
+    case sha1 = "SHA1"
     /// MD5, only because nginx's module secure_link supports nothing else.
-    case md5
+    case md5 = "MD5"
 
-    fileprivate var type: OpaquePointer? {
-      switch self {
-      case .sha256: Self.fetchedSHA256
-      case .sha512: Self.fetchedSHA512
-      case .sha1: Self.fetchedSHA1
-      case .md5: Self.fetchedMD5
-      }
-    }
+    fileprivate var type: OpaquePointer? { Self.types[self] }
 
     // Fetched once, because OpenSSL 3 looks up a digest for each use by name. Safe, because the
     // values are never changed or freed.
-    nonisolated(unsafe) private static let fetchedSHA256 = fetched("SHA256")
-    nonisolated(unsafe) private static let fetchedSHA512 = fetched("SHA512")
-    nonisolated(unsafe) private static let fetchedSHA1 = fetched("SHA1")
-    nonisolated(unsafe) private static let fetchedMD5 = fetched("MD5")
-
-    private static func fetched(_ name: String) -> OpaquePointer? {
-      CryptoLibrary.isReady ? EVP_MD_fetch(nil, name, nil) : nil
-    }
+    nonisolated(unsafe) private static let types: [Algorithm: OpaquePointer] =
+      CryptoLibrary.isReady
+      ? allCases.reduce(into: [:]) { $0[$1] = EVP_MD_fetch(nil, $1.rawValue, nil) } : [:]
   }
 
   // Nil if memory is exhausted. The first use then throws, since a throwing initializer of a

@@ -199,7 +199,8 @@ package final class Directory: Sendable {
     // rename is enough if only one process works, which the library's lock ensures. In addition, no
     // rename replaces a folder that is not empty.
     try fileSystem.perform(.rename, path) { () -> Int32 in
-      guard calls.faccessat(folder.descriptor, newName) != 0 else {
+      var status = stat()
+      guard calls.fstatat(folder.descriptor, newName, &status) != 0 else {
         errno = EEXIST
         return -1
       }

@@ -52,23 +52,6 @@ package struct FileSystem: Sendable {
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
-  /// Creates a temporary folder, and removes it after `body`.
-  package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
-    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var template: [CChar] = []
-    try perform(.createDirectory, parent) {
-      // An interrupted call may have changed it.
-      template = Array("\(parent)/hostedcontent-XXXXXX".utf8CString)
-      return mkdtemp(&template) == nil ? -1 : 0
-    }
-    let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    defer {
-      // A leftover folder only takes space among temporary files.
-      try? directory(at: parent).removeTree(path.lastPathComponent)
-    }
-    return try body(directory(at: path))
-  }
-
   private func createDirectories(_ path: String) throws {
     var prefix = path.hasPrefix("/") ? "/" : ""
     for component in path.pathComponents() {
@@ -174,42 +157,35 @@ package enum FileOperation: String, Sendable, CaseIterable {
 extension ContentError {
   /// Creates the error for a failed system call on `path`.
   package init(errno number: Int32, _ operation: FileOperation, _ path: String) {
-    let message = "Cannot \(operation.verb) \(path)"
-    let cause = String(cString: strerror(number))
-    switch number {
-    case ENOSPC, EDQUOT:
-      self.init(
-        .diskFull, message, remedy: "Free space on that file system and try again",
-        subject: path, cause: cause)
-    case ENOENT, ENOTDIR:
-      self.init(.fileMissing, message, remedy: "Check the path", subject: path, cause: cause)
-    case EACCES, EPERM, EROFS:
-      self.init(
-        .notPermitted, message, remedy: "Change its permissions or owner, or use another folder",
-        subject: path, cause: cause)
-    case EMFILE, ENFILE:
-      self.init(
-        .tooManyFiles, message, remedy: "Raise the limit of open files and try again",
-        subject: path, cause: cause)
-    case EOPNOTSUPP, ENOSYS:
-      self.init(
-        .fileSystemUnsupported, "\(message): the file system does not support this",
-        remedy: "Use a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
-        subject: path, cause: cause)
-    case EXDEV:
-      self.init(
-        .fileSystemUnsupported, message,
-        remedy: "Keep the whole folder on one file system. In a container, use a volume",
-        subject: path, cause: cause)
-    case EFBIG:
-      self.init(
-        .fileFailed, message,
-        remedy: "Raise the limit of file sizes, or use a file system that supports larger files",
-        subject: path, cause: cause)
-    default:
-      self.init(
-        .fileFailed, message, remedy: "Check the path and the file system", subject: path,
-        cause: cause)
-    }
+    let isUnsupported = number == EOPNOTSUPP || number == ENOSYS
+    let (code, remedy): (Code, String) =
+      switch number {
+      case ENOSPC, EDQUOT: (.diskFull, "Free space on that file system and try again")
+      case ENOENT, ENOTDIR: (.fileMissing, "Check the path")
+      case EACCES, EPERM, EROFS:
+        (.notPermitted, "Change its permissions or owner, or use another folder")
+      case EMFILE, ENFILE: (.tooManyFiles, "Raise the limit of open files and try again")
+      case EXDEV:
+        (
+          .fileSystemUnsupported,
+          "Keep the whole folder on one file system. In a container, use a volume"
+        )
+      case EFBIG:
+        (
+          .fileFailed,
+          "Raise the limit of file sizes, or use a file system that supports larger files"
+        )
+      case _ where isUnsupported:
+        (
+          .fileSystemUnsupported,
+          "Use a folder on a local file system, such as ext4, XFS, Btrfs or ZFS"
+        )
+      default: (.fileFailed, "Check the path and the file system")
+      }
+    self.init(
+      code,
+      "Cannot \(operation.verb) \(path)"
+        + (isUnsupported ? ": the file system does not support this" : ""),
+      remedy: remedy, subject: path, cause: String(cString: strerror(number)))
   }
 }

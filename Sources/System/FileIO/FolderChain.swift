@@ -6,8 +6,8 @@ import ContentModel
 package final class FolderChain {
   private let root: Directory
   private var chain: [(name: String, folder: Directory)] = []
-  /// The path of the last folder in `chain`.
-  private var path = ""
+  /// The path of the last folder in `chain`, or nil after an error.
+  private var path: String?
 
   package init(_ root: Directory) { self.root = root }
 
@@ -43,11 +43,11 @@ package final class FolderChain {
   }
 
   private func folder(at wanted: Substring, creating: Bool) throws -> Directory {
-    if let last = chain.last, path.hasSameBytes(as: wanted) { return last.folder }
+    if let last = chain.last, let path, path.hasSameBytes(as: wanted) { return last.folder }
     let components = wanted.pathComponents()
     let shared = zip(chain, components).prefix { $0.0.name.hasSameBytes(as: $0.1) }.count
     chain.removeLast(chain.count - shared)
-    path = ""
+    path = nil
     for name in components.dropFirst(shared) {
       let parent = chain.last?.folder ?? root
       chain.append((name, try creating ? parent.createDirectory(name) : parent.directory(name)))

@@ -39,10 +39,6 @@ final class Kernel: SystemCalls {
     Glibc.fstatvfs(descriptor, &status)
   }
 
-  func faccessat(_ folder: Int32, _ name: String) -> Int32 {
-    Glibc.faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW)
-  }
-
   func checkWritable(_ folder: Int32, _ name: String) -> Int32 {
     Glibc.faccessat(folder, name, W_OK, AT_EACCESS)
   }

@@ -13,15 +13,7 @@ package struct SpaceReserve: Sendable {
   package init(in folder: Directory) { self.folder = folder }
 
   /// Releases the space; returns false if none was reserved.
-  package func release() -> Bool {
-    guard isHeld else { return false }
-    do {
-      try folder.removeFile(Self.name)
-      return true
-    } catch {
-      return false
-    }
-  }
+  package func release() -> Bool { isHeld && (try? folder.removeFile(Self.name)) != nil }
 
   /// Reserves the space again if the disk has several times as much.
   ///
@@ -39,7 +31,6 @@ package struct SpaceReserve: Sendable {
   }
 
   private var isHeld: Bool {
-    guard let status = try? folder.status(of: Self.name) else { return false }
-    return status.size >= Self.size
+    (try? folder.status(of: Self.name)).map { $0.size >= Self.size } ?? false
   }
 }

@@ -21,7 +21,6 @@ package protocol SystemCalls: AnyObject, Sendable {
   /// The nanoseconds since 1970 when a file was created, or 0 if this is not recorded.
   func birthTime(_ folder: Int32, _ name: UnsafePointer<CChar>) -> Int64
   func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32
-  func faccessat(_ folder: Int32, _ name: String) -> Int32
   /// `faccessat` with `W_OK` for the effective user; the name `.` is the folder itself.
   func checkWritable(_ folder: Int32, _ name: String) -> Int32
   /// Calls `body` with each name of a folder, including `.` and `..`, and its `d_type`.

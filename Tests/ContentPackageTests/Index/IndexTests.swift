@@ -39,6 +39,14 @@ struct IndexTests {
     #expect(try PackageIndex(encoded: blocks.encoded) == blocks)
   }
 
+  @Test func `an index of blocks accepts a source that reads less than asked`() throws {
+    let bytes = noise(1000, seed: 7)
+    let index = try PackageIndex(
+      blocksOf: SlowSource(bytes), entries: [], obstacle: "It is not an archive")
+    let digest = try Digest(of: bytes)
+    #expect(index.blocks == [digest])
+  }
+
   @Test func `a package of another tool is indexed by blocks, with the reason`() throws {
     let folder = try chapterFolder()
     for options in [["--format", "xar"], ["--format", "zip"], ["-z"]] {
@@ -113,5 +121,19 @@ struct IndexTests {
     #expect(text.bytes.count < 20_000)
     let noise = try BuiltContent(["Contents/a": noise(1_000_000, seed: 8)])
     #expect(noise.bytes.count < 1_010_000)
+  }
+}
+
+/// A source that reads at most seven bytes at a time.
+private final class SlowSource: ByteSource {
+  private let bytes: [UInt8]
+  var length: Int64 { Int64(bytes.count) }
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    let part = bytes.dropFirst(Int(offset)).prefix(min(7, buffer.count))
+    buffer.copyBytes(from: part)
+    return part.count
   }
 }

@@ -163,7 +163,7 @@ struct InterruptedInstallTests {
     try await fixture.install(product)
     let folder = try LibraryFolder(creating: fixture.libraryPath)
     let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
-    try library.remove(product, version)
+    try library.delete(library.takeOut(product, version))
     #expect(throws: ContentError.self) { try library.advance(product, to: version) }
     #expect(try folder.products.directory("a").link("current") == nil)
   }

@@ -123,7 +123,7 @@ struct HousekeepingTests {
     await gate.waitUntilReached()
     async let removing: Void = onOwnThread {
       defer { gate.open() }
-      try library.remove(a, older)
+      try library.delete(library.takeOut(a, older))
     }
     try await using
     try await removing

@@ -75,7 +75,7 @@ final class AssemblyContext: Sendable {
         written = Set(pieces.filter { $0.source == nil }.map { $0.part - range.lowerBound })
       }
       let file = try LargeFile(
-        entry, Array(plan.parts[range]), written: written, in: place.folder, place.name,
+        entry, Array(plan.parts[range]), written: written, in: place.folder, place.name, of: name,
         comparingDigest: comparesDigests)
       state.withLock { $0.large[number] = file }
       return (file, true)

@@ -29,8 +29,7 @@ struct AssemblyPlan: Sendable {
     self.payload = payload
     var parts: [Part] = []
     var partsOfMember: [Range<Int>] = []
-    var firstOfFile = [Int?](repeating: nil, count: index.files.count)
-    var countOfFile = [Int](repeating: 0, count: index.files.count)
+    var partsOfFile = [Range<Int>](repeating: 0..<0, count: index.files.count)
     let withData = index.files.indices.filter { index.files[$0].size > 0 }
     var offset = payload.offset
     var offsets: [Int64] = []
@@ -46,8 +45,8 @@ struct AssemblyPlan: Sendable {
         guard data.lowerBound < end else { break }
         let (from, to) = (max(start, data.lowerBound), min(end, data.upperBound))
         if from < to {
-          if firstOfFile[file] == nil { firstOfFile[file] = parts.count }
-          countOfFile[file] += 1
+          let known = partsOfFile[file]
+          partsOfFile[file] = (known.isEmpty ? parts.count : known.lowerBound)..<(parts.count + 1)
           parts.append(
             Part(
               member: number, file: file, memberOffset: Int(from - start),
@@ -65,10 +64,8 @@ struct AssemblyPlan: Sendable {
     }
     self.parts = parts
     self.partsOfMember = partsOfMember
+    self.partsOfFile = partsOfFile
     self.offsets = offsets
-    partsOfFile = zip(firstOfFile, countOfFile).map { first, count in
-      (first ?? 0)..<((first ?? 0) + count)
-    }
   }
 
   /// Whether one member contains the whole file, so that it is written at once.

@@ -6,7 +6,7 @@ import Concurrency
 /// A file that spans several members.
 ///
 /// Its parts arrive in any order, from any thread. Each part is written at once to its offset. One
-/// thread at a time passes over the written parts in order, and seals the file behind the last one.
+/// thread at a time passes over the written parts in order, and seals the file after the last one.
 /// If digests are compared, it hashes each part: the arriving bytes if they are next, otherwise the
 /// written bytes, which are usually in the page cache.
 final class LargeFile: @unchecked Sendable {
@@ -23,6 +23,8 @@ final class LargeFile: @unchecked Sendable {
 
   private let parts: [AssemblyPlan.Part]
   private let entry: IndexedFile
+  /// The name of the package, for messages.
+  private let packageName: String
   private let file: File
   private let comparesDigest: Bool
   private let state: Mutex<State>
@@ -31,10 +33,11 @@ final class LargeFile: @unchecked Sendable {
   /// Opens or creates the file; `written` lists the parts that are already at their offsets.
   init(
     _ entry: IndexedFile, _ parts: [AssemblyPlan.Part], written: Set<Int>,
-    in folder: Directory, _ name: String, comparingDigest: Bool
+    in folder: Directory, _ name: String, of packageName: String, comparingDigest: Bool
   ) throws {
     comparesDigest = comparingDigest
     self.entry = entry
+    self.packageName = packageName
     self.parts = parts
     // The file stays writable until it is complete, so that a restart can tell the difference.
     file = try folder.updatedFile(name, mode: 0o644)
@@ -47,11 +50,8 @@ final class LargeFile: @unchecked Sendable {
   /// `scratch`, which is at least as long as the longest part. Throws `indexMismatch` if the
   /// complete file does not match its digest.
   func write(
-    _ bytes: PlainRuns, part number: Int, name: String,
-    _ scratch: UnsafeMutableRawBufferPointer
-  )
-    throws -> FileIdentity?
-  {
+    _ bytes: PlainRuns, part number: Int, _ scratch: UnsafeMutableRawBufferPointer
+  ) throws -> FileIdentity? {
     try file.write(bytes.runs, at: parts[number].fileOffset)
     let isNext = state.withLock { state in
       state.isWritten[number] = true
@@ -63,11 +63,11 @@ final class LargeFile: @unchecked Sendable {
     if comparesDigest {
       for run in bytes.runs { try digest.update(run) }
     }
-    return try passOn(name, scratch, isFirstDone: true)
+    return try passOn(scratch, isFirstDone: true)
   }
 
   /// Continues from the parts that are already written, and returns and throws like `write`.
-  func resume(name: String, _ scratch: UnsafeMutableRawBufferPointer) throws -> FileIdentity? {
+  func resume(_ scratch: UnsafeMutableRawBufferPointer) throws -> FileIdentity? {
     let mayPass = state.withLock { state in
       guard !state.isPassing, state.next < parts.count, state.isWritten[state.next] else {
         return false
@@ -75,7 +75,7 @@ final class LargeFile: @unchecked Sendable {
       state.isPassing = true
       return true
     }
-    return mayPass ? try passOn(name, scratch, isFirstDone: false) : nil
+    return mayPass ? try passOn(scratch, isFirstDone: false) : nil
   }
 
   /// The next action of the thread that passes over the parts.
@@ -84,14 +84,14 @@ final class LargeFile: @unchecked Sendable {
   }
 
   /// Passes over the written parts that follow; returns the file's identity if it is complete.
-  private func passOn(
-    _ name: String, _ scratch: UnsafeMutableRawBufferPointer, isFirstDone: Bool
-  ) throws -> FileIdentity? {
+  private func passOn(_ scratch: UnsafeMutableRawBufferPointer, isFirstDone: Bool) throws
+    -> FileIdentity?
+  {
     var isDone = isFirstDone
     while true {
       switch state.withLock({ Self.step(&$0, count: parts.count, isDone: isDone) }) {
       case .leave: return nil
-      case .seal: return try seal(name)
+      case .seal: return try seal()
       case .pass(let next):
         if comparesDigest { try hash(parts[next], scratch) }
         isDone = true
@@ -115,10 +115,10 @@ final class LargeFile: @unchecked Sendable {
     try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
   }
 
-  private func seal(_ name: String) throws -> FileIdentity {
+  private func seal() throws -> FileIdentity {
     let status = try file.status()
     guard try !comparesDigest || digest.finish() == entry.digest, status.size == entry.size else {
-      throw ContentError.differs(entry.path, in: name)
+      throw ContentError.differs(entry.path, in: packageName)
     }
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
@@ -126,10 +126,12 @@ final class LargeFile: @unchecked Sendable {
 }
 
 extension ContentError {
-  /// Returns the error for a file that does not match the signed index.
-  static func differs(_ path: String, in name: String) -> ContentError {
+  /// Returns the error for a file that does not match the signed index of the package `name`.
+  static func differs(
+    _ path: String, _ verb: String = "does not match", in name: String
+  ) -> ContentError {
     ContentError(
-      .indexMismatch, "\(name): “\(path)” does not match the signed index",
+      .indexMismatch, "\(name): “\(path)” \(verb) the signed index",
       remedy: "Fetch the package again. If the error persists, publish the package again",
       subject: name)
   }

@@ -38,10 +38,9 @@ enum LocalCopy: Sendable {
     let source: Source?
   }
 
-  /// The file and the offset that a piece can be copied from.
+  /// The tree with a file of the same path, and the offset that a piece can be copied from.
   struct Source: Sendable {
     let tree: Int
-    let path: String
     let offset: Int64
   }
 }

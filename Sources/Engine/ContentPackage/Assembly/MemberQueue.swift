@@ -25,18 +25,13 @@ final class MemberQueue: Sendable {
 
   /// Passes queued members to `body` until the queue ends.
   ///
-  /// Calls `meanwhile` while it is empty. An error of `body` is stored if it is the first. An error
-  /// of `meanwhile` is thrown.
+  /// Calls `meanwhile` while it is empty.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {
     while let (member, bytes) = try waiting.next(meanwhile: meanwhile) {
-      do {
-        // After an error, the members are removed but not decoded.
-        if error == nil { try bytes.withBytes { try body(member, $0) } }
-      } catch {
-        fail(error)
-      }
+      // After an error of another thread, the members are removed but not decoded.
+      if error == nil { try bytes.withBytes { try body(member, $0) } }
     }
     while error == nil, try meanwhile() {}
   }

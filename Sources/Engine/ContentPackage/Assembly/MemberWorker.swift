@@ -63,7 +63,7 @@ final class MemberWorker {
     } else {
       let file = try openLarge(part.file)
       let position = number - plan.partsOfFile[part.file].lowerBound
-      if let identity = try file.write(bytes, part: position, name: context.name, scratch) {
+      if let identity = try file.write(bytes, part: position, scratch) {
         context.complete(part.file, identity)
       }
     }
@@ -133,8 +133,7 @@ final class MemberWorker {
   /// Reads the identities of files again.
   func refreshIdentities(of files: [Int]) throws {
     for number in files {
-      let place = try chain.parent(of: plan.index.files[number].path)
-      if let status = try place.folder.status(of: place.name) {
+      if let status = try chain.status(of: plan.index.files[number].path) {
         context.complete(number, status.identity)
       }
     }
@@ -143,8 +142,7 @@ final class MemberWorker {
   private func copy(_ number: Int, from path: String, of tree: Int) throws {
     let entry = plan.index.files[number]
     let place = try chain.parent(of: entry.path)
-    let source = try sources[tree].parent(of: path)
-    let input = try source.folder.file(source.name)
+    let input = try sources[tree].file(path)
     let output = try place.folder.createFile(place.name, mode: 0o444)
     var offset: Int64 = 0
     while true {
@@ -166,27 +164,26 @@ final class MemberWorker {
   /// Copies the local pieces of a large file, and adds those that are already at their offsets.
   private func copyPieces(_ number: Int, to file: LargeFile) throws {
     guard case .pieces(let pieces) = survey.states[number] else { return }
+    let path = plan.index.files[number].path
     let first = plan.partsOfFile[number].lowerBound
     var identity: FileIdentity?
     for piece in pieces {
       guard let source = piece.source else { continue }
       let part = plan.parts[piece.part]
-      let place = try sources[source.tree].parent(of: source.path)
       let room = UnsafeMutableRawBufferPointer.allocate(byteCount: part.length, alignment: 4096)
       defer { room.deallocate() }
-      let count = try place.folder.file(place.name).read(into: room, at: source.offset)
+      let count = try sources[source.tree].file(path).read(into: room, at: source.offset)
       let bytes = UnsafeRawBufferPointer(rebasing: room[..<count])
       // The piece matched during the survey, but others may write to installed files.
       guard try Digest(of: bytes) == plan.digest(ofPart: piece.part) else {
-        throw ContentError.differs(plan.index.files[number].path, in: context.name)
+        throw ContentError.differs(path, in: context.name)
       }
       if part.fileOffset == 0 { try refuseCode(bytes, number) }
       identity =
-        try file.write(
-          PlainRuns(bytes), part: piece.part - first, name: context.name, scratch) ?? identity
+        try file.write(PlainRuns(bytes), part: piece.part - first, scratch) ?? identity
       context.wrote(Int64(count))
     }
-    identity = try file.resume(name: context.name, scratch) ?? identity
+    identity = try file.resume(scratch) ?? identity
     if let identity { context.complete(number, identity) }
   }
 }

@@ -12,7 +12,6 @@ package import FileIO
 package final class PackageAssembly {
   private let promise: UnpackPromise
   private let context: AssemblyContext
-  private let memberAt: [Int64: Int]
   private let decoders: MemberDecoderPool
   private let writebackThread: WorkerThreads?
 
@@ -35,8 +34,6 @@ package final class PackageAssembly {
   ) throws {
     let workers = workers ?? WorkerThreads.standardCount
     self.promise = promise
-    memberAt = Dictionary(
-      survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
     let isLarge = workers > 0 && survey.bytesToWrite >= WritebackThread.stretch
     let turns = isLarge && writeback != nil ? WritebackThread() : nil
     context = AssemblyContext(
@@ -61,14 +58,14 @@ package final class PackageAssembly {
   /// Blocks while too many members wait. Throws the first error of any member so far.
   package func take(_ bytes: LentBytes, at offset: Int64) throws {
     let name = context.name
-    guard let member = memberAt[offset],
-      context.survey.plan.payload.members[member].packedLength == bytes.count
-    else {
+    let missing = context.survey.missing[...]
+    let found = missing[missing.partitionPoint { $0.offset < offset }...].first
+    guard let found, found.offset == offset, found.length == bytes.count else {
       throw ContentError(
         .inconsistent, "\(name): no member of \(bytes.count) bytes is missing at offset \(offset)",
         remedy: "Report this message as a bug", subject: name)
     }
-    try decoders.take(bytes, member: member)
+    try decoders.take(bytes, member: found.member)
   }
 
   /// Waits until all files are written.

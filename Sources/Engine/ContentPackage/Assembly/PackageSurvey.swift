@@ -87,26 +87,20 @@ package struct PackageSurvey: Sendable {
         remedy: "Ask the owner of the store to publish the package again", subject: name)
     }
     let workers = workers ?? WorkerThreads.standardCount
-    let plan = AssemblyPlan(index, payload)
+    let (plan, catalog) = (AssemblyPlan(index, payload), ReuseCatalog(trees))
     // The survey does not write, so it can run in parallel with the check of the rules.
-    self = try alongside(
+    let (listing, states) = try alongside(
       { try AssemblyPlan.check(index, name: name, limits: limits) }, workers: workers
     ) {
-      try Self(
-        plan: plan, catalog: ReuseCatalog(trees),
-        listing: staging.map { try StagingListing($0, index) }, staging, workers, isStopped)
+      let listing = try StagingListing(staging, index)
+      let states = try Self.states(plan, catalog, staging, listing.present, workers, isStopped)
+      return (listing, states)
     }
-  }
-
-  private init(
-    plan: AssemblyPlan, catalog: ReuseCatalog, listing: StagingListing?, _ staging: Directory?,
-    _ workers: Int, _ isStopped: @escaping @Sendable () throws -> Void
-  ) throws {
     self.plan = plan
     self.catalog = catalog
-    present = listing?.present ?? []
-    unexpectedEntries = listing?.unexpectedEntries ?? []
-    states = try Self.states(plan, catalog, staging, present, workers, isStopped)
+    self.states = states
+    present = listing.present
+    unexpectedEntries = listing.unexpectedEntries
     isLocal = Self.localParts(plan, states)
     missing = Self.missing(plan, isLocal)
   }
@@ -172,9 +166,9 @@ private struct StagingListing {
   private lazy var kinds = Dictionary(
     index.files.map { (Array($0.path.utf8), $0.kind) }, uniquingKeysWith: { first, _ in first })
 
-  init(_ staging: Directory, _ index: PackageIndex) throws {
+  init(_ staging: Directory?, _ index: PackageIndex) throws {
     self.index = index
-    try list(staging, below: "")
+    if let staging { try list(staging, below: "") }
   }
 
   private mutating func list(_ folder: Directory, below prefix: String) throws {

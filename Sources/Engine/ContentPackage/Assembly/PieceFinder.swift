@@ -8,7 +8,6 @@ import FileIO
 /// digest is correct. A piece matches if its digest is correct. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
-  private let trees: [ReusableTree]
   private let catalog: ReuseCatalog
   private let staging: FolderChain?
   private let chains: [FolderChain]
@@ -18,7 +17,6 @@ final class PieceFinder {
   init(_ plan: AssemblyPlan, staging: Directory?, _ catalog: ReuseCatalog) {
     self.plan = plan
     self.catalog = catalog
-    trees = catalog.trees
     self.staging = staging.map { FolderChain($0) }
     chains = catalog.trees.map { FolderChain($0.root) }
   }
@@ -47,10 +45,10 @@ final class PieceFinder {
 
   /// Checks a staged file: a sealed file as a whole, a writable file piece by piece.
   private func findStaged(_ number: Int, _ file: IndexedFile) throws -> LocalCopy {
-    guard let place = try staging?.parent(of: file.path),
-      let status = try place.folder.status(of: place.name), status.kind == .file
-    else { return .nothing }
-    let opened = try place.folder.file(place.name)
+    guard let staging, let status = try staging.status(of: file.path), status.kind == .file else {
+      return .nothing
+    }
+    let opened = try staging.file(file.path)
     if status.permissions & 0o222 == 0 {
       guard status.size == file.size, try hash(opened) == file.digest else { return .nothing }
       return .staged(status.identity)
@@ -66,12 +64,13 @@ final class PieceFinder {
 
   /// Returns the status of an installed file if it has the bytes of `file`.
   private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
-    let installed = trees[place.tree].files[place.file]
+    let tree = catalog.trees[place.tree]
+    let installed = tree.files[place.file]
     guard let parent = try? chains[place.tree].parent(of: installed.entry.path),
       let status = try parent.folder.status(of: parent.name), status.kind == .file,
       status.size == file.size
     else { return nil }
-    if trees[place.tree].isTrusted, status.identity == installed.identity { return status }
+    if tree.isTrusted, status.identity == installed.identity { return status }
     return try hash(parent.folder.file(parent.name)) == file.digest ? status : nil
   }
 
@@ -90,8 +89,8 @@ final class PieceFinder {
         plan.digest(ofPart: part).map { ($0, [part]) }
       }, uniquingKeysWith: +)
     var found: [LocalCopy.Piece] = []
-    for (tree, path) in catalog.namesakes(of: file) where !missing.isEmpty {
-      guard let parent = try? chains[tree].parent(of: path),
+    for tree in catalog.treesWithNamesake(of: file) where !missing.isEmpty {
+      guard let parent = try? chains[tree].parent(of: file.path),
         let status = try parent.folder.status(of: parent.name), status.kind == .file
       else { continue }
       let opened = try parent.folder.file(parent.name)
@@ -101,10 +100,10 @@ final class PieceFinder {
           let inPlace = try parts.filter {
             try matches($0, in: opened, at: plan.parts[$0].fileOffset)
           }
-          found += inPlace.map {
+          found += inPlace.map { part in
             LocalCopy.Piece(
-              part: $0,
-              source: LocalCopy.Source(tree: tree, path: path, offset: plan.parts[$0].fileOffset))
+              part: part,
+              source: LocalCopy.Source(tree: tree, offset: plan.parts[part].fileOffset))
           }
           let left = parts.filter { !inPlace.contains($0) }
           missing[digest] = left.isEmpty ? nil : left
@@ -112,8 +111,7 @@ final class PieceFinder {
       }
       if !missing.isEmpty {
         found += try cut(opened, finding: &missing).map { part, offset in
-          LocalCopy.Piece(
-            part: part, source: LocalCopy.Source(tree: tree, path: path, offset: offset))
+          LocalCopy.Piece(part: part, source: LocalCopy.Source(tree: tree, offset: offset))
         }
       }
     }

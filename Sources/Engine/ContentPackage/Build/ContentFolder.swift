@@ -66,7 +66,7 @@ struct ContentFolder {
         size += status.size
         // Holes in small files are irrelevant, and finding them takes time.
         if status.size > 1 << 20 { holes += try status.size - file.dataLength() }
-      case .other: kind = .unknown
+      case .other: kind = .other("of an unknown type")
       }
       headers.append(
         ArchiveEntry(

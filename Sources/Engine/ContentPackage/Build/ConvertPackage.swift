@@ -28,7 +28,10 @@ package func convertPackage(
   try requireSpace(for: examination, name, in: output, limits)
   let prefix = ".\(outputName.utf8.count < 200 ? outputName : "").unpacked"
   return try output.withTemporaryDirectory(prefix) { folder in
-    _ = try unpackForBuild(source, name: name, into: folder, limits: limits)
+    // The build can replace ContentInfo.plist.
+    _ = try unpackPackage(
+      source, name: name, into: folder, promise: nil, limits: limits, readsInfo: false
+    ) { _ in }
     return try buildPackage(
       folder: folder, name: name, output: output, outputName: outputName,
       productIdentifier: productIdentifier, contentIdentifier: contentIdentifier,

@@ -14,7 +14,7 @@ struct ProductTexts {
     identifier = info.productIdentifier.rawValue
     version = info.version.rawValue
     fileCount = content.entries.count + 1
-    let size = content.entries.filter { $0.indexedKind == .file }.reduce(0) { $0 + ($1.size ?? 0) }
+    let size = content.entries.filter { $0.kind.indexed == .file }.reduce(0) { $0 + ($1.size ?? 0) }
     kilobytes = (size + 1023) / 1024
   }
 

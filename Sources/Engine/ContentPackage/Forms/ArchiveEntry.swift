@@ -15,6 +15,7 @@ struct ArchiveEntry {
     case link(target: [UInt8])
     /// A hard link to the file at this path.
     case hardLink(to: [UInt8])
-    case characterDevice, blockDevice, pipe, socket, unknown
+    /// An unsupported type, in words.
+    case other(String)
   }
 }

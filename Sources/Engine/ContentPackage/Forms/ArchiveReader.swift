@@ -20,7 +20,9 @@ final class ArchiveReader {
 
   private let archive: OpaquePointer
   private let locale: locale_t
-  private let input: ArchiveInput
+  fileprivate let stream: any ByteStream
+  /// The error of the stream; it makes libarchive stop, and then the reader throws it.
+  fileprivate var streamError: (any Error)?
   // libarchive only fills part of the buffer at the end. If it is called again after the end,
   // libarchive 3.6.2 returns made-up zeros for an entry of a xar, because its offset is wrong.
   private var isDataEnded = false
@@ -38,14 +40,13 @@ final class ArchiveReader {
     }
     self.archive = archive
     self.locale = locale
-    input = ArchiveInput(stream)
+    self.stream = stream
     // From here on, `deinit` frees both if an error is thrown.
     try calling("enable the format") { Self.enable(format, archive) }
     if case .raw(let filter) = format {
       try calling("enable the filter") { Self.enable(filter, archive) }
     }
-    let context = Unmanaged.passUnretained(input).toOpaque()
-    archive_read_set_callback_data(archive, context)
+    archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
     archive_read_set_read_callback(archive, readNextBlock)
     if stream is SourceStream {
       archive_read_set_skip_callback(archive, skipBytes)
@@ -137,12 +138,12 @@ final class ArchiveReader {
     let result = withLocale(body)
     guard result == ARCHIVE_OK || result == alsoFine else { throw failure(action) }
     // An error of the source must not look like the end of the archive.
-    if let error = input.error { throw error }
+    if let streamError { throw streamError }
     return result
   }
 
   private func failure(_ action: String) -> any Error {
-    if let error = input.error { return error }
+    if let streamError { return streamError }
     let cause = archive_error_string(archive).map { String(cString: $0) }
     return Refusal.damaged("Cannot \(action)", cause: cause ?? "libarchive reported no cause")
   }
@@ -168,11 +169,11 @@ final class ArchiveReader {
     case hc_archive_type_regular(): return .file
     case hc_archive_type_directory(): return .directory
     case hc_archive_type_symlink(): return .link(target: bytes(archive_entry_symlink(entry)) ?? [])
-    case hc_archive_type_character(): return .characterDevice
-    case hc_archive_type_block(): return .blockDevice
-    case hc_archive_type_fifo(): return .pipe
-    case hc_archive_type_socket(): return .socket
-    default: return .unknown
+    case hc_archive_type_character(): return .other("a character device")
+    case hc_archive_type_block(): return .other("a block device")
+    case hc_archive_type_fifo(): return .other("a FIFO")
+    case hc_archive_type_socket(): return .other("a socket")
+    default: return .other("of an unknown type")
     }
   }
 
@@ -181,16 +182,10 @@ final class ArchiveReader {
   }
 }
 
-/// The state of libarchive's callbacks; the reader owns it and outlives every call.
-private final class ArchiveInput {
-  let stream: any ByteStream
-  /// The error of the stream; it makes libarchive stop, and then the reader throws it.
-  var error: (any Error)?
-
-  init(_ stream: any ByteStream) { self.stream = stream }
-
-  static func from(_ context: UnsafeMutableRawPointer?) -> ArchiveInput? {
-    context.map { Unmanaged<ArchiveInput>.fromOpaque($0).takeUnretainedValue() }
+// The reader outlives every call of its callbacks.
+extension ArchiveReader {
+  fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> ArchiveReader? {
+    context.map { Unmanaged<ArchiveReader>.fromOpaque($0).takeUnretainedValue() }
   }
 }
 
@@ -198,13 +193,13 @@ private func readNextBlock(
   _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?,
   _ block: UnsafeMutablePointer<UnsafeRawPointer?>?
 ) -> Int {
-  guard let input = ArchiveInput.from(context), input.error == nil else { return -1 }
+  guard let reader = ArchiveReader.from(context), reader.streamError == nil else { return -1 }
   do {
-    let bytes = try input.stream.next()
+    let bytes = try reader.stream.next()
     block?.pointee = bytes.baseAddress
     return bytes.count
   } catch {
-    input.error = error
+    reader.streamError = error
     hc_archive_set_error(archive, -1, "Cannot read the package")
     return -1
   }
@@ -213,7 +208,7 @@ private func readNextBlock(
 private func skipBytes(
   _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ count: Int64
 ) -> Int64 {
-  guard let stream = ArchiveInput.from(context)?.stream as? SourceStream, count > 0 else {
+  guard let stream = ArchiveReader.from(context)?.stream as? SourceStream, count > 0 else {
     return 0
   }
   let before = stream.offset
@@ -225,7 +220,7 @@ private func skipBytes(
 private func seekToOffset(
   _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ offset: Int64, _ whence: Int32
 ) -> Int64 {
-  guard let stream = ArchiveInput.from(context)?.stream as? SourceStream else { return -1 }
+  guard let stream = ArchiveReader.from(context)?.stream as? SourceStream else { return -1 }
   // SEEK_SET, SEEK_CUR and SEEK_END of <stdio.h>.
   let base: Int64 = whence == 0 ? 0 : whence == 1 ? stream.offset : stream.length
   let (target, overflow) = base.addingReportingOverflow(offset)

@@ -110,9 +110,7 @@ final class LimitedStream: ByteStream {
   /// Reads the rest and compares the checksum.
   func finish() throws {
     try skipRest()
-    guard try checksum?.matches() ?? true else {
-      throw Refusal.damaged("Checksum mismatch in “\(path)”", path: path)
-    }
+    try checksum?.check(path)
   }
 }
 

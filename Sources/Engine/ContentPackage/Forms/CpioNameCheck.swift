@@ -25,7 +25,7 @@ final class CpioNameCheck: ByteStream {
         "limit-entries", "More than \(Self.linkedLimit) files and folders have several links")
     }
     guard !scanner.hasSplitName else {
-      throw Refusal(PathRules.finding("path-control", "A name contains a NUL character", path: ""))
+      throw Refusal.entry("path-control", "A name contains a NUL character", path: "")
     }
     return bytes
   }

@@ -22,6 +22,10 @@ struct FileChecksum: ~Copyable {
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try stream.update(bytes) }
 
-  /// Returns whether the bytes so far match the checksum.
-  mutating func matches() throws -> Bool { try stream.finishBytes() == expected.bytes }
+  /// Throws a refusal of the file at `path` unless the bytes so far match the checksum.
+  mutating func check(_ path: String) throws {
+    guard try stream.finishBytes() == expected.bytes else {
+      throw Refusal.damaged("Checksum mismatch in “\(path)”", path: path)
+    }
+  }
 }

@@ -25,8 +25,14 @@ struct FlatProduct {
     payloadPath = payload.path
     payloadRange = payload.storedRange
     checksum = payload.checksum
-    findings = table.files.filter { Self.isComponent($0, named: "Scripts") }
-      .map { Self.scriptsFinding($0.path) }
+    findings = table.files.filter { Self.isComponent($0, named: "Scripts") }.map { scripts in
+      Finding(
+        path: scripts.path, rule: "executable-scripts",
+        message: "“\(scripts.path)” contains installer scripts",
+        remedy: "Build the package without scripts. Hosted content must not contain executable "
+          + "code",
+        code: .executableContent)
+    }
   }
 
   /// Returns whether the file is `name` in the folder of a component, or at the root.
@@ -40,21 +46,15 @@ struct FlatProduct {
     }
   }
 
-  private static func scriptsFinding(_ path: String) -> Finding {
-    Finding(
-      path: path, rule: "executable-scripts", message: "“\(path)” contains installer scripts",
-      remedy: "Build the package without scripts. Hosted content must not contain executable code",
-      code: .executableContent)
-  }
-
-  /// Opens the payload.
+  /// Returns the bytes of the payload's cpio archive, and the check at their end.
   ///
-  /// If it is stored uncompressed, its bytes are read from `source`. Throws a refusal if the
-  /// payload, which a xar can compress, has more than `limit` bytes. A separate thread reads the
-  /// compressed bytes and computes their checksum.
+  /// The check reads the rest and compares the checksum. If the payload is stored uncompressed, its
+  /// bytes are read from `source`. Throws a refusal if the payload, which a xar can compress, has
+  /// more than `limit` bytes. A separate thread reads the compressed bytes and computes their
+  /// checksum.
   func openPayload(
     _ stream: SourceStream, _ source: any ByteSource, limit: Int64
-  ) throws -> OpenPayload {
+  ) throws -> (plain: any ByteStream, checkRest: () throws -> Void) {
     let outer = try ArchiveReader(stream, format: .xar)
     while let entry = try outer.next() {
       guard String(decoding: entry.path ?? [], as: UTF8.self) == payloadPath, entry.kind == .file
@@ -67,7 +67,14 @@ struct FlatProduct {
         stored ?? ArchiveStream(outer, of: source.length), path: payloadPath, limit: limit,
         checksum: checksum.map { FileChecksum($0) })
       let packed = ReadAheadStream.ifPossible(data)
-      return OpenPayload(data: data, packed: packed, plain: try plainPayload(packed))
+      let plain = try plainPayload(packed)
+      return (
+        plain,
+        {
+          try packed.skipRest()
+          try data.finish()
+        }
+      )
     }
     throw Refusal.damaged(
       "“\(payloadPath)” not found, although the archive lists it", path: payloadPath)
@@ -80,30 +87,5 @@ struct FlatProduct {
     if first.starts(with: Array("07070".utf8)) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
     throw Refusal.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)
-  }
-}
-
-/// A payload that is being read; use it from one thread.
-struct OpenPayload {
-  fileprivate let data: LimitedStream
-  fileprivate let packed: any ByteStream
-  /// The bytes of its cpio archive.
-  let plain: any ByteStream
-
-  /// Reads the rest and compares the checksum; call it at the end of `plain`.
-  func finish() throws {
-    try packed.skipRest()
-    try data.finish()
-  }
-}
-
-extension XarTable {
-  /// The checksum of each file that has one.
-  var checksums: [String: FileChecksum.Expected] {
-    let known = files.compactMap { file in
-      file.checksum.map { (file.path, $0) }
-    }
-    // Duplicate paths are rejected anyway. Until then, use the first checksum.
-    return Dictionary(known, uniquingKeysWith: { first, _ in first })
   }
 }

@@ -87,7 +87,7 @@ final class GzipStream: ByteStream {
     end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
   }
 
-  /// Decompresses the member at `start`, and moves `start` behind it if it is complete.
+  /// Decompresses the member at `start`, and moves `start` to its end if it is complete.
   private func decompressMember() -> Decompressor.Member {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
     let result = decompressor.decompressMember(packed, into: plain)

@@ -1,6 +1,6 @@
 extension ArraySlice<UInt8> {
   /// Returns the bytes after the first `mark`, or nothing if it is not found.
-  func behind(_ mark: String) -> ArraySlice<UInt8> {
+  func bytes(after mark: String) -> ArraySlice<UInt8> {
     let mark = Array(mark.utf8)
     var rest = self
     while rest.count >= mark.count {

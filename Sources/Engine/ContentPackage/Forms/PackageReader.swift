@@ -11,11 +11,9 @@ final class PackageReader {
 
   private let reader: ArchiveReader
   private let data: ArchiveStream
-  private var payload: OpenPayload?
   private var checksums: [String: FileChecksum.Expected] = [:]
   private let meter: MeteredStream?
-  private let isTar: Bool
-  /// Checks the bytes after the end of a compressed stream.
+  /// Checks the bytes after the end of the decompressed archive.
   private var checkRest: () throws -> Void = {}
 
   private var checksum: FileChecksum?
@@ -32,23 +30,24 @@ final class PackageReader {
     // Headers also expand. Without a limit, they could be a decompression bomb.
     let limit = limits.plainLimit(packedLength: source.length) + Int64(limits.entryCount) * 4096
     let stream = SourceStream(source)
-    let container = try Container(source)
-    isTar = container.isTar
-    switch container {
+    switch try Container(source) {
     case .xar:
       let table = try XarTable(source)
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
         containerFindings = product.findings
-        let opened = try product.openPayload(stream, source, limit: limit)
-        payload = opened
-        let plain = ReadAheadStream.ifPossible(CpioNameCheck(opened.plain))
+        let (cpio, checkRest) = try product.openPayload(stream, source, limit: limit)
+        self.checkRest = checkRest
+        let plain = ReadAheadStream.ifPossible(CpioNameCheck(cpio))
         let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
       } else {
         form = .xar
-        checksums = table.checksums
+        // Duplicate paths are rejected anyway. Until then, use the first checksum.
+        checksums = Dictionary(
+          table.files.compactMap { file in file.checksum.map { (file.path, $0) } },
+          uniquingKeysWith: { first, _ in first })
         meter = nil
         reader = try ArchiveReader(stream, format: .xar)
       }
@@ -114,9 +113,7 @@ final class PackageReader {
       try checksum?.update(bytes)
     } else {
       lastEntryEnd = reader.plainPosition
-      guard try checksum?.matches() ?? true else {
-        throw Refusal.damaged("Checksum mismatch in “\(checksumPath)”", path: checksumPath)
-      }
+      try checksum?.check(checksumPath)
       checksum = nil
     }
     return bytes
@@ -133,7 +130,7 @@ final class PackageReader {
     // libarchive accepts the end of the file as the end of a tar. A complete tar has a block of
     // zeros there, which libarchive has consumed after the last entry and its padding.
     let paddedEnd = (lastEntryEnd + 511) / 512 * 512
-    if isTar, reader.plainPosition < paddedEnd + 512 {
+    if form == .tar, reader.plainPosition < paddedEnd + 512 {
       throw Refusal.damaged("The tar archive is truncated: its end-of-archive block is missing")
     }
     // Only padding may follow the last entry, since another program could read more bytes as
@@ -144,7 +141,6 @@ final class PackageReader {
         throw Refusal.damaged("The archive has extra bytes after its end")
       }
     }
-    try payload?.finish()
     try checkRest()
   }
 }
@@ -153,10 +149,6 @@ final class PackageReader {
 enum Container {
   case xar, zip
   case tar(ArchiveReader.Filter?)
-
-  var isTar: Bool {
-    if case .tar = self { true } else { false }
-  }
 
   /// The form, as far as the first bytes determine it.
   var form: PackageForm {

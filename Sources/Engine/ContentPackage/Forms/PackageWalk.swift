@@ -102,7 +102,7 @@ final class PackageWalk {
     guard try reader.nextBytes().isEmpty else {
       // Do not read data that are not needed to their end, which may be far away.
       let message = "“\(verdict.shown)” is not a regular file but has data"
-      throw Refusal(PathRules.finding("entry-data", message, path: verdict.shown))
+      throw Refusal.entry("entry-data", message, path: verdict.shown)
     }
     try reader.skipData()
   }

@@ -73,7 +73,7 @@ struct WindowScanner {
   }
 
   /// Expects a field of at least `count` bytes, after `skip` other bytes.
-  private mutating func expect(_ next: State, _ count: Int, behind skip: UInt64 = 0) {
+  private mutating func expect(_ next: State, _ count: Int, after skip: UInt64 = 0) {
     state = next
     wanted = count
     self.skip = skip
@@ -99,7 +99,7 @@ struct WindowScanner {
     let magic = field[...].littleEndian(0, 4)
     if magic & 0xffff_fff0 == 0x184d_2a50 {
       if field.count < 8 { return wanted = 8 }
-      return expect(.frame, 4, behind: field[...].littleEndian(4, 4))
+      return expect(.frame, 4, after: field[...].littleEndian(4, 4))
     }
     guard magic == 0xfd2f_b528 else { throw Self.damaged }
     if field.count < 5 { return wanted = 5 }
@@ -128,7 +128,7 @@ struct WindowScanner {
     let isLast = header & 1 == 1
     expect(
       isLast ? .frame : .zstdBlock, isLast ? 4 : 3,
-      behind: size + (isLast && hasChecksum ? 4 : 0))
+      after: size + (isLast && hasChecksum ? 4 : 0))
   }
 
   // MARK: xz
@@ -186,7 +186,7 @@ struct WindowScanner {
     let control = field[0]
     if control == 0 {
       // Block and index are padded to a multiple of four bytes.
-      return expect(.block, 1, behind: (3 - length % 4) + checkLength)
+      return expect(.block, 1, after: (3 - length % 4) + checkLength)
     }
     guard control <= 2 || control >= 0x80 else { throw Self.damaged }
     let total = control <= 2 ? 3 : control < 0xc0 ? 5 : 6
@@ -194,7 +194,7 @@ struct WindowScanner {
     let place = control <= 2 ? 1 : 3
     let size = UInt64(field[place]) << 8 | UInt64(field[place + 1])
     length += UInt64(total) + size + 1
-    expect(.chunk, 1, behind: size + 1)
+    expect(.chunk, 1, after: size + 1)
   }
 
   private mutating func endIndexByte() throws {
@@ -210,7 +210,7 @@ struct WindowScanner {
     }
     guard numbers == 0 else { return expect(.index, 1) }
     // Padding, the CRC-32 of the index and the footer of the stream.
-    expect(.stream, 4, behind: (4 - length % 4) % 4 + 4 + 12)
+    expect(.stream, 4, after: (4 - length % 4) % 4 + 4 + 12)
   }
 }
 

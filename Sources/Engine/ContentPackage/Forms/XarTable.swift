@@ -13,10 +13,10 @@ struct XarTable {
     /// The checksum of the extracted bytes, or nil if the table has no supported one.
     let checksum: FileChecksum.Expected?
     /// The range of a file that is stored uncompressed, or nil if it is encoded or not given.
-    var storedRange: Range<Int64>?
+    let storedRange: Range<Int64>?
   }
 
-  private(set) var files: [File]
+  let files: [File]
 
   static let headerLength = 28
   private static let packedLimit: UInt64 = 8 << 20
@@ -48,16 +48,17 @@ struct XarTable {
     try reader.read(
       Self.document(source, at: headerLength, Int(packedLength), plainLength: Int(plainLength)))
     let heap = Int64(headerLength + packedLength)
-    for (format, range) in reader.windows where range.upperBound <= source.length - heap {
-      let packed = SourceStream(source, (range.lowerBound + heap)..<(range.upperBound + heap))
-      try WindowCheck(packed, format).skipRest()
+    // Returns a range of the heap as a range of the package, or nil if it is too long.
+    func placed(_ range: Range<Int64>) -> Range<Int64>? {
+      range.upperBound <= source.length - heap
+        ? (range.lowerBound + heap)..<(range.upperBound + heap) : nil
     }
-    files = reader.files
-    for index in files.indices {
-      files[index].storedRange = files[index].storedRange.flatMap {
-        $0.upperBound <= source.length - heap
-          ? ($0.lowerBound + heap)..<($0.upperBound + heap) : nil
-      }
+    for (format, range) in reader.windows {
+      guard let range = placed(range) else { continue }
+      try WindowCheck(SourceStream(source, range), format).skipRest()
+    }
+    files = reader.files.map {
+      File(path: $0.path, checksum: $0.checksum, storedRange: $0.storedRange.flatMap(placed))
     }
   }
 

@@ -115,7 +115,7 @@ struct XarTableLimits {
 
   private static func tooLong(_ name: String, _ what: String) -> Refusal {
     let shown = PathRules.shown(Array(name.utf8))
-    return Refusal(PathRules.finding("path-length", "The path “\(shown)” \(what)", path: shown))
+    return .entry("path-length", "The path “\(shown)” \(what)", path: shown)
   }
 
   private static func exceeded(_ rule: String, _ what: String) -> Refusal {

@@ -108,9 +108,9 @@ struct XarTableReader {
         throw Self.refused("has a name that contains an element")
       }
       if rest.starts(with: "!--".utf8) {
-        let behind = rest.behind("-->")
-        try limits.check(textLength: rest.count - behind.count)
-        rest = behind
+        let following = rest.bytes(after: "-->")
+        try limits.check(textLength: rest.count - following.count)
+        rest = following
         continue
       }
       guard let closing = try limits.tagEnd(rest) else { break }
@@ -153,7 +153,7 @@ struct XarTableReader {
     let text = String(decoding: tag, as: UTF8.self).lowercased()
     guard tag.count > 1, text.hasSuffix("?") else { throw refused("has an ambiguous tag") }
     guard text.hasPrefix("?xml"), text.contains("encoding") else { return }
-    let value = Array(text.utf8)[...].behind("encoding").filter { $0 != 32 && $0 != 9 }
+    let value = Array(text.utf8)[...].bytes(after: "encoding").filter { $0 != 32 && $0 != 9 }
     guard value.starts(with: "=\"utf-8\"".utf8) || value.starts(with: "='utf-8'".utf8) else {
       throw refused("is not XML in UTF-8")
     }

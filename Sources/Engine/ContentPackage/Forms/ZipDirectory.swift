@@ -92,20 +92,18 @@ struct ZipDirectory {
   private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
     let name = PathRules.shown(Array(entry.name))
     guard entry.name.count <= PackageLimits.headerPathLength else {
-      throw Refusal(
-        PathRules.finding(
-          "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name))
+      throw Refusal.entry(
+        "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name)
     }
     if entry.name.contains(UInt8(ascii: "\\")) {
-      throw Refusal(
-        PathRules.finding("path-backslash", "The path “\(name)” contains a backslash", path: name))
+      throw Refusal.entry(
+        "path-backslash", "The path “\(name)” contains a backslash", path: name)
     }
     try checkCompression(entry, name)
     // Unix or macOS: the upper 16 bits are st_mode.
     guard host == 3 || host == 19 else { return }
     guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
-      throw Refusal(
-        PathRules.finding("entry-type", "“\(name)” is not a file, folder or link", path: name))
+      throw Refusal.entry("entry-type", "“\(name)” is not a file, folder or link", path: name)
     }
   }
 
@@ -140,8 +138,8 @@ struct ZipDirectory {
     }
     let nameLength = Int(fixed.littleEndian(26, 2))
     let extraLength = Int(fixed.littleEndian(28, 2))
-    let behind = entry.offset + UInt64(Self.localLength)
-    let rest = try source.bytes(at: behind, count: nameLength + extraLength)[...]
+    let headerEnd = entry.offset + UInt64(Self.localLength)
+    let rest = try source.bytes(at: headerEnd, count: nameLength + extraLength)[...]
     var local = Entry(
       name: rest.part(0, nameLength), flags: fixed.littleEndian(6, 2),
       method: fixed.littleEndian(8, 2), checksum: fixed.littleEndian(14, 4),
@@ -151,7 +149,7 @@ struct ZipDirectory {
       throw Self.refused(
         "has a local header that differs from the directory, for \(Self.shown(entry))")
     }
-    let start = behind + UInt64(rest.count)
+    let start = headerEnd + UInt64(rest.count)
     let (dataEnd, overflow) = start.addingReportingOverflow(entry.packedLength)
     guard !overflow, dataEnd <= following else {
       throw Self.refused("has overlapping entries, such as \(Self.shown(entry))")

@@ -42,21 +42,14 @@ struct MemberScan {
 
   private mutating func readMembers() throws {
     let decompressor = try Decompressor()
-    let window = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: PayloadIndex.maximumPackedLength, alignment: 64)
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: PayloadIndex.maximumPlainLength, alignment: 64)
-    defer {
-      window.deallocate()
-      plain.deallocate()
-    }
+    defer { plain.deallocate() }
     var offset = range.lowerBound
     while offset < range.upperBound {
-      let wanted = Int(min(Int64(window.count), range.upperBound - offset))
-      let found = try source.read(
-        into: UnsafeMutableRawBufferPointer(rebasing: window[..<wanted]), at: offset)
-      let used = try readMembers(
-        in: UnsafeRawBufferPointer(rebasing: window[..<found]), decompressor, plain)
+      let length = min(Int64(PayloadIndex.maximumPackedLength), range.upperBound - offset)
+      let window = try source.bytes(at: UInt64(offset), count: Int(length))
+      let used = try window.withUnsafeBytes { try readMembers(in: $0, decompressor, plain) }
       guard used > 0 else {
         throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
       }
@@ -108,9 +101,8 @@ struct MemberScan {
       end = entry.offset + file.size
       return entry.offset
     }
-    let payload = PayloadIndex(
+    return PayloadIndex(
       offset: range.lowerBound, members: indexedMembers(entries, offsets), dataOffsets: offsets)
-    return payload
   }
 
   /// Returns the members; only members with data of one file get a digest of uncompressed bytes.

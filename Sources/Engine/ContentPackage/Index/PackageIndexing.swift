@@ -25,25 +25,20 @@ extension PackageIndex {
 
   /// Creates an index with the digest of each block of `source`.
   package init(blocksOf source: any ByteSource, entries: [IndexedFile], obstacle: String) throws {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: Self.standardBlockLength, alignment: 16)
-    defer { buffer.deallocate() }
+    let length = Self.standardBlockLength
     var blocks: [Digest] = []
-    var offset: Int64 = 0
-    while offset < source.length {
-      let wanted = Int(min(Int64(buffer.count), source.length - offset))
-      let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
-      guard try source.read(into: block, at: offset) == wanted else {
+    for offset in stride(from: 0, to: source.length, by: length) {
+      let block = try source.bytes(at: UInt64(offset), count: length)
+      guard Int64(block.count) == min(Int64(length), source.length - offset) else {
         throw ContentError(
           .archiveDamaged,
           "The package was truncated while it was read: expected \(source.length) bytes",
           remedy: "Make sure that no other program writes to the package, and try again")
       }
-      blocks.append(try Digest(of: UnsafeRawBufferPointer(block)))
-      offset += Int64(wanted)
+      blocks.append(try Digest(of: block))
     }
     self.init(
-      packageLength: source.length, blockLength: buffer.count, blocks: blocks, files: entries,
+      packageLength: source.length, blockLength: length, blocks: blocks, files: entries,
       obstacle: obstacle)
   }
 }

@@ -8,10 +8,15 @@ struct EntryRules {
   private let limits: PackageLimits
   /// Whether the rules of hosted content apply, or only those of safety.
   private let isContent: Bool
-  private let paths: PathRules
-  private let links: LinkRules
 
-  private var seen: [FoldedPath: SeenKind] = [:]
+  private var seen: [FoldedPath: Seen] = [:]
+
+  /// The kind of a known path, and whether only paths below it have implied it.
+  private struct Seen {
+    let kind: IndexedFile.Kind
+    var isImplied = false
+  }
+
   // The total length of all paths and link targets in bytes.
   private var pathTotal = 0
   private var root = Root.undecided
@@ -23,8 +28,6 @@ struct EntryRules {
     self.limits = limits
     seen.reserveCapacity(min(count, limits.entryCount))
     self.isContent = isContent
-    paths = PathRules(limits: limits)
-    links = LinkRules(limits: limits)
   }
 
   /// The result for one entry.
@@ -37,7 +40,7 @@ struct EntryRules {
   }
 
   /// Returns the entry at `path`, or at a path that differs only in case or Unicode composition.
-  private func lookUp(_ path: FoldedPath) -> (path: String, kind: SeenKind)? {
+  private func lookUp(_ path: FoldedPath) -> (path: String, seen: Seen)? {
     seen.index(forKey: path).map { (seen[$0].key.path, seen[$0].value) }
   }
 
@@ -49,7 +52,7 @@ struct EntryRules {
 
   /// Checks the next entry.
   mutating func check(_ entry: ArchiveEntry) -> Verdict {
-    let path = paths.check(entry.path)
+    let path = PathRules.check(entry.path, limits)
     var findings = typeFindings(entry, path.shown) + path.findings
     guard path.findings.isEmpty else {
       return Verdict(shown: path.shown, entry: nil, findings: findings)
@@ -72,17 +75,8 @@ struct EntryRules {
 
   private func typeFindings(_ entry: ArchiveEntry, _ shown: String) -> [Finding] {
     var findings: [Finding] = []
-    let refused: String? =
-      switch entry.kind {
-      case .file, .directory, .link, .hardLink: nil
-      case .characterDevice: "a character device"
-      case .blockDevice: "a block device"
-      case .pipe: "a FIFO"
-      case .socket: "a socket"
-      case .unknown: "of an unknown type"
-      }
-    if let refused {
-      findings.append(PathRules.finding("entry-type", "“\(shown)” is \(refused)", path: shown))
+    if case .other(let type) = entry.kind {
+      findings.append(PathRules.finding("entry-type", "“\(shown)” is \(type)", path: shown))
     }
     if entry.permissions & 0o7000 != 0 {
       let mode = String(entry.permissions, radix: 8)
@@ -144,10 +138,12 @@ struct EntryRules {
 
   private mutating func admit(_ path: String, _ entry: ArchiveEntry, shown: String) -> Verdict {
     var findings: [Finding] = []
+    func exceed(_ rule: String, _ message: String) {
+      findings.append(Refusal.limit(rule, message, path: shown).finding)
+    }
     let above = Self.folders(above: path)
     if above >= limits.depth {
-      findings.append(
-        limitFinding("limit-depth", "“\(shown)” is nested \(above + 1) levels deep", shown))
+      exceed("limit-depth", "“\(shown)” is nested \(above + 1) levels deep")
     }
     let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[..<$0] }
     let isKnownParent = checkedParent.hasSameBytes(as: Substring(parent ?? path.utf8.prefix(0)))
@@ -161,22 +157,19 @@ struct EntryRules {
     findings += linkFindings
     let added = implied.count + (known == nil ? 1 : 0)
     if seen.count + added > limits.entryCount {
-      findings.append(
-        limitFinding(
-          "limit-entries",
-          "The package has more than \(limits.entryCount) entries; folders count, too", shown))
+      exceed(
+        "limit-entries",
+        "The package has more than \(limits.entryCount) entries; folders count, too")
     }
     let own = known == nil ? path.utf8.count + kind.targetLength : 0
     let length = implied.reduce(own) { $0 + $1.utf8.count }
     if pathTotal + length > limits.pathTotal {
-      findings.append(
-        limitFinding(
-          "limit-paths", "The paths have more than \(limits.pathTotal) bytes in total", shown))
+      exceed("limit-paths", "The paths have more than \(limits.pathTotal) bytes in total")
     }
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
     pathTotal += length
-    for folder in implied { seen[FoldedPath(folder)] = .impliedFolder }
-    seen[key] = kind.seenKind
+    for folder in implied { seen[FoldedPath(folder)] = Seen(kind: .directory, isImplied: true) }
+    seen[key] = Seen(kind: kind.indexed)
     if !isKnownParent { checkedParent = parent.map { String(Substring($0)) } ?? "" }
     return Verdict(
       shown: shown,
@@ -209,8 +202,8 @@ struct EntryRules {
       guard known.path.hasSameBytes(as: folder) else {
         return ([], Self.sameNameFinding(shown, known.path))
       }
-      switch known.kind {
-      case .folder, .impliedFolder: return (implied.reversed(), nil)
+      switch known.seen.kind {
+      case .directory: return (implied.reversed(), nil)
       case .link:
         let message = "“\(shown)” is below the link “\(folder)”"
         return ([], PathRules.finding("path-link", message, path: shown))
@@ -223,10 +216,10 @@ struct EntryRules {
   }
 
   private func collision(
-    _ path: String, _ entry: ArchiveEntry, with known: (path: String, kind: SeenKind)
+    _ path: String, _ entry: ArchiveEntry, with known: (path: String, seen: Seen)
   ) -> Finding? {
     guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
-    if known.kind == .impliedFolder, entry.kind == .directory { return nil }
+    if known.seen.isImplied, entry.kind == .directory { return nil }
     return PathRules.finding("path-duplicate", "“\(path)” is a duplicate", path: path)
   }
 
@@ -237,23 +230,19 @@ struct EntryRules {
       path: path)
   }
 
-  private func limitFinding(_ rule: String, _ message: String, _ path: String) -> Finding {
-    Refusal.limit(rule, message, path: path).finding
-  }
-
   private func checkedKind(_ entry: ArchiveEntry, above: Int, path: String)
     -> (CheckedEntry.Kind, [Finding])
   {
     switch entry.kind {
     case .directory: return (.directory, [])
     case .link(let raw):
-      let checked = links.check(target: raw, path: path, depth: above)
+      let checked = LinkRules.check(target: raw, path: path, depth: above, limits)
       return (.link(target: checked.target), checked.findings)
     case .hardLink(let raw):
       let checked = hardLinkTarget(raw, of: path)
       return (.hardLink(to: checked.path), checked.findings)
     // Other types were rejected before.
-    default: return (.file, [])
+    case .file, .other: return (.file, [])
     }
   }
 
@@ -261,13 +250,13 @@ struct EntryRules {
   private func hardLinkTarget(_ raw: [UInt8], of path: String)
     -> (path: String, findings: [Finding])
   {
-    let target = paths.check(raw)
+    let target = PathRules.check(raw, limits)
     guard target.findings.isEmpty else { return ("", target.findings) }
     var place = target.path
     if case .folder(let top) = root, Self.isBelow(top, place) {
       place = String(Substring(place.utf8.dropFirst(top.utf8.count + 1)))
     }
-    guard let known = lookUp(FoldedPath(place)), known.kind == .file,
+    guard let known = lookUp(FoldedPath(place)), known.seen.kind == .file,
       known.path.hasSameBytes(as: place)
     else {
       let message =
@@ -300,9 +289,6 @@ private struct FoldedPath: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(folded) }
 }
 
-/// The kind of a known path.
-private enum SeenKind { case file, link, impliedFolder, folder }
-
 /// An entry that keeps the rules.
 struct CheckedEntry {
   /// The path relative to the content's root.
@@ -326,10 +312,11 @@ struct CheckedEntry {
       if case .link(let target) = self { target.utf8.count } else { 0 }
     }
 
-    fileprivate var seenKind: SeenKind {
+    /// The kind as an index records it; a hard link is a file there.
+    var indexed: IndexedFile.Kind {
       switch self {
       case .file, .hardLink: .file
-      case .directory: .folder
+      case .directory: .directory
       case .link: .link
       }
     }

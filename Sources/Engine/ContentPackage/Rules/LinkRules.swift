@@ -8,11 +8,10 @@ import ContentModel
 /// and then `..` means the parent of *its* target. For example, with `d -> ..` next to it, `l ->
 /// d/..` leads one folder higher than its text says. Without such a `..`, each component goes down
 /// or through a link with the same property, so a chain of links cannot leave the content.
-struct LinkRules {
-  let limits: PackageLimits
-
+enum LinkRules {
   /// Checks the target of the link at `path`, which is inside `depth` folders.
-  func check(target raw: [UInt8], path: String, depth: Int) -> (target: String, findings: [Finding])
+  static func check(target raw: [UInt8], path: String, depth: Int, _ limits: PackageLimits)
+    -> (target: String, findings: [Finding])
   {
     let shown = PathRules.shown(raw)
     var findings: [Finding] = []

@@ -1,9 +1,7 @@
 import ContentModel
 
 /// The rules for the path of an entry, which only depend on its bytes.
-struct PathRules {
-  let limits: PackageLimits
-
+enum PathRules {
   private static let dot = UInt8(ascii: ".")
   private static let slash = UInt8(ascii: "/")
   /// The maximum number of characters of a path in a message.
@@ -21,13 +19,13 @@ struct PathRules {
   }
 
   /// Checks the bytes of an entry's path.
-  func check(_ bytes: [UInt8]?) -> Result {
+  static func check(_ bytes: [UInt8]?, _ limits: PackageLimits) -> Result {
     let raw = bytes ?? []
-    let shown = Self.shown(raw)
+    let shown = shown(raw)
     var findings: [Finding] = []
     func refuse(_ rule: String, _ what: String) {
       guard !findings.contains(where: { $0.rule == rule }) else { return }
-      findings.append(Self.finding(rule, "The path “\(shown)” \(what)", path: shown))
+      findings.append(finding(rule, "The path “\(shown)” \(what)", path: shown))
     }
     guard !raw.isEmpty else {
       refuse("path-empty", "is empty or unreadable")
@@ -37,7 +35,7 @@ struct PathRules {
     if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
     if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a backslash") }
     // Printable ASCII needs no further checks.
-    let isPrintable = Self.isPrintable(raw)
+    let isPrintable = isPrintable(raw)
     if !isPrintable {
       let text = String(validating: raw, as: UTF8.self)
       if text == nil { refuse("path-encoding", "is not valid UTF-8") }
@@ -47,25 +45,25 @@ struct PathRules {
         refuse("path-control", "contains a control character")
       }
     }
-    guard let path = Self.withoutEnds(raw) else {
+    guard let path = withoutEnds(raw) else {
       return Result(shown: shown, path: "", findings: findings)
     }
     var start = path.startIndex
     while start <= path.endIndex {
-      let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      let end = path[start...].firstIndex(of: slash) ?? path.endIndex
       let part = path[start..<end]
       start = end + 1
       switch (part.count, part.first, part.last) {
       case (0, _, _): refuse("path-empty", "has an empty component")
-      case (1, Self.dot, _): refuse("path-dot", "contains the component “.”")
-      case (2, Self.dot, Self.dot): refuse("path-parent", "contains “..”")
+      case (1, dot, _): refuse("path-dot", "contains the component “.”")
+      case (2, dot, dot): refuse("path-parent", "contains “..”")
       default: break
       }
       if part.count > limits.componentLength {
         refuse("path-length", "has a component of \(part.count) bytes")
       }
     }
-    let isShown = isPrintable && path.count == raw.count && raw.count <= Self.shownLimit
+    let isShown = isPrintable && path.count == raw.count && raw.count <= shownLimit
     return Result(
       shown: shown, path: isShown ? shown : String(decoding: path, as: UTF8.self),
       findings: findings)

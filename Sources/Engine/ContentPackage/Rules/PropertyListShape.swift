@@ -30,7 +30,7 @@ enum PropertyListShape {
     while let opening = rest.firstIndex(of: UInt8(ascii: "<")) {
       rest = rest[opening...]
       if let (begin, end) = hiding.first(where: { rest.starts(with: Array($0.0.utf8)) }) {
-        rest = rest.dropFirst(begin.utf8.count).behind(end)
+        rest = rest.dropFirst(begin.utf8.count).bytes(after: end)
         continue
       }
       let tag = rest.prefix { $0 != UInt8(ascii: ">") }

@@ -21,6 +21,11 @@ struct Refusal: Error {
         remedy: "Fetch or build the package again", code: .archiveDamaged), cause: cause)
   }
 
+  /// The entry at `path` breaks a rule.
+  static func entry(_ rule: String, _ message: String, path: String) -> Refusal {
+    Refusal(PathRules.finding(rule, message, path: path))
+  }
+
   /// The form of the bytes is not supported.
   static func form(_ rule: String, _ message: String, remedy: String) -> Refusal {
     Refusal(Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formUnknown))

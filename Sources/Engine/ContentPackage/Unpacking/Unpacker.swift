@@ -64,7 +64,9 @@ final class Unpacker {
       file = nil
     }
     if let promise, let info { try promise.check(info, in: name) }
-    if let promised, promised[entry.path] != made { throw difference(entry.path, "does not match") }
+    if let promised, promised[entry.path] != made {
+      throw ContentError.differs(entry.path, in: name)
+    }
   }
 
   /// Returns the files that were written as `entries`; throws if a promised entry is missing.
@@ -72,7 +74,8 @@ final class Unpacker {
     if let expected = promise?.entries, expected.count != entries.count {
       let found = Set(entries.map(\.path))
       let missing = expected.first { !found.contains($0.path) }
-      throw difference(missing?.path ?? "an entry", "is missing, but listed in")
+      throw ContentError.differs(
+        missing?.path ?? "an entry", "is missing, but listed in", in: name)
     }
     for path in linkedPaths { identities[path] = try linked.status(of: path)?.identity }
     return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
@@ -84,32 +87,16 @@ final class Unpacker {
   private func checkPromised(_ entry: CheckedEntry) throws {
     guard let promised else { return }
     for folder in entry.impliedFolders where promised[folder]?.kind != .directory {
-      throw difference(folder, "is not in")
+      throw ContentError.differs(folder, "is not in", in: name)
     }
-    guard let known = promised[entry.path] else { throw difference(entry.path, "is not in") }
+    guard let known = promised[entry.path] else {
+      throw ContentError.differs(entry.path, "is not in", in: name)
+    }
     // ContentInfo.plist is read first, since its errors are more specific.
     if entry.path == ContentInfo.fileName { return }
-    guard known.kind == entry.indexedKind else { throw difference(entry.path, "does not match") }
+    guard known.kind == entry.kind.indexed else { throw ContentError.differs(entry.path, in: name) }
     if case .file = entry.kind, let size = entry.size, size != known.size {
-      throw difference(entry.path, "does not match")
-    }
-  }
-
-  private func difference(_ path: String, _ verb: String) -> ContentError {
-    ContentError(
-      .indexMismatch, "\(name): “\(path)” \(verb) the signed index",
-      remedy: "Fetch the package again. If the error persists, publish the package again",
-      subject: name)
-  }
-}
-
-extension CheckedEntry {
-  /// The kind as an index records it; a hard link is a file there.
-  var indexedKind: IndexedFile.Kind {
-    switch kind {
-    case .file, .hardLink: .file
-    case .directory: .directory
-    case .link: .link
+      throw ContentError.differs(entry.path, in: name)
     }
   }
 }

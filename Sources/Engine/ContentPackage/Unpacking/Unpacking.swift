@@ -10,21 +10,25 @@ package import FileIO
 /// ends the work. Nothing is durable until the caller syncs the file system. After an error, the
 /// caller has to remove what `folder` contains. Returns all entries, sorted by the bytes of their
 /// paths, including implied folders.
+///
+/// Unless `isContent`, only the rules of safety apply, not those of content. Unless `readsInfo`,
+/// ContentInfo.plist may be missing or invalid.
 package func unpackPackage(
   _ source: any ByteSource, name: String, into folder: Directory, promise: UnpackPromise?,
-  limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
+  limits: PackageLimits = .standard, isContent: Bool = true, readsInfo: Bool = true,
+  progress: (_ plainBytesWritten: Int64) throws -> Void
 ) throws -> [InstalledFile] {
-  try unpack(source, name, limits, isContent: true, folder, promise, progress)
-}
-
-/// Unpacks an archive for `buildPackage`.
-///
-/// The rules of safety and of content apply. ContentInfo.plist is not read, since the build can
-/// replace it. Everything else is as in `unpackPackage`.
-func unpackForBuild(
-  _ source: any ByteSource, name: String, into folder: Directory, limits: PackageLimits
-) throws -> [InstalledFile] {
-  try unpack(source, name, limits, isContent: true, readsInfo: false, folder, nil) { _ in }
+  try withoutActuallyEscaping(progress) { progress in
+    let unpacker = Unpacker(name: name, folder: folder, promise: promise, progress: progress)
+    do {
+      let walk = try PackageWalk(
+        source, limits: limits, isContent: isContent, readsInfo: readsInfo)
+      try walk.run(unpacker) { throw $0 }
+      return try unpacker.finish(walk.entries)
+    } catch let refusal as Refusal {
+      throw refusal.error(in: name)
+    }
+  }
 }
 
 /// Unpacks into a new folder `target` of `parent`, which appears only on success.
@@ -40,37 +44,14 @@ package func unpack(
   isContent: Bool = true, limits: PackageLimits = .standard,
   progress: (_ plainBytesWritten: Int64) throws -> Void = { _ in }
 ) throws -> [InstalledFile] {
-  let number = String(UInt64.random(in: .min ... .max), radix: 16)
-  let temporary = ".\(target.utf8.count < 200 ? target : "").unpacking-\(number)"
-  // Outside of `do`, so that the cleanup only removes a folder that this call has created.
-  let folder = try parent.createDirectory(temporary, exclusive: true)
-  do {
-    let files = try unpack(source, name, limits, isContent: isContent, folder, nil, progress)
-    try parent.renameWithoutReplacing(temporary, to: parent, target)
+  // If the folder cannot be removed, its name shows what it is.
+  let prefix = ".\(target.utf8.count < 200 ? target : "").unpacking"
+  return try parent.withTemporaryDirectory(prefix, mode: 0o755) { folder in
+    let files = try unpackPackage(
+      source, name: name, into: folder, promise: nil, limits: limits, isContent: isContent,
+      readsInfo: isContent, progress: progress)
+    try parent.renameWithoutReplacing(folder.path.lastPathComponent, to: parent, target)
     return files
-  } catch {
-    // If the folder cannot be removed, its name shows what it is.
-    try? parent.removeTree(temporary)
-    throw error
-  }
-}
-
-private func unpack(
-  _ source: any ByteSource, _ name: String, _ limits: PackageLimits, isContent: Bool,
-  readsInfo: Bool? = nil, _ folder: Directory, _ promise: UnpackPromise?,
-  _ progress: (Int64) throws -> Void
-) throws -> [InstalledFile] {
-  try withoutActuallyEscaping(progress) { progress in
-    let unpacker = Unpacker(
-      name: name, folder: folder, promise: promise, progress: progress)
-    do {
-      let walk = try PackageWalk(
-        source, limits: limits, isContent: isContent, readsInfo: readsInfo ?? isContent)
-      try walk.run(unpacker) { throw $0 }
-      return try unpacker.finish(walk.entries)
-    } catch let refusal as Refusal {
-      throw refusal.error(in: name)
-    }
   }
 }
 
