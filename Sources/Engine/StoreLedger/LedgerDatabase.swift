@@ -40,7 +40,7 @@ extension LedgerDatabase {
 
 extension LedgerConnection {
   /// Returns a value for each row.
-  func rows<Value>(
+  package func rows<Value>(
     _ sql: String, _ values: [LedgerValue], _ value: (any LedgerRow) throws -> Value
   ) throws -> [Value] {
     var found: [Value] = []
@@ -49,7 +49,7 @@ extension LedgerConnection {
   }
 
   /// Whether the statement returns a row, such as one that it has changed.
-  func hasRow(_ sql: String, _ values: [LedgerValue]) throws -> Bool {
+  package func hasRow(_ sql: String, _ values: [LedgerValue] = []) throws -> Bool {
     var hasRow = false
     try query(sql, values) { _ in hasRow = true }
     return hasRow

@@ -1,6 +1,4 @@
 import CMicroHTTPD
-import FileIO
-import Glibc
 
 /// A connection of libmicrohttpd during one of its callbacks; only used on its thread.
 // Sendable, because other threads only resume it, while it is suspended.
@@ -102,34 +100,4 @@ package enum HTTPBody {
   package static let failure = -1
   /// The end of a stream of unknown length.
   package static let end = -2
-}
-
-/// Passes the bytes of a response to libmicrohttpd, counts them and limits their rate.
-struct BodyPump {
-  private let reader: any ByteReader
-  private let pace: Pace
-  private let wire: Wire
-  private let entry: RequestLog.Entry?
-
-  static let bufferSize = 64 << 10
-
-  init(_ body: Body, _ pace: Pace, _ wire: Wire, _ entry: RequestLog.Entry?) {
-    reader = body.reader()
-    self.pace = pace
-    self.wire = wire
-    self.entry = entry
-  }
-
-  /// Fills the start of `buffer` with the next bytes.
-  ///
-  /// Returns their number, or a negative number. It runs on the connection's own thread, so waiting
-  /// for the rate limit does not delay others.
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
-    // If the file became shorter, the announced length cannot be sent. Fail, to close the
-    // connection.
-    guard let count = try? reader.read(into: part), count > 0 else { return HTTPBody.failure }
-    entry?.count(count)
-    return pace.wait(for: count, wire) ? count : HTTPBody.failure
-  }
 }

@@ -66,9 +66,7 @@ final class RequestHandler: Sendable {
     var answer = Answer(refusal.status, text: refusal.reason)
     answer.set("Connection", "close")
     let wire = connection.wire(stop, idleSeconds: idleSeconds)
-    return send(
-      answer, connection,
-      pump: BodyPump(answer.body, Pace(limiters: []), wire, state.entry))
+    return send(answer, connection, wire, Pace(limiters: []), state.entry)
   }
 
   private func answer(_ request: ServerRequest, _ state: RequestState, _ connection: HTTPConnection)
@@ -96,26 +94,34 @@ final class RequestHandler: Sendable {
     }
     // A proxy may interpret the end of a body in another way than this server.
     if state.isLast { answer.set("Connection", "close") }
-    let needsPump =
-      state.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
-    return send(
-      answer, connection,
-      pump: needsPump ? BodyPump(answer.body, pace, wire, state.entry) : nil)
+    return send(answer, connection, wire, pace, state.entry)
   }
 
-  /// Without `pump`, the kernel sends a file directly.
-  private func send(_ answer: Answer, _ connection: HTTPConnection, pump: BodyPump?) -> Bool {
+  private static let bufferSize = 64 << 10
+
+  /// Sends a valid response; counts its bytes in `entry`.
+  private func send(
+    _ answer: Answer, _ connection: HTTPConnection, _ wire: Wire, _ pace: Pace,
+    _ entry: RequestLog.Entry?
+  ) -> Bool {
     let length = answer.body.length
     let body: HTTPBody
     if length == 0 {
       body = .empty
-    } else if let pump {
-      body = .stream(length: length, bufferSize: BodyPump.bufferSize) { pump.fill($0) }
-    } else {
-      guard let (opened, range) = answer.body.plainFile,
-        let descriptor = try? opened.file.duplicatedDescriptor()
-      else { return false }
+    } else if entry == nil, pace.limiters.isEmpty, let (opened, range) = answer.body.plainFile {
+      guard let descriptor = try? opened.file.duplicatedDescriptor() else { return false }
       body = .file(descriptor: descriptor, offset: range.lowerBound, length: length)
+    } else {
+      let reader = answer.body.reader()
+      // On the connection's own thread, so waiting for the rate limit does not delay others.
+      body = .stream(length: length, bufferSize: Self.bufferSize) { buffer in
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
+        // If the file became shorter, the announced length cannot be sent. Fail, to close the
+        // connection.
+        guard let count = try? reader(part), count > 0 else { return HTTPBody.failure }
+        entry?.count(count)
+        return pace.wait(for: count, wire) ? count : HTTPBody.failure
+      }
     }
     return connection.send(answer.status, answer.headers, body)
   }
