@@ -40,7 +40,7 @@ extension LedgerDatabase {
 
 extension LedgerConnection {
   /// Returns a value for each row.
-  package func rows<Value>(
+  func rows<Value>(
     _ sql: String, _ values: [LedgerValue], _ value: (any LedgerRow) throws -> Value
   ) throws -> [Value] {
     var found: [Value] = []

@@ -40,18 +40,8 @@ package final class StoreServer: Sendable {
     package var keepsRequests = true
     /// Called for each request after its response has ended.
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
-    /// The maximum number of connections.
-    ///
-    /// Further connections are closed at once.
-    package var connectionLimit = 512
-    /// The maximum number of connections from one address; 0 is unlimited.
-    ///
-    /// Further connections are closed at once. IPv6 addresses are counted by /64 network.
-    package var connectionsPerAddress = 128
-    /// The time in which a new connection must send a complete request, head and body.
-    package var requestTimeout: Duration = .seconds(10)
-    /// The maximum time in seconds without a byte, or without a complete request after a response.
-    package var idleSeconds = 60
+    package var limits = ConnectionLimits(
+      connections: 512, connectionsPerAddress: 128, limitsLoopback: true)
 
     package init() {}
   }
@@ -84,13 +74,10 @@ package final class StoreServer: Sendable {
     try ThreadLimits.require(Self.requiredThreads, for: "A store server")
     MemoryArenas.limit()
     try lifetime.start { latch in
-      let connections = ConnectionTable(
-        limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
-        limitsLoopback: true, requestTimeout: configuration.requestTimeout,
-        idleTimeout: .seconds(configuration.idleSeconds))
+      let connections = ConnectionTable(configuration.limits)
       let daemons = Daemons(
         RequestHandler(StaticFiles(folder), configuration, book, log, connections, latch),
-        connections, idleSeconds: configuration.idleSeconds)
+        connections)
       let main = try daemons.daemon(configuration.certificate)
       return ServerLifetime.Service(
         connections,
@@ -143,13 +130,11 @@ package final class StoreServer: Sendable {
 private final class Daemons: Sendable {
   private let handler: RequestHandler
   private let connections: ConnectionTable
-  private let idleSeconds: Int
   private let started = Mutex<[Certificate?: HTTPDaemon]>([:])
 
-  init(_ handler: RequestHandler, _ connections: ConnectionTable, idleSeconds: Int) {
+  init(_ handler: RequestHandler, _ connections: ConnectionTable) {
     self.handler = handler
     self.connections = connections
-    self.idleSeconds = idleSeconds
   }
 
   /// Returns the daemon with this certificate.
@@ -157,9 +142,9 @@ private final class Daemons: Sendable {
   /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
-    let daemon = try HTTPDaemon(
-      .perConnection(certificate), connections, idleSeconds: idleSeconds
-    ) { [handler] in RequestState($0, handler) }
+    let daemon = try HTTPDaemon(.perConnection(certificate), connections) { [handler] in
+      RequestState($0, handler)
+    }
     started.withLock { $0[certificate] = daemon }
     return daemon
   }

@@ -43,7 +43,7 @@ package final class HTTPDaemon: @unchecked Sendable {
 
   /// Starts the daemon; `begin` gets the raw target of each request, before it is decoded.
   package init(
-    _ threads: Threads, _ connections: ConnectionTable, idleSeconds: Int,
+    _ threads: Threads, _ connections: ConnectionTable,
     begin: @escaping @Sendable (_ target: String) -> any HTTPExchange
   ) throws {
     self.connections = connections
@@ -51,7 +51,7 @@ package final class HTTPDaemon: @unchecked Sendable {
     refusal = if case .single(_, let refusal) = threads { refusal } else { nil }
     callbacks = .allocate(capacity: 1)
     callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
-    let idleSeconds = UInt32(clamping: idleSeconds)
+    let idleSeconds = UInt32(clamping: connections.limits.idleSeconds)
     switch threads {
     case .single(let memory, _):
       callbacks.pointee.refuse = { context, descriptor, status in

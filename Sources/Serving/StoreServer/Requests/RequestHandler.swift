@@ -4,13 +4,10 @@ import FileIO
 /// Decides how to respond to a request and starts the response; thread-safe.
 final class RequestHandler: Sendable {
   private let files: StaticFiles
-  private let routes: [String: StoreServer.Route]
-  private let authorize: (@Sendable (ServerRequest) -> Int?)?
+  private let configuration: StoreServer.Configuration
   private let book: FaultBook
   /// Nil if requests are not recorded.
   private let log: RequestLog?
-  private let latency: Duration
-  private let idleSeconds: Int
   private let line: SendPacer?
   private let connections: ConnectionTable
   private let stop: StopLatch
@@ -22,12 +19,9 @@ final class RequestHandler: Sendable {
     _ log: RequestLog?, _ connections: ConnectionTable, _ stop: StopLatch
   ) {
     self.files = files
-    routes = configuration.routes
-    authorize = configuration.authorize
+    self.configuration = configuration
     self.book = book
     self.log = log
-    latency = configuration.latency
-    idleSeconds = configuration.idleSeconds
     line = configuration.rate.map { SendPacer(bytesPerSecond: $0) }
     self.connections = connections
     self.stop = stop
@@ -65,7 +59,7 @@ final class RequestHandler: Sendable {
     state.entry = log?.begin(request, status: refusal.status, faults: [])
     var answer = Answer(refusal.status, text: refusal.reason)
     answer.set("Connection", "close")
-    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    let wire = connection.wire(stop, idleSeconds: configuration.limits.idleSeconds)
     return send(answer, connection, wire, Pace(limiters: []), state.entry)
   }
 
@@ -78,10 +72,10 @@ final class RequestHandler: Sendable {
     state.entry = log?.begin(
       request, status: transmission.sendsHead ? answer.status : nil, faults: occurrences.map(\.text)
     )
-    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    let wire = connection.wire(stop, idleSeconds: configuration.limits.idleSeconds)
     if transmission.latency > .zero {
       guard wire.wait(transmission.latency) else { return false }
-      connection.restartIdleTime(idleSeconds)
+      connection.restartIdleTime(configuration.limits.idleSeconds)
     }
     let own = transmission.rate.map { SendPacer(bytesPerSecond: $0) }
     let pace = Pace(limiters: [own, line].compactMap(\.self))
@@ -131,7 +125,7 @@ final class RequestHandler: Sendable {
     Answer, Transmission
   ) {
     var asked = request
-    var transmission = Transmission(latency: latency)
+    var transmission = Transmission(latency: configuration.latency)
     var answer = undisturbedAnswer(to: &asked, occurrences)
     for occurrence in occurrences {
       switch occurrence.fault {
@@ -155,8 +149,10 @@ final class RequestHandler: Sendable {
       return refused
     }
     guard let location = request.location else { return .malformed }
-    if let route = routes[location.path] { return route(request) }
-    if let status = authorize?(request) { return Answer(status, text: "The file is not granted.") }
+    if let route = configuration.routes[location.path] { return route(request) }
+    if let status = configuration.authorize?(request) {
+      return Answer(status, text: "The file is not granted.")
+    }
     switch files.representation(at: location) {
     case .failure(let refusal): return refusal
     case .success(var representation):
