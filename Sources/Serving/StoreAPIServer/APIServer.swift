@@ -83,7 +83,7 @@ package final class APIServer: Sendable {
       let dispatcher = try RequestDispatcher(configuration, connections, handle)
       let daemon = try HTTPDaemon(
         .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections
-      ) { IncomingRequest($0, dispatcher) }
+      ) { IncomingRequest($0, $1, dispatcher) }
       return ServerLifetime.Service(
         connections,
         take: { connection in

@@ -4,18 +4,16 @@ import StoreServer
 
 /// A request and the state of its response.
 final class IncomingRequest: HTTPExchange {
-  let target: String
+  let head: RequestHead
+  private let start: ContinuousClock.Instant
   private let dispatcher: RequestDispatcher
-  private let start = ContinuousClock.now
-  private var method = ""
-  private var path = "-"
-  /// What the handler gets.
-  private(set) var head: ServerRequest?
+  private let path: String
+  /// What the handler gets; nil after it was taken.
+  private(set) var received: ServerRequest?
   private var body: [UInt8] = []
-  private(set) var hasHead = false
   private(set) var bodySize = 0
   /// Whether the connection closes after the response.
-  var isLast = false
+  var isLast: Bool
   var status: Int?
   /// Nil until the request is complete.
   var pending: PendingResponse?
@@ -26,34 +24,29 @@ final class IncomingRequest: HTTPExchange {
   /// end.
   private static let discardedParts = 16
 
-  init(_ target: String, _ dispatcher: RequestDispatcher) {
-    self.target = target
+  init(_ head: RequestHead, _ start: ContinuousClock.Instant, _ dispatcher: RequestDispatcher) {
+    self.head = head
+    self.start = start
     self.dispatcher = dispatcher
-  }
-
-  func proceed(
-    method: String, version: String, _ connection: HTTPConnection, _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    dispatcher.proceed(self, connection, method, version, part)
-  }
-
-  func end() { dispatcher.complete(self) }
-
-  func begin(_ head: RequestHead) {
-    hasHead = true
-    method = head.method
     let request = ServerRequest(
-      method, target, headers: head.fields, allowsEscapedSlashes: true)
-    if let location = request.location { path = location.path.printable(limit: 200) }
-    self.head = request
+      head.method, head.target, headers: head.fields, allowsEscapedSlashes: true)
+    received = request
+    path = request.location.map { $0.path.printable(limit: 200) } ?? "-"
     // A proxy may interpret the end of a chunked body in another way than this server.
     isLast = head.isChunked
   }
 
-  var isHead: Bool { method == "HEAD" }
+  func receiveHead(_ connection: HTTPConnection) -> Bool {
+    dispatcher.receiveHead(self, connection)
+  }
 
-  /// Whether the target of a request that was not taken is valid.
-  var hasLocation: Bool { head?.location != nil }
+  func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool { dispatcher.receiveBody(self, part) }
+
+  func respond(_ connection: HTTPConnection) -> Bool { dispatcher.respond(self, connection) }
+
+  func end() { dispatcher.complete(self) }
+
+  var isHead: Bool { head.method == "HEAD" }
 
   /// Adds a part of the body.
   ///
@@ -66,13 +59,13 @@ final class IncomingRequest: HTTPExchange {
 
   /// Returns the request without keeping it: a stream may stay open for days.
   func take() -> APIRequest? {
-    defer { (head, body) = (nil, []) }
-    return head.map { APIRequest($0, body: body) }
+    defer { (received, body) = (nil, []) }
+    return received.map { APIRequest($0, body: body) }
   }
 
   var handled: HandledRequest {
     HandledRequest(
-      method: method.printable(limit: 20), path: path, status: status,
+      method: head.method.printable(limit: 20), path: path, status: status,
       duration: ContinuousClock.now - start)
   }
 }

@@ -65,30 +65,21 @@ final class RequestDispatcher: Sendable {
 
   // MARK: Requests, on the daemon's thread
 
-  /// Continues after the head, a part of the body or the end of a request has arrived, or after its
-  /// connection was resumed.
-  ///
-  /// Returns false to close the connection.
-  func proceed(
-    _ request: IncomingRequest, _ connection: HTTPConnection, _ method: String, _ version: String,
-    _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    guard request.hasHead else {
-      let fields = connection.headers
-      let head = RequestHead(
-        method: method, target: request.target, version: version, fields: fields ?? [])
-      request.begin(head)
-      let problem: RequestHead.Refusal? =
-        fields == nil ? .malformedLine : check(head, of: request)
-      return problem.map { refuse(request, $0, connection) } ?? true
-    }
-    if !part.isEmpty { return request.append(part, limit: configuration.bodyLimit) }
+  func receiveHead(_ request: IncomingRequest, _ connection: HTTPConnection) -> Bool {
+    check(request).map { refuse(request, $0, connection) } ?? true
+  }
+
+  func receiveBody(_ request: IncomingRequest, _ part: UnsafeRawBufferPointer) -> Bool {
+    request.append(part, limit: configuration.bodyLimit)
+  }
+
+  func respond(_ request: IncomingRequest, _ connection: HTTPConnection) -> Bool {
     if let pending = request.pending {
       guard let response = pending.takeResponse() else { return false }
       return send(response, to: request, connection)
     }
     if request.bodySize > configuration.bodyLimit { return refuse(request, tooLong, connection) }
-    if let head = request.head, let response = configuration.respondAtOnce?(head) {
+    if let received = request.received, let response = configuration.respondAtOnce?(received) {
       return send(response, to: request, connection)
     }
     return handOver(request, connection)
@@ -99,12 +90,13 @@ final class RequestDispatcher: Sendable {
   }
 
   /// Returns why a request is refused before its body, or nil.
-  private func check(_ head: RequestHead, of request: IncomingRequest) -> RequestHead.Refusal? {
+  private func check(_ request: IncomingRequest) -> RequestHead.Refusal? {
+    let head = request.head
     if let refusal = head.refusal { return refusal }
     guard head.memory <= Self.headLimit else {
       return RequestHead.Refusal(431, "The target and the header fields are too long.")
     }
-    guard request.hasLocation else { return .malformedTarget }
+    guard request.received?.location != nil else { return .malformedTarget }
     let length = head.values(of: "content-length").first.map { Int($0) ?? .max } ?? 0
     return length > configuration.bodyLimit ? tooLong : nil
   }
@@ -170,7 +162,7 @@ final class RequestDispatcher: Sendable {
       _ = state.withLock { $0.pendingResponses.removeValue(forKey: ObjectIdentifier(pending)) }
       unfinished.leave()
     }
-    guard let onRequest = configuration.onRequest, request.hasHead else { return }
+    guard let onRequest = configuration.onRequest else { return }
     let handled = request.handled
     _ = workers.run { onRequest(handled) }
   }

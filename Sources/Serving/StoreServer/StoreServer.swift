@@ -142,8 +142,8 @@ private final class Daemons: Sendable {
   /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
-    let daemon = try HTTPDaemon(.perConnection(certificate), connections) { [handler] in
-      RequestState($0, handler)
+    let daemon = try HTTPDaemon(.perConnection(certificate), connections) { [handler] head, _ in
+      RequestState(head, handler)
     }
     started.withLock { $0[certificate] = daemon }
     return daemon

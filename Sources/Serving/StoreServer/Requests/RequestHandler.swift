@@ -12,8 +12,6 @@ final class RequestHandler: Sendable {
   private let connections: ConnectionTable
   private let stop: StopLatch
 
-  private static let longestUpload = 64 << 10
-
   init(
     _ files: StaticFiles, _ configuration: StoreServer.Configuration, _ book: FaultBook,
     _ log: RequestLog?, _ connections: ConnectionTable, _ stop: StopLatch
@@ -27,45 +25,24 @@ final class RequestHandler: Sendable {
     self.stop = stop
   }
 
-  /// Continues after the head or a part of the body arrived; returns false to close the connection.
-  fileprivate func proceed(
-    _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
-    _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    guard let request = state.request else { return begin(state, method, version, connection) }
-    guard part.isEmpty else {
-      state.uploaded += part.count
-      return state.uploaded <= Self.longestUpload
-    }
-    return answer(request, state, connection)
-  }
-
   fileprivate func finish(_ state: RequestState) {
     if let entry = state.entry { log?.finish(entry) }
   }
 
-  /// Processes the head of a request; a bad one is answered at once, because its end is unknown.
-  private func begin(
-    _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection
+  /// Answers a bad request at once, because its end is unknown.
+  fileprivate func refuse(
+    _ refusal: RequestHead.Refusal, _ state: RequestState, _ connection: HTTPConnection
   ) -> Bool {
-    let fields = connection.headers
-    let head = RequestHead(
-      method: method, target: state.target, version: version, fields: fields ?? [])
-    let request = ServerRequest(method, state.target, headers: head.fields)
-    state.request = request
-    state.isLast = head.hasBody
-    guard let refusal = fields == nil ? .malformedLine : head.refusal else { return true }
     connections.beginAnswer(connection.descriptor)
-    state.entry = log?.begin(request, status: refusal.status, faults: [])
+    state.entry = log?.begin(state.request, status: refusal.status, faults: [])
     var answer = Answer(refusal.status, text: refusal.reason)
     answer.set("Connection", "close")
     let wire = connection.wire(stop, idleSeconds: configuration.limits.idleSeconds)
     return send(answer, connection, wire, Pace(limiters: []), state.entry)
   }
 
-  private func answer(_ request: ServerRequest, _ state: RequestState, _ connection: HTTPConnection)
-    -> Bool
-  {
+  fileprivate func answer(_ state: RequestState, _ connection: HTTPConnection) -> Bool {
+    let request = state.request
     connections.beginAnswer(connection.descriptor)
     let occurrences = book.occurrences(for: request)
     var (answer, transmission) = decide(request, occurrences)
@@ -164,31 +141,39 @@ final class RequestHandler: Sendable {
   }
 }
 
-/// The state of a request.
+/// A request and the state of its response.
+///
+/// If the request has a body, the response is sent after it, because otherwise the connection would
+/// close before the client has read the response.
 final class RequestState: HTTPExchange {
-  fileprivate let target: String
+  private let head: RequestHead
   private let handler: RequestHandler
-  /// Nil until the head is complete.
-  ///
-  /// If the request has a body, the response is sent after it, because otherwise the connection
-  /// would close before the client has read the response.
-  fileprivate var request: ServerRequest?
-  /// Whether the connection closes after the response.
-  fileprivate var isLast = false
+  fileprivate let request: ServerRequest
   /// The number of ignored bytes of the request's body.
-  fileprivate var uploaded = 0
+  private var uploaded = 0
   fileprivate var entry: RequestLog.Entry?
 
-  init(_ target: String, _ handler: RequestHandler) {
-    self.target = target
+  private static let longestUpload = 64 << 10
+
+  init(_ head: RequestHead, _ handler: RequestHandler) {
+    self.head = head
     self.handler = handler
+    request = ServerRequest(head.method, head.target, headers: head.fields)
   }
 
-  func proceed(
-    method: String, version: String, _ connection: HTTPConnection, _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    handler.proceed(self, method, version, connection, part)
+  /// Whether the connection closes after the response.
+  fileprivate var isLast: Bool { head.hasBody }
+
+  func receiveHead(_ connection: HTTPConnection) -> Bool {
+    head.refusal.map { handler.refuse($0, self, connection) } ?? true
   }
+
+  func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
+    uploaded += part.count
+    return uploaded <= Self.longestUpload
+  }
+
+  func respond(_ connection: HTTPConnection) -> Bool { handler.answer(self, connection) }
 
   func end() { handler.finish(self) }
 }
