@@ -99,7 +99,7 @@ extension StoreAPI {
     commits.add(drafts.map { .purchase($0) }) { [self] results in
       // Ended first, so that the client may repeat the request as soon as it has the response.
       for draft in drafts { end(draft.transaction) }
-      var recorded = results.map { $0.mapError { problem($0) } }.makeIterator()
+      var recorded = results.makeIterator()
       completion(steps.map { $0.result($0.draft == nil ? nil : recorded.next()) })
     }
   }

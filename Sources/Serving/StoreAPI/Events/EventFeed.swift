@@ -64,12 +64,14 @@ package final class EventFeed: Sendable {
     respond: @escaping @Sendable (APIResponse) -> Void
   ) {
     do {
-      let (head, position) = try position(of: cursor)
+      let (reader, position) = try begin(after: cursor)
       var poll = EventPoll(
         viewer: viewer, limit: min(max(limit, 1), Self.maximumLimit), deadline: clock() + wait,
         respond: respond, position: position)
-      let batch = try EventBatch(after: position.sequence, from: ledger, head)
-      if let response = poll.response(to: batch, isOver: wait <= .zero) { return respond(response) }
+      var source: EventReader? = reader
+      if let response = try poll.response(from: &source, isOver: wait <= .zero) {
+        return respond(response)
+      }
       try add(.poll(poll))
     } catch {
       respond((error as? Problem ?? .ledgerUnavailable).response)
@@ -79,7 +81,7 @@ package final class EventFeed: Sendable {
   /// Returns a stream of the events after a cursor, or after the head for nil.
   package func stream(after cursor: String?, viewer: AccountAccess) -> APIResponse {
     do {
-      let (_, position) = try position(of: cursor)
+      let (_, position) = try begin(after: cursor)
       let stream = EventStream(self, viewer: viewer, after: position, from: clock())
       try add(.stream(stream))
       var response = APIResponse(
@@ -96,11 +98,13 @@ package final class EventFeed: Sendable {
     }
   }
 
-  private func position(of cursor: String?) throws -> (LedgerHead, LedgerPosition) {
-    guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
-    guard let position = try LedgerPosition.requested(cursor) else { return (head, head.position) }
-    guard head.has(position) else { throw Problem.cursorGone }
-    return (head, position)
+  private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
+    let reader = try EventReader(ledger)
+    guard let position = try LedgerPosition.requested(cursor) else {
+      return (reader, reader.head.position)
+    }
+    guard reader.head.has(position) else { throw Problem.cursorGone }
+    return (reader, position)
   }
 
   private func add(_ receiver: Receiver) throws {

@@ -91,7 +91,7 @@ package final class SellingServer: Sendable {
     let url = String(port.url(scheme: "http").dropLast())
     let api = try makeAPI(origin: configuration.origin ?? url)
     // Otherwise it would wait for event streams and long polls.
-    settings.onStop = { api.endWaiting() }
+    settings.onStop = { api.events.close() }
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
@@ -164,7 +164,7 @@ package final class SellingServer: Sendable {
   package var url: String { state.withLock { $0.server }?.url ?? "" }
 
   /// Delivers the events of changes that another ledger has made, without delay.
-  package func deliverEvents() { state.withLock { $0.api }?.deliverEvents() }
+  package func deliverEvents() { state.withLock { $0.api }?.events.wake() }
 
   // MARK: The catalog
 
