@@ -29,7 +29,7 @@ extension APIResponse {
         document)
   }
 
-  /// The response 304 if the client has a copy with this entity tag (RFC 9110, 13.1.2); nil otherwise.
+  /// The response 304 if the client has a copy with this entity tag; nil otherwise.
   static func unchanged(_ tag: String, for request: ServerRequest) -> APIResponse? {
     let known = request.header("if-none-match") ?? ""
     return Conditions.matches(known, "\"\(tag)\"", weakly: true)

@@ -84,12 +84,13 @@ package final class APIServer: Sendable {
       let daemon = try HTTPDaemon(
         .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections
       ) { IncomingRequest($0, $1, dispatcher) }
-      return ServerLifetime.Service(
-        connections,
+      return (
+        connections: connections,
         take: { connection in
           daemon.add(connection)
           return .taken
-        }, stop: { dispatcher.stop(daemon) })
+        }, stop: { dispatcher.stop(daemon) }
+      )
     }
   }
 

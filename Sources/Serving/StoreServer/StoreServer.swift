@@ -79,15 +79,16 @@ package final class StoreServer: Sendable {
         RequestHandler(StaticFiles(folder), configuration, book, log, connections, latch),
         connections)
       let main = try daemons.daemon(configuration.certificate)
-      return ServerLifetime.Service(
-        connections,
+      return (
+        connections: connections,
         take: { [book] connection in
           guard let fault = book.connectionFault() else {
             main.add(connection)
             return .taken
           }
           return fault.meet(connection, daemons)
-        }, stop: { daemons.stop() })
+        }, stop: { daemons.stop() }
+      )
     }
   }
 

@@ -36,10 +36,8 @@ package final class EventFeed: Sendable {
   /// The time after which new events of another server are found.
   private static let pollInterval: Duration = .seconds(1)
   /// The documented time for which a cursor can be used, in seconds.
-  private static let retention: TimeInterval = 30 * 86_400
+  package static let retention: TimeInterval = 30 * 86_400
   private static let pruningInterval: Duration = .seconds(3600)
-  /// The maximum number of events in a response.
-  package static let maximumLimit = 200
 
   /// Creates a feed; `now` is the date for the age of events, and `clock` is for waits.
   package init(
@@ -55,7 +53,7 @@ package final class EventFeed: Sendable {
 
   // MARK: Receivers
 
-  /// Responds with up to `limit` events after a cursor, or after the head for nil.
+  /// Responds with up to `limit` events, at least one, after a cursor, or after the head for nil.
   ///
   /// Waits at most `wait` for the first one, and then responds without events. `respond` is called
   /// once, on any thread. Blocks while it reads the ledger.
@@ -66,7 +64,7 @@ package final class EventFeed: Sendable {
     do {
       let (reader, position) = try begin(after: cursor)
       var poll = EventPoll(
-        viewer: viewer, limit: min(max(limit, 1), Self.maximumLimit), deadline: clock() + wait,
+        viewer: viewer, limit: limit, deadline: clock() + wait,
         respond: respond, position: position)
       var source: EventReader? = reader
       if let response = try poll.response(from: &source, isOver: wait <= .zero) {

@@ -48,9 +48,6 @@ package final class SellingServer: Sendable {
     package init() {}
   }
 
-  /// Events are kept for 30 days.
-  private static let eventLifetime: TimeInterval = 30 * 86_400
-
   /// Opens the data folder and locks it; throws `storeLocked` if another server uses it.
   ///
   /// `report` gets errors that no caller sees, on any thread.
@@ -81,7 +78,7 @@ package final class SellingServer: Sendable {
     try catalog.load()
     checkReceiptKey()
     // The first write creates the ledger.
-    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-Self.eventLifetime))
+    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-EventFeed.retention))
     if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
     try noteCatalog()
     var settings = configuration.http

@@ -8,19 +8,17 @@ package struct HTTPConnection: @unchecked Sendable {
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
   /// The header fields of the request; nil if one is malformed.
-  package var headers: [(name: String, value: String)]? {
-    let found = FieldList()
-    let isWellFormed = hc_http_each_header(pointer, Unmanaged.passUnretained(found).toOpaque()) {
-      context, name, value in
-      guard let context, let name else { return }
-      Unmanaged<FieldList>.fromOpaque(context).takeUnretainedValue().fields.append(
-        (String(cString: name), value.map { String(cString: $0) } ?? ""))
+  var headers: [(name: String, value: String)]? {
+    typealias Fields = [(name: String, value: String)]
+    var fields: Fields = []
+    let isWellFormed = withUnsafeMutablePointer(to: &fields) { fields in
+      hc_http_each_header(pointer, fields) { context, name, value in
+        guard let context, let name else { return }
+        context.assumingMemoryBound(to: Fields.self).pointee.append(
+          (String(cString: name), value.map { String(cString: $0) } ?? ""))
+      }
     }
-    return isWellFormed != 0 ? withExtendedLifetime(found) { $0.fields } : nil
-  }
-
-  private final class FieldList {
-    var fields: [(name: String, value: String)] = []
+    return isWellFormed != 0 ? fields : nil
   }
 
   /// The descriptor of its socket.
