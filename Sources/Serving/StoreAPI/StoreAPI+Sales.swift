@@ -83,7 +83,7 @@ extension StoreAPI {
           refuse(error)
         }
       }
-      // Somebody else decides about this one.
+      // An administrator decides about this one.
       if order.asksToBuy { return answer(.success(.later)) }
       configuration.decider.decide(order, answer: answer)
     } catch {

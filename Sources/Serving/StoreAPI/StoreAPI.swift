@@ -275,7 +275,7 @@ package struct PurchaseRequest: Hashable, Sendable {
   package let product: ProductIdentifier
   /// 1 to 10.
   package let quantity: Int
-  /// Whether it waits for approval by somebody else.
+  /// Whether it waits for approval by another person.
   package let asksToBuy: Bool
   package let voucher: String?
 

@@ -1,5 +1,5 @@
 import ContentModel
-package import FileIO
+import FileIO
 import Glibc
 import Concurrency
 
@@ -49,9 +49,9 @@ package final class StoreServer: Sendable {
   /// Creates a server for the folder at `path`; throws `fileMissing` if it does not exist.
   package init(
     folder path: String, faults: FaultScript = .none,
-    configuration: Configuration = Configuration(), fileSystem: FileSystem = .real
+    configuration: Configuration = Configuration()
   ) throws {
-    folder = try fileSystem.directory(at: path)
+    folder = try FileSystem.real.directory(at: path)
     self.configuration = configuration
     book = FaultBook(.none)
     log =

@@ -9,15 +9,9 @@ package import StoreLedger
 /// Thread-safe. The thread starts with the first receiver, and ends with `close`, which must be
 /// called.
 package final class EventFeed: Sendable {
-  /// A client that waits for events.
-  enum Receiver: Sendable {
-    case poll(EventPoll)
-    case stream(EventStream)
-  }
-
   private struct State {
     /// The receivers that the thread has not taken over.
-    var added: [Receiver] = []
+    var (polls, streams): ([EventPoll], [EventStream]) = ([], [])
     /// The number of all receivers.
     var count = 0
     var isWoken = false
@@ -70,7 +64,7 @@ package final class EventFeed: Sendable {
       if let response = try poll.response(from: &source, isOver: wait <= .zero) {
         return respond(response)
       }
-      try add(.poll(poll))
+      try add { $0.polls.append(poll) }
     } catch {
       respond((error as? Problem ?? .ledgerUnavailable).response)
     }
@@ -81,7 +75,7 @@ package final class EventFeed: Sendable {
     do {
       let (_, position) = try begin(after: cursor)
       let stream = EventStream(self, viewer: viewer, after: position, from: clock())
-      try add(.stream(stream))
+      try add { $0.streams.append(stream) }
       var response = APIResponse(
         200,
         headers: [
@@ -105,12 +99,16 @@ package final class EventFeed: Sendable {
     return (reader, position)
   }
 
-  private func add(_ receiver: Receiver) throws {
+  private func add(_ append: (inout State) -> Void) throws {
     try start()
     let refusal = state.withLock { state -> Problem? in
       guard !state.isClosed else { return .ledgerUnavailable }
-      guard state.count < maximumReceivers else { return .tooManyWaitingRequests }
-      state.added.append(receiver)
+      guard state.count < maximumReceivers else {
+        return .busy(
+          "Too many requests and streams wait for events",
+          remedy: "Repeat the request later, or request events without waiting", after: 5)
+      }
+      append(&state)
       state.count += 1
       return nil
     }
@@ -149,12 +147,11 @@ package final class EventFeed: Sendable {
     var pump = EventPump(ledger)
     var nextPruning = created + Self.pruningInterval
     while true {
-      let (added, isClosed) = state.withLock { state in
-        let added = state.added
-        (state.added, state.isWoken) = ([], false)
-        return (added, state.isClosed)
+      let isClosed = state.withLock { state in
+        pump.add(state.polls, state.streams)
+        (state.polls, state.streams, state.isWoken) = ([], [], false)
+        return state.isClosed
       }
-      pump.add(added)
       let known = pump.count
       let hasMore = pump.round(at: clock(), isLast: isClosed)
       let finished = known - pump.count

@@ -51,13 +51,9 @@ struct EventPump {
   /// When the next poll must be answered; nil without polls.
   var deadline: ContinuousClock.Instant? { polls.lazy.map(\.deadline).min() }
 
-  mutating func add(_ receivers: [EventFeed.Receiver]) {
-    for receiver in receivers {
-      switch receiver {
-      case .poll(let poll): polls.append(poll)
-      case .stream(let stream): streams.append(stream)
-      }
-    }
+  mutating func add(_ polls: [EventPoll], _ streams: [EventStream]) {
+    self.polls += polls
+    self.streams += streams
   }
 
   /// Delivers what is available, and removes receivers that are finished.

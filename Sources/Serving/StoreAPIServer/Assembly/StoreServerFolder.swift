@@ -20,18 +20,18 @@ package struct StoreServerFolder: Sendable {
   private static let catalogName = "catalog-version"
 
   /// Opens the folder at `path`; creates it if it does not exist and `creating` is true.
-  package init(_ path: String, creating: Bool, fileSystem: FileSystem = .real) throws {
+  package init(_ path: String, creating: Bool) throws {
     do {
-      directory = try fileSystem.directory(at: path)
+      directory = try FileSystem.real.directory(at: path)
     } catch let error as ContentError where error.code == .fileMissing && creating {
-      directory = try Self.create(path, fileSystem)
+      directory = try Self.create(path)
     }
   }
 
-  private static func create(_ path: String, _ fileSystem: FileSystem) throws -> Directory {
+  private static func create(_ path: String) throws -> Directory {
     let components = path.pathComponents()
     let start = path.hasPrefix("/") ? "/" : "./"
-    let parent = try fileSystem.directory(
+    let parent = try FileSystem.real.directory(
       at: start + components.dropLast().joined(separator: "/"), creating: true)
     let folder = try parent.createDirectory(components.last ?? "", mode: 0o700)
     try parent.sync()
