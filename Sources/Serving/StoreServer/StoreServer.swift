@@ -76,8 +76,10 @@ package final class StoreServer: Sendable {
     try lifetime.start { latch in
       let connections = ConnectionTable(configuration.limits)
       let daemons = Daemons(
-        RequestHandler(StaticFiles(folder), configuration, book, log, connections, latch),
-        connections)
+        RequestContext(
+          files: StaticFiles(folder), configuration: configuration, book: book, log: log,
+          pacer: configuration.rate.map { SendPacer(bytesPerSecond: $0) },
+          connections: connections, stop: latch))
       let main = try daemons.daemon(configuration.certificate)
       return (
         connections: connections,
@@ -129,22 +131,18 @@ package final class StoreServer: Sendable {
 
 /// The HTTP daemons of one server: one for its own certificate, and one for each wrong one.
 private final class Daemons: Sendable {
-  private let handler: RequestHandler
-  private let connections: ConnectionTable
+  private let context: RequestContext
   private let started = Mutex<[Certificate?: HTTPDaemon]>([:])
 
-  init(_ handler: RequestHandler, _ connections: ConnectionTable) {
-    self.handler = handler
-    self.connections = connections
-  }
+  init(_ context: RequestContext) { self.context = context }
 
   /// Returns the daemon with this certificate.
   ///
   /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
-    let daemon = try HTTPDaemon(.perConnection(certificate), connections) { [handler] head, _ in
-      RequestState(head, handler)
+    let daemon = try HTTPDaemon(.perConnection(certificate), context.connections) {
+      [context] head, _ in RequestHandler(head, context)
     }
     started.withLock { $0[certificate] = daemon }
     return daemon

@@ -127,7 +127,7 @@ package final class HTTPDaemon: @unchecked Sendable {
   }
 
   private static func at(_ context: UnsafeMutableRawPointer) -> HTTPDaemon {
-    Unmanaged.fromOpaque(context).takeUnretainedValue()
+    Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
   }
 
   private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
