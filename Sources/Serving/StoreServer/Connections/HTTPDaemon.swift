@@ -69,7 +69,11 @@ package final class HTTPDaemon: @unchecked Sendable {
     case .perConnection(let certificate):
       let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
       daemon = hc_http_start(callbacks, idleSeconds, Self.stackBytes, pem?.0, pem?.1)
-      if daemon == nil, let certificate { throw Self.unusable(certificate) }
+      if daemon == nil, let certificate {
+        throw ContentError(
+          .usage, "\(certificate.chain) and \(certificate.key) are not a certificate and its key",
+          remedy: "Use two PEM files that belong together", subject: certificate.chain)
+      }
     }
     guard daemon != nil else {
       throw ContentError(
@@ -105,12 +109,6 @@ package final class HTTPDaemon: @unchecked Sendable {
   private static func text(_ path: String) throws -> String {
     let bytes = try FileSystem.real.file(at: path).contents(limit: 1 << 20)
     return String(decoding: bytes, as: UTF8.self)
-  }
-
-  private static func unusable(_ certificate: Certificate) -> ContentError {
-    ContentError(
-      .usage, "\(certificate.chain) and \(certificate.key) are not a certificate and its key",
-      remedy: "Use two PEM files that belong together", subject: certificate.chain)
   }
 
   // MARK: Callbacks
@@ -168,7 +166,7 @@ package final class HTTPDaemon: @unchecked Sendable {
     guard let exchange = request.exchange else {
       let head = RequestHead(
         method: String(cString: method), target: request.target, version: String(cString: version),
-        fields: connection.headers)
+        parsedFields: connection.headers)
       let exchange = begin(head, request.start)
       request.exchange = exchange
       return exchange.receiveHead(connection)
