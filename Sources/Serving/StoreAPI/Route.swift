@@ -42,7 +42,9 @@ struct Route: Hashable, Sendable {
   init(_ method: String, _ components: [String]) throws {
     var template = components
     var name = ""
-    if components.count > 2, components[0] == "v1", Self.named.contains(components[1]) {
+    if components.count > 2, components[0] == "v1",
+      ["purchases", "accounts"].contains(components[1])
+    {
       (name, template[2]) = (components[2], "*")
     }
     let path = "/" + template.joined(separator: "/")
@@ -65,8 +67,6 @@ struct Route: Hashable, Sendable {
     self.operation = operation
     self.name = name
   }
-
-  private static let named: Set<String> = ["purchases", "accounts"]
 }
 
 extension Route.Operation {

@@ -1,4 +1,5 @@
 import Concurrency
+import ContentModel
 import Glibc
 
 /// The limits of a server's connections.
@@ -95,7 +96,7 @@ package final class ConnectionTable: Sendable {
         entries[descriptor]?.deadline = nil
       }
     }
-    return Int32(clamping: (next - now).milliseconds + 1)
+    return Int32(clamping: Int64((next - now).inSeconds * 1_000) + 1)
   }
 
   private static func isLoopback(_ address: [UInt8]) -> Bool {
