@@ -132,7 +132,7 @@ struct RequestTests {
   }
 
   @Test(.slow) func `slow clients are disconnected, and do not delay others`() throws {
-    let fixture = try APIFixture { $0.requestTimeout = .seconds(2) }
+    let fixture = try APIFixture { $0.limits.requestTimeout = .seconds(2) }
     let slow = try (0..<100).map { number in
       let client = try fixture.client()
       client.send(
@@ -147,9 +147,9 @@ struct RequestTests {
   @Test(.slow) func `clients that do not read are disconnected, and do not delay others`() throws {
     let fixture = try APIFixture(
       {
-        $0.requestTimeout = .seconds(1)
+        $0.limits.requestTimeout = .seconds(1)
         $0.responseTimeout = .seconds(1)
-        $0.idleSeconds = 3_600
+        $0.limits.idleSeconds = 3_600
       },
       handle: { request, respond in
         // More than the buffers of both sockets.
@@ -167,7 +167,7 @@ struct RequestTests {
   }
 
   @Test func `connections beyond the limit are closed`() throws {
-    let fixture = try APIFixture { $0.connectionLimit = 2 }
+    let fixture = try APIFixture { $0.limits.connections = 2 }
     let clients = try (0..<2).map { _ in try fixture.client() }
     for client in clients { #expect(try client.get("/").status == 200) }
     #expect(try fixture.client().end() != .silence)
@@ -175,7 +175,7 @@ struct RequestTests {
   }
 
   @Test func `many connections from loopback are allowed`() throws {
-    let fixture = try APIFixture { $0.connectionsPerAddress = 1 }
+    let fixture = try APIFixture { $0.limits.connectionsPerAddress = 1 }
     let clients = try (0..<10).map { _ in try fixture.client() }
     for client in clients { #expect(try client.get("/").status == 200) }
   }

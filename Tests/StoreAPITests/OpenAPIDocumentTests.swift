@@ -35,7 +35,9 @@ struct OpenAPIDocumentTests {
         .map { $0.hasPrefix("{") ? "*" : String($0) }.joined(separator: "/")
       guard case .object(let members) = item else { throw UnexpectedBody() }
       for (method, description) in members where method != "parameters" {
-        let operation = try #require(Route.table[template]?[method.uppercased()], "\(path)")
+        let route = try #require(Route.table[template], "\(path)")
+        #expect(route.method == method.uppercased(), "\(path)")
+        let operation = route.operation
         found.insert(operation)
         guard case .object(let responses)? = description["responses"] else {
           throw UnexpectedBody()

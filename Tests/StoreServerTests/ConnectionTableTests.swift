@@ -6,9 +6,10 @@ import Testing
 @Suite("The table of connections") struct ConnectionTableTests {
   @Test("A short deadline that is set after a check is noticed, although the idle time is long")
   func shortDeadline() {
-    let table = ConnectionTable(
-      limit: 1, limitPerAddress: 0, limitsLoopback: false, requestTimeout: .seconds(1),
-      idleTimeout: .seconds(3_600))
+    var limits = ConnectionLimits(connections: 1, connectionsPerAddress: 0, limitsLoopback: false)
+    limits.requestTimeout = .seconds(1)
+    limits.idleSeconds = 3_600
+    let table = ConnectionTable(limits)
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
     #expect(table.add(descriptor))

@@ -97,7 +97,7 @@ struct FaultWireTests {
 
   @Test("A response that is delayed for longer than the idle timeout still arrives", .slow)
   func idle() throws {
-    let fixture = try ServerFixture("* latency 1.1s") { $0.idleSeconds = 1 }
+    let fixture = try ServerFixture("* latency 1.1s") { $0.limits.idleSeconds = 1 }
     #expect(try fixture.get().body == Self.all)
     #expect(try fixture.client().receiveAll().end == .closed, "an idle connection")
   }
@@ -137,7 +137,7 @@ struct FaultWireTests {
 
   @Test("A client that reads nothing is disconnected after the idle timeout", .slow)
   func unread() async throws {
-    let fixture = try ServerFixture("* endless") { $0.idleSeconds = 1 }
+    let fixture = try ServerFixture("* endless") { $0.limits.idleSeconds = 1 }
     let client = try fixture.client()
     client.request("GET", "/targets/file.bin")
     #expect(await fixture.nextFinished()?.isFinished == true)

@@ -77,7 +77,7 @@ struct ServerLifeTests {
 
   @Test("Connections beyond the limit are closed, others are served")
   func limit() throws {
-    let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionLimit = 2 }
+    let fixture = try ServerFixture("/targets/* stall 10") { $0.limits.connections = 2 }
     let busy = try (1...2).map { _ in try fixture.client(receiving: 10) }
     let further = try fixture.get("/metadata/timestamp.json")
     #expect(further.bytes == [])

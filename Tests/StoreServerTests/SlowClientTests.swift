@@ -11,7 +11,7 @@ struct SlowClientTests {
   @Test(
     "A connection without a complete request in time is closed, even if it keeps sending", .slow)
   func slowHead() throws {
-    let fixture = try ServerFixture { $0.requestTimeout = .milliseconds(200) }
+    let fixture = try ServerFixture { $0.limits.requestTimeout = .milliseconds(200) }
     for start in ["", "\r\n", "GET /targets/file.bin HTTP/1.1\r\nHost: x\r\nX: "] {
       let client = try fixture.client()
       client.send(start)
@@ -26,8 +26,8 @@ struct SlowClientTests {
   @Test("Silent connections block others only until the request timeout")
   func silence() throws {
     let fixture = try ServerFixture {
-      $0.connectionLimit = 4
-      $0.requestTimeout = .milliseconds(200)
+      $0.limits.connections = 4
+      $0.limits.requestTimeout = .milliseconds(200)
     }
     let silent = try (1...4).map { _ in try fixture.client() }
     for client in silent { #expect(client.receiveAll().end == .closed) }
@@ -37,8 +37,8 @@ struct SlowClientTests {
   @Test("An idle connection is closed after a response without another request", .slow)
   func idle() throws {
     let fixture = try ServerFixture {
-      $0.requestTimeout = .milliseconds(100)
-      $0.idleSeconds = 1
+      $0.limits.requestTimeout = .milliseconds(100)
+      $0.limits.idleSeconds = 1
     }
     let client = try fixture.client()
     client.request("GET", "/targets/empty", keep: true)
@@ -52,7 +52,7 @@ struct SlowClientTests {
   @Test("A response may take longer than the request timeout", .slow)
   func slowAnswer() throws {
     let fixture = try ServerFixture("* latency 400ms\n*.bin drip 500 400ms") {
-      $0.requestTimeout = .milliseconds(100)
+      $0.limits.requestTimeout = .milliseconds(100)
     }
     #expect(try fixture.get().body == ServerFixture.file)
   }
@@ -63,14 +63,14 @@ struct SlowClientTests {
     let paths = try TestCertificate.right.write(to: folder)
     let fixture = try ServerFixture {
       $0.certificate = Certificate(chain: paths.chain, key: paths.key)
-      $0.requestTimeout = .milliseconds(200)
+      $0.limits.requestTimeout = .milliseconds(200)
     }
     #expect(try fixture.client().receiveAll().end == .closed)
   }
 
   @Test("Connections per address are limited, and other addresses are served")
   func perAddress() throws {
-    let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionsPerAddress = 2 }
+    let fixture = try ServerFixture("/targets/* stall 10") { $0.limits.connectionsPerAddress = 2 }
     let busy = try (1...2).map { _ in try fixture.client(receiving: 10) }
     let further = try fixture.get("/metadata/timestamp.json")
     #expect(further.bytes == [])
@@ -85,8 +85,8 @@ struct SlowClientTests {
   @Test("Without a limit, one address can have all connections")
   func unlimited() throws {
     let fixture = try ServerFixture("/targets/* stall 10") {
-      $0.connectionsPerAddress = 0
-      $0.connectionLimit = 200
+      $0.limits.connectionsPerAddress = 0
+      $0.limits.connections = 200
     }
     let busy = try (1...150).map { _ in try fixture.client(receiving: 10) }
     #expect(busy.allSatisfy { $0.body.count == 10 })

@@ -10,9 +10,7 @@ struct Commit {
   private var remaining: Int
   private var next: Int64?
 
-  init(
-    _ connection: any LedgerConnection, _ sign: Ledger.Signer?, _ date: Date, count: Int
-  ) {
+  init(_ connection: any LedgerConnection, _ sign: Ledger.Signer?, _ date: Date, count: Int) {
     self.connection = connection
     self.sign = sign
     self.date = date

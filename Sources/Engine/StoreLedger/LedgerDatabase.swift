@@ -21,21 +21,19 @@ package protocol LedgerDatabase: Sendable {
 extension LedgerDatabase {
   /// Does nothing: a database server removes old versions of rows itself.
   package func removeTraces() throws {}
-}
 
-/// A connection to a ledger within one transaction.
-package protocol LedgerConnection {
-  /// Runs one statement with values for `?1`, `?2`, …, and calls `row` for each row.
-  func query(_ sql: String, _ values: [LedgerValue], row: (any LedgerRow) throws -> Void) throws
-}
-
-extension LedgerDatabase {
   /// Returns a value for each row of a query; none if the ledger does not exist.
   func rows<Value: Sendable>(
     _ sql: String, _ values: [LedgerValue], _ value: (any LedgerRow) throws -> Value
   ) throws -> [Value] {
     try read { try $0.rows(sql, values, value) } ?? []
   }
+}
+
+/// A connection to a ledger within one transaction.
+package protocol LedgerConnection {
+  /// Runs one statement with values for `?1`, `?2`, …, and calls `row` for each row.
+  func query(_ sql: String, _ values: [LedgerValue], row: (any LedgerRow) throws -> Void) throws
 }
 
 extension LedgerConnection {
@@ -49,7 +47,7 @@ extension LedgerConnection {
   }
 
   /// Whether the statement returns a row, such as one that it has changed.
-  func hasRow(_ sql: String, _ values: [LedgerValue]) throws -> Bool {
+  package func hasRow(_ sql: String, _ values: [LedgerValue] = []) throws -> Bool {
     var hasRow = false
     try query(sql, values) { _ in hasRow = true }
     return hasRow

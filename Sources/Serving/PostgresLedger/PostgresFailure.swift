@@ -20,38 +20,32 @@ struct PostgresFailure: Error {
 
   /// Returns the error for the database `name`.
   func error(_ name: String) -> ContentError {
-    let (code, message, remedy): (ContentError.Code, String, String) =
-      switch state ?? "" {
-      case "42501":
-        (
-          .notPermitted, "Cannot use the ledger in the database \(name)",
-          "Let its role create and change tables in the schema"
-        )
-      case "42P07":
-        (
-          .ledgerFailed, "Cannot create the ledger in the database \(name)",
-          "Use another database, or another schema with ?options=-csearch_path%3DSCHEMA"
-        )
-      case "53100":
-        (
-          .diskFull, "No space left to write the ledger in the database \(name)",
-          "Free space on the database's file system and try again"
-        )
-      case _ where isDisconnected:
-        (
-          .ledgerFailed, "Cannot reach the ledger in the database \(name)",
-          "Check that PostgreSQL runs and accepts this user and password. Then try again with the "
-            + "same identifiers, because a change in progress may have been recorded"
-        )
-      default:
-        (
-          .ledgerFailed, "Cannot read or write the ledger in the database \(name)",
-          "Check the log of PostgreSQL, then try again"
-        )
-      }
     let line = words.split { $0.isWhitespace }.joined(separator: " ").printable(limit: 500)
-    return ContentError(
-      code, message, remedy: remedy, subject: name,
-      cause: "PostgreSQL\(state.map { " " + $0 } ?? ""): \(line)")
+    func error(_ code: ContentError.Code, _ failure: String, _ remedy: String) -> ContentError {
+      ContentError(
+        code, "\(failure) the ledger in the database \(name)", remedy: remedy, subject: name,
+        cause: "PostgreSQL\(state.map { " " + $0 } ?? ""): \(line)")
+    }
+    switch state ?? "" {
+    case "42501":
+      return error(
+        .notPermitted, "Cannot use", "Let its role create and change tables in the schema")
+    case "42P07":
+      return error(
+        .ledgerFailed, "Cannot create",
+        "Use another database, or another schema with ?options=-csearch_path%3DSCHEMA")
+    case "53100":
+      return error(
+        .diskFull, "No space left to write",
+        "Free space on the database's file system and try again")
+    case _ where isDisconnected:
+      return error(
+        .ledgerFailed, "Cannot reach",
+        "Check that PostgreSQL runs and accepts this user and password. Then try again with the "
+          + "same identifiers, because a change in progress may have been recorded")
+    default:
+      return error(
+        .ledgerFailed, "Cannot read or write", "Check the log of PostgreSQL, then try again")
+    }
   }
 }

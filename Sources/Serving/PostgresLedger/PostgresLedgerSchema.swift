@@ -32,12 +32,9 @@ enum PostgresLedgerSchema {
   }
 
   private static func exists(_ connection: PostgresConnection) throws -> Bool {
-    var exists = false
     // to_regclass() may use a cache that does not have a table of a concurrent transaction.
-    let table =
-      "SELECT 1 FROM pg_class WHERE relname = 'ledger_schema' AND pg_table_is_visible(oid)"
-    try connection.query(table, []) { _ in exists = true }
-    return exists
+    try connection.hasRow(
+      "SELECT 1 FROM pg_class WHERE relname = 'ledger_schema' AND pg_table_is_visible(oid)")
   }
 
   private static func create(_ connection: PostgresConnection) throws {

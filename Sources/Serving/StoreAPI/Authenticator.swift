@@ -118,13 +118,10 @@ struct Authenticator: Sendable {
       throw Problem.unauthorized("The JWT's key is unknown, expired or revoked, or did not sign it")
     }
     try check(claims, of: key, at: Int64(date.timeIntervalSince1970.rounded(.down)))
-    guard let subject = claims["sub"] else {
-      return Caller(access: AccountAccess(keyAccount: key.account), scopes: key.scopes)
-    }
+    let account = try claims["sub"].map { try Self.account($0, of: key) }
     return Caller(
-      access: AccountAccess(
-        restriction: try Self.account(subject, of: key), keyAccount: key.account),
-      scopes: key.scopes.subtracting([.admin, .publish]))
+      access: AccountAccess(restriction: account, keyAccount: key.account),
+      scopes: account == nil ? key.scopes : key.scopes.subtracting([.admin, .publish]))
   }
 
   private func check(_ claims: JSONValue, of key: APIKey, at now: Int64) throws {

@@ -9,7 +9,7 @@ import StoreLedger
 /// Thread-safe. Completions are called on that thread, after the commit is durable or has failed.
 final class CommitQueue: Sendable {
   /// Gets one result for each change, in the same order.
-  typealias Completion = @Sendable ([Result<LedgerOutcome, any Error>]) -> Void
+  typealias Completion = @Sendable ([Result<LedgerOutcome, Problem>]) -> Void
 
   private struct Entry: Sendable {
     let changes: [LedgerChange]
@@ -61,7 +61,7 @@ final class CommitQueue: Sendable {
   /// Adds changes that are made in one commit.
   func add(_ changes: [LedgerChange], completion: @escaping Completion) {
     guard !entries.add(Entry(changes: changes, completion: completion)) else { return }
-    completion(changes.map { _ in .failure(Problem.busy("The server stops")) })
+    completion(changes.map { _ in .failure(.busy("The server stops")) })
   }
 
   /// Makes the changes that were added before, and ends the thread.
@@ -89,9 +89,11 @@ final class CommitQueue: Sendable {
     _ group: [Entry], to ledger: Ledger, at date: Date, _ report: (ContentError) -> Void
   ) -> Bool {
     let changes = group.flatMap(\.changes)
-    let results: [Result<LedgerOutcome, any Error>]
+    let results: [Result<LedgerOutcome, Problem>]
     do {
-      results = try ledger.commit(changes, at: date).map { $0.mapError { $0 as any Error } }
+      results = try ledger.commit(changes, at: date).map {
+        $0.mapError { Problem($0, report: report) }
+      }
     } catch {
       // Reported once, not for each change.
       let problem = Problem(error, report: report)

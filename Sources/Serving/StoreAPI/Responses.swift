@@ -4,22 +4,13 @@ import Digests
 import StoreServer
 
 extension APIResponse {
-  /// A JSON document; not cached unless `headers` replace this.
+  /// A JSON document that is not cached.
   static func json(
     _ status: Int, _ value: JSONValue, headers: [(name: String, value: String)] = [],
     type: String = "application/json"
   ) -> APIResponse {
-    json(status, value.encoded, headers: headers, type: type)
-  }
-
-  private static func json(
-    _ status: Int, _ document: [UInt8], headers: [(name: String, value: String)],
-    type: String = "application/json"
-  ) -> APIResponse {
-    let isCached = headers.contains { $0.name == "Cache-Control" }
-    var all = [(name: "Content-Type", value: type)]
-    if !isCached { all.append((name: "Cache-Control", value: "no-store")) }
-    return APIResponse(status, headers: all + headers, document)
+    let own = [(name: "Content-Type", value: type), (name: "Cache-Control", value: "no-store")]
+    return APIResponse(status, headers: own + headers, value.encoded)
   }
 
   /// A JSON document with an entity tag; 304 if `request` already has it.
@@ -30,12 +21,15 @@ extension APIResponse {
     headers: [(name: String, value: String)] = []
   ) throws -> APIResponse {
     let document = value.encoded
-    let text = if let tag { tag } else { try String(Digest(of: document).hex.prefix(32)) }
-    return unchanged(text, for: request)
-      ?? .json(200, document, headers: validators(text) + headers)
+    let tag = try tag ?? String(Digest(of: document).hex.prefix(32))
+    return unchanged(tag, for: request)
+      ?? APIResponse(
+        200,
+        headers: [(name: "Content-Type", value: "application/json")] + validators(tag) + headers,
+        document)
   }
 
-  /// The response 304 if the client has a copy with this entity tag (RFC 9110, 13.1.2); nil otherwise.
+  /// The response 304 if the client has a copy with this entity tag; nil otherwise.
   static func unchanged(_ tag: String, for request: ServerRequest) -> APIResponse? {
     let known = request.header("if-none-match") ?? ""
     return Conditions.matches(known, "\"\(tag)\"", weakly: true)

@@ -15,39 +15,41 @@ struct Route: Hashable, Sendable {
     case events, grant
   }
 
-  /// The operations by path and method; `*` is a transaction or an account.
-  static let table: [String: [String: Operation]] = [
-    "/healthz": ["GET": .health],
-    "/readyz": ["GET": .readiness],
-    "/internal/authorize": ["GET": .authorize],
-    "/v1/openapi.json": ["GET": .description],
-    "/v1/products": ["GET": .products],
-    "/v1/purchases": ["POST": .purchase],
-    "/v1/purchases:batch": ["POST": .batch],
-    "/v1/purchases/*": ["GET": .transaction],
-    "/v1/purchases/*/finish": ["POST": .finish],
-    "/v1/purchases/*/approve": ["POST": .approve],
-    "/v1/purchases/*/decline": ["POST": .decline],
-    "/v1/purchases/*/refund": ["POST": .refund],
-    "/v1/purchases/*/revoke": ["POST": .revoke],
-    "/v1/purchases/*/reverse": ["POST": .reverse],
-    "/v1/accounts/*/entitlements": ["GET": .entitlements],
-    "/v1/accounts/*/history": ["GET": .history],
-    "/v1/accounts/*/erase": ["POST": .erase],
-    "/v1/events": ["GET": .events],
-    "/v1/content-grants": ["POST": .grant],
+  /// The method and the operation of each path; `*` is a transaction or an account.
+  static let table: [String: (method: String, operation: Operation)] = [
+    "/healthz": ("GET", .health),
+    "/readyz": ("GET", .readiness),
+    "/internal/authorize": ("GET", .authorize),
+    "/v1/openapi.json": ("GET", .description),
+    "/v1/products": ("GET", .products),
+    "/v1/purchases": ("POST", .purchase),
+    "/v1/purchases:batch": ("POST", .batch),
+    "/v1/purchases/*": ("GET", .transaction),
+    "/v1/purchases/*/finish": ("POST", .finish),
+    "/v1/purchases/*/approve": ("POST", .approve),
+    "/v1/purchases/*/decline": ("POST", .decline),
+    "/v1/purchases/*/refund": ("POST", .refund),
+    "/v1/purchases/*/revoke": ("POST", .revoke),
+    "/v1/purchases/*/reverse": ("POST", .reverse),
+    "/v1/accounts/*/entitlements": ("GET", .entitlements),
+    "/v1/accounts/*/history": ("GET", .history),
+    "/v1/accounts/*/erase": ("POST", .erase),
+    "/v1/events": ("GET", .events),
+    "/v1/content-grants": ("POST", .grant),
   ]
 
   /// Throws a problem with status 404 or 405.
   init(_ method: String, _ components: [String]) throws {
     var template = components
     var name = ""
-    if components.count > 2, components[0] == "v1", Self.named.contains(components[1]) {
+    if components.count > 2, components[0] == "v1",
+      ["purchases", "accounts"].contains(components[1])
+    {
       (name, template[2]) = (components[2], "*")
     }
     let path = "/" + template.joined(separator: "/")
     // An escaped slash is part of a name, and no other component has one.
-    guard let operations = Self.table[path], path.contains("*") == !name.isEmpty,
+    guard let (verb, operation) = Self.table[path], path.contains("*") == !name.isEmpty,
       !template.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) })
     else {
       throw Problem.refused(
@@ -55,9 +57,9 @@ struct Route: Hashable, Sendable {
         remedy: "Check the path. /v1/openapi.json lists all paths")
     }
     // A stream of events has no end, so HEAD cannot describe it.
-    let hasHead = operations["GET"] != nil && operations["GET"] != .events
-    guard let operation = operations[method == "HEAD" && hasHead ? "GET" : method] else {
-      let allowed = (operations.keys.sorted() + (hasHead ? ["HEAD"] : [])).joined(separator: ", ")
+    let methods = verb == "GET" && operation != .events ? ["GET", "HEAD"] : [verb]
+    guard methods.contains(method) else {
+      let allowed = methods.joined(separator: ", ")
       throw Problem.refused(
         405, "The path does not support the method \(method.printable(limit: 20))",
         remedy: "Use one of these methods: \(allowed)", headers: [(name: "Allow", value: allowed)])
@@ -65,8 +67,6 @@ struct Route: Hashable, Sendable {
     self.operation = operation
     self.name = name
   }
-
-  private static let named: Set<String> = ["purchases", "accounts"]
 }
 
 extension Route.Operation {

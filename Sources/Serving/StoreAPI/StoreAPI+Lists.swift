@@ -31,7 +31,11 @@ extension StoreAPI {
     let version = try catalog.version
     let tag = PercentEncoding.component(version)
     let texts = Set(call.location.query.filter { $0.name == "id" }.map(\.value)).sorted()
-    let position = try call.location.parameter("cursor").map(position)
+    let cursor = call.location.parameter("cursor")
+    let position = cursor.flatMap { try? ProductIdentifier(validating: $0) }
+    guard cursor == nil || position != nil else {
+      throw Problem.malformed("the cursor of the products is not from this API")
+    }
     if let unchanged = APIResponse.unchanged(tag, for: call.request.head) { return unchanged }
     let named = texts.prefix(Self.maximumProducts)
     let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
@@ -65,14 +69,6 @@ extension StoreAPI {
       throw Problem.malformed("it has too many parameters id")
     }
     return query
-  }
-
-  /// The position that a cursor names.
-  private func position(_ cursor: String) throws -> ProductIdentifier {
-    guard let position = try? ProductIdentifier(validating: cursor) else {
-      throw Problem.malformed("the cursor of the products is not from this API")
-    }
-    return position
   }
 }
 

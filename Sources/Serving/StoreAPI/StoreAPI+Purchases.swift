@@ -93,11 +93,11 @@ extension StoreAPI {
     _ change: LedgerChange, _ respond: @escaping @Sendable (APIResponse) -> Void,
     _ response: @escaping @Sendable (LedgerOutcome) -> APIResponse
   ) {
-    commits.add([change]) { [self] results in
+    commits.add([change]) { results in
       for result in results {
         switch result {
         case .success(let outcome): respond(response(outcome))
-        case .failure(let error): respond(problem(error).response)
+        case .failure(let problem): respond(problem.response)
         }
       }
     }

@@ -19,12 +19,12 @@ extension StoreAPI {
       do {
         let order = try order.get()
         if let known = try begin(order) {
-          steps.set(index, .known(known))
+          steps.set(index, .done(.success(known)))
         } else {
           new.append((index, order))
         }
       } catch {
-        steps.set(index, .refused(problem(error)))
+        steps.set(index, .done(.failure(problem(error))))
       }
     }
     guard !new.isEmpty else { return }
@@ -72,7 +72,7 @@ extension StoreAPI {
   ) {
     @Sendable func refuse(_ error: any Error) {
       end(order.transaction)
-      next(.refused(problem(error)))
+      next(.done(.failure(problem(error))))
     }
     do {
       let product = try offered.get().product(order.product)
@@ -83,7 +83,7 @@ extension StoreAPI {
           refuse(error)
         }
       }
-      // Somebody else decides about this one.
+      // An administrator decides about this one.
       if order.asksToBuy { return answer(.success(.later)) }
       configuration.decider.decide(order, answer: answer)
     } catch {
@@ -99,7 +99,7 @@ extension StoreAPI {
     commits.add(drafts.map { .purchase($0) }) { [self] results in
       // Ended first, so that the client may repeat the request as soon as it has the response.
       for draft in drafts { end(draft.transaction) }
-      var recorded = results.map { $0.mapError { problem($0) } }.makeIterator()
+      var recorded = results.makeIterator()
       completion(steps.map { $0.result($0.draft == nil ? nil : recorded.next()) })
     }
   }
@@ -107,19 +107,14 @@ extension StoreAPI {
 
 /// How far a purchase of a request is.
 private enum SaleStep: Sendable {
-  case known(LedgerOutcome)
-  case refused(Problem)
+  case done(StoreAPI.SaleResult)
   case draft(PurchaseDraft)
 
   var draft: PurchaseDraft? { if case .draft(let draft) = self { draft } else { nil } }
 
   /// The result; `recorded` is the result of a draft's commit.
   func result(_ recorded: StoreAPI.SaleResult?) -> StoreAPI.SaleResult {
-    switch self {
-    case .known(let outcome): .success(outcome)
-    case .refused(let problem): .failure(problem)
-    case .draft: recorded ?? .failure(.undecided)
-    }
+    if case .done(let result) = self { result } else { recorded ?? .failure(.undecided) }
   }
 }
 

@@ -18,7 +18,7 @@ package final class StoreAPI: Sendable {
   let commits: CommitQueue
   /// For what may wait for the store.
   let lookups: CallThreads
-  let events: EventFeed
+  package let events: EventFeed
   let grants: GrantIssuer
   /// The transactions that are being decided or committed.
   let pending = Mutex<Set<String>>([])
@@ -64,12 +64,6 @@ package final class StoreAPI: Sendable {
     commits.close()
     events.close()
   }
-
-  /// Ends all event streams and waiting requests; other requests continue.
-  package func endWaiting() { events.close() }
-
-  /// Delivers the events of changes that another ledger has made, without delay.
-  package func deliverEvents() { events.wake() }
 
   /// Handles a request; calls `respond` once, on any thread, maybe before it returns.
   package func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
@@ -281,7 +275,7 @@ package struct PurchaseRequest: Hashable, Sendable {
   package let product: ProductIdentifier
   /// 1 to 10.
   package let quantity: Int
-  /// Whether it waits for approval by somebody else.
+  /// Whether it waits for approval by another person.
   package let asksToBuy: Bool
   package let voucher: String?
 

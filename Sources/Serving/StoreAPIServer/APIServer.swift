@@ -30,18 +30,10 @@ package final class APIServer: Sendable {
     package var listeningSocket: Int32?
     /// The number of threads that call the handler.
     package var workers = 4
-    /// The maximum number of connections.
-    ///
-    /// Further connections are closed at once.
-    package var connectionLimit = 4_096
-    /// The maximum number of connections from one address, except loopback; 0 is unlimited.
-    package var connectionsPerAddress = 256
+    package var limits = ConnectionLimits(
+      connections: 4_096, connectionsPerAddress: 256, limitsLoopback: false)
     /// The maximum bytes of a request's body; a longer one is refused with 413.
     package var bodyLimit = 64 << 10
-    /// The time in which a new connection must send a complete request, head and body.
-    package var requestTimeout: Duration = .seconds(10)
-    /// The maximum time in seconds without a byte, or without a complete request after a response.
-    package var idleSeconds = 60
     /// The time in which a client must receive a response, except a stream.
     package var responseTimeout: Duration = .seconds(120)
     /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.
@@ -85,23 +77,20 @@ package final class APIServer: Sendable {
     // One for all connections, and one that accepts them.
     try ThreadLimits.require(configuration.workers + 2, for: "A store server")
     MemoryArenas.limit()
-    Self.allowDescriptors(configuration.connectionLimit)
+    Self.allowDescriptors(configuration.limits.connections)
     try lifetime.start { _ in
-      let connections = ConnectionTable(
-        limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
-        limitsLoopback: false, requestTimeout: configuration.requestTimeout,
-        idleTimeout: .seconds(configuration.idleSeconds))
+      let connections = ConnectionTable(configuration.limits)
       let dispatcher = try RequestDispatcher(configuration, connections, handle)
       let daemon = try HTTPDaemon(
-        .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections,
-        idleSeconds: configuration.idleSeconds
-      ) { IncomingRequest($0, dispatcher) }
-      return ServerLifetime.Service(
-        connections,
+        .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections
+      ) { IncomingRequest($0, $1, dispatcher) }
+      return (
+        connections: connections,
         take: { connection in
           daemon.add(connection)
           return .taken
-        }, stop: { dispatcher.stop(daemon) })
+        }, stop: { dispatcher.stop(daemon) }
+      )
     }
   }
 

@@ -4,14 +4,14 @@ import Dispatch
 import StoreAPI
 import StoreServer
 
-/// Passes the requests of a server to its handler, and sends the responses.
+/// What the requests of a server share: the handler, its threads, and the pending responses.
 ///
-/// Thread-safe. `IncomingRequest` calls it on the thread of all connections.
+/// Thread-safe.
 final class RequestDispatcher: Sendable {
-  private let connections: ConnectionTable
-  private let configuration: APIServer.Configuration
-  private let handle: APIServer.Handler
-  private let workers: CallThreads
+  let connections: ConnectionTable
+  let configuration: APIServer.Configuration
+  let handle: APIServer.Handler
+  let workers: CallThreads
   private let state = Mutex(State())
   /// Has one entry for each pending response.
   private let unfinished = DispatchGroup()
@@ -24,7 +24,7 @@ final class RequestDispatcher: Sendable {
   /// The memory of a connection for its head and buffers, so that many can wait for events.
   static let connectionBytes = 8 << 10
   /// The part of it that a request's head may use; the rest is for the head of the response.
-  private static let headLimit = 7 << 10
+  static let headLimit = 7 << 10
   /// The time in seconds for responses after `onStopTimeout`.
   private static let lastTimeout = 5.0
 
@@ -63,117 +63,26 @@ final class RequestDispatcher: Sendable {
     pendingResponses.forEach { $0.enter(phase) }
   }
 
-  // MARK: Requests, on the daemon's thread
-
-  /// Continues after the head, a part of the body or the end of a request has arrived, or after its
-  /// connection was resumed.
-  ///
-  /// Returns false to close the connection.
-  func proceed(
-    _ request: IncomingRequest, _ connection: HTTPConnection, _ method: String, _ version: String,
-    _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    guard request.hasHead else {
-      let fields = connection.headers
-      let head = RequestHead(
-        method: method, target: request.target, version: version, fields: fields ?? [])
-      request.begin(head)
-      let problem: RequestHead.Refusal? =
-        fields == nil ? .malformedLine : check(head, of: request)
-      return problem.map { refuse(request, $0, connection) } ?? true
-    }
-    if !part.isEmpty { return request.append(part, limit: configuration.bodyLimit) }
-    if let pending = request.pending {
-      guard let response = pending.takeResponse() else { return false }
-      return send(response, to: request, connection)
-    }
-    if request.bodySize > configuration.bodyLimit { return refuse(request, tooLong, connection) }
-    if let head = request.head, let response = configuration.respondAtOnce?(head) {
-      return send(response, to: request, connection)
-    }
-    return handOver(request, connection)
-  }
-
-  private var tooLong: RequestHead.Refusal {
-    RequestHead.Refusal(413, "The body is longer than \(configuration.bodyLimit) bytes.")
-  }
-
-  /// Returns why a request is refused before its body, or nil.
-  private func check(_ head: RequestHead, of request: IncomingRequest) -> RequestHead.Refusal? {
-    if let refusal = head.refusal { return refusal }
-    guard head.memory <= Self.headLimit else {
-      return RequestHead.Refusal(431, "The target and the header fields are too long.")
-    }
-    guard request.hasLocation else { return .malformedTarget }
-    let length = head.values(of: "content-length").first.map { Int($0) ?? .max } ?? 0
-    return length > configuration.bodyLimit ? tooLong : nil
-  }
-
-  /// Responds to a bad request and closes the connection, because the next request may be hidden in
-  /// this one.
-  private func refuse(
-    _ request: IncomingRequest, _ refusal: RequestHead.Refusal, _ connection: HTTPConnection
-  ) -> Bool {
-    request.isLast = true
-    return send(APIResponse(refusal), to: request, connection)
-  }
-
-  /// Passes a complete request to the handler, and suspends its connection until the response.
-  private func handOver(_ request: IncomingRequest, _ connection: HTTPConnection) -> Bool {
-    let pending = PendingResponse(connection)
+  /// Adds the response of a complete request; returns false if the server closes.
+  func add(_ pending: PendingResponse) -> Bool {
     let phase = state.withLock { state in
       guard state.phase != .closed else { return ServerPhase.closed }
       unfinished.enter()
       state.pendingResponses[ObjectIdentifier(pending)] = pending
       return state.phase
     }
-    guard phase != .closed else { return false }
-    request.pending = pending
     pending.enter(phase)
-    connections.beginAnswer(connection.descriptor)
-    guard let received = request.take(), pending.suspend() else { return false }
-    _ = workers.run { [handle] in handle(received) { pending.respond($0) } }
-    return true
+    return phase != .closed
   }
 
-  private func send(
-    _ response: APIResponse, to request: IncomingRequest, _ connection: HTTPConnection
-  ) -> Bool {
-    let isStream = if case .stream = response.body { true } else { false }
-    connections.beginAnswer(
-      connection.descriptor, within: isStream ? nil : configuration.responseTimeout)
-    request.status = response.status
-    if state.withLock({ $0.phase }) != .running { request.isLast = true }
-    var headers = response.headers
-    if request.isLast { headers.append(("Connection", "close")) }
-    return connection.send(response.status, headers, body(of: response, to: request))
+  /// Removes a response that was sent, or whose connection has ended.
+  func remove(_ pending: PendingResponse) {
+    pending.end()
+    _ = state.withLock { $0.pendingResponses.removeValue(forKey: ObjectIdentifier(pending)) }
+    unfinished.leave()
   }
 
-  /// The buffer of a stream for HTTP/1.0; HTTP/1.1 uses the memory of the connection.
-  private static let streamBuffer = 1 << 10
-
-  private func body(of response: APIResponse, to request: IncomingRequest) -> HTTPBody {
-    switch response.body {
-    case .bytes(let bytes): .bytes(bytes)
-    // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
-    case .stream where request.isHead: .empty
-    case .stream:
-      .stream(length: nil, bufferSize: Self.streamBuffer) { [pending = request.pending] in
-        pending?.fill($0) ?? HTTPBody.failure
-      }
-    }
-  }
-
-  func complete(_ request: IncomingRequest) {
-    if let pending = request.pending {
-      pending.end()
-      _ = state.withLock { $0.pendingResponses.removeValue(forKey: ObjectIdentifier(pending)) }
-      unfinished.leave()
-    }
-    guard let onRequest = configuration.onRequest, request.hasHead else { return }
-    let handled = request.handled
-    _ = workers.run { onRequest(handled) }
-  }
+  var isStopping: Bool { state.withLock { $0.phase } != .running }
 
   /// The complete response to a request that libmicrohttpd refuses with `status`.
   static func refusal(_ status: Int) -> [UInt8] {
@@ -182,16 +91,6 @@ final class RequestDispatcher: Sendable {
     let head = HTTPStatus.lastHead(
       status, response.headers + [("Content-Length", "\(body.count)")])
     return Array("\(head)\r\n".utf8) + body
-  }
-}
-
-extension RequestHead {
-  /// The approximate memory that libmicrohttpd needs for the head, and for a response that repeats
-  /// the target, such as in `Link`.
-  fileprivate var memory: Int {
-    fields.reduce(2 * target.utf8.count) {
-      $0 + $1.name.utf8.count + $1.value.utf8.count + 64
-    }
   }
 }
 
@@ -213,7 +112,7 @@ extension RequestHead.Refusal {
 
 extension APIResponse {
   /// Creates the problem details for a refused request.
-  fileprivate init(_ refusal: RequestHead.Refusal) {
+  init(_ refusal: RequestHead.Refusal) {
     self = Problem.refused(refusal.status, refusal.reason, remedy: "Correct the request").response
   }
 }

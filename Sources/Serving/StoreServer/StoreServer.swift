@@ -1,5 +1,5 @@
 import ContentModel
-package import FileIO
+import FileIO
 import Glibc
 import Concurrency
 
@@ -40,18 +40,8 @@ package final class StoreServer: Sendable {
     package var keepsRequests = true
     /// Called for each request after its response has ended.
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
-    /// The maximum number of connections.
-    ///
-    /// Further connections are closed at once.
-    package var connectionLimit = 512
-    /// The maximum number of connections from one address; 0 is unlimited.
-    ///
-    /// Further connections are closed at once. IPv6 addresses are counted by /64 network.
-    package var connectionsPerAddress = 128
-    /// The time in which a new connection must send a complete request, head and body.
-    package var requestTimeout: Duration = .seconds(10)
-    /// The maximum time in seconds without a byte, or without a complete request after a response.
-    package var idleSeconds = 60
+    package var limits = ConnectionLimits(
+      connections: 512, connectionsPerAddress: 128, limitsLoopback: true)
 
     package init() {}
   }
@@ -59,9 +49,9 @@ package final class StoreServer: Sendable {
   /// Creates a server for the folder at `path`; throws `fileMissing` if it does not exist.
   package init(
     folder path: String, faults: FaultScript = .none,
-    configuration: Configuration = Configuration(), fileSystem: FileSystem = .real
+    configuration: Configuration = Configuration()
   ) throws {
-    folder = try fileSystem.directory(at: path)
+    folder = try FileSystem.real.directory(at: path)
     self.configuration = configuration
     book = FaultBook(.none)
     log =
@@ -84,23 +74,23 @@ package final class StoreServer: Sendable {
     try ThreadLimits.require(Self.requiredThreads, for: "A store server")
     MemoryArenas.limit()
     try lifetime.start { latch in
-      let connections = ConnectionTable(
-        limit: configuration.connectionLimit, limitPerAddress: configuration.connectionsPerAddress,
-        limitsLoopback: true, requestTimeout: configuration.requestTimeout,
-        idleTimeout: .seconds(configuration.idleSeconds))
+      let connections = ConnectionTable(configuration.limits)
       let daemons = Daemons(
-        RequestHandler(StaticFiles(folder), configuration, book, log, connections, latch),
-        connections, idleSeconds: configuration.idleSeconds)
+        RequestContext(
+          files: StaticFiles(folder), configuration: configuration, book: book, log: log,
+          pacer: configuration.rate.map { SendPacer(bytesPerSecond: $0) },
+          connections: connections, stop: latch))
       let main = try daemons.daemon(configuration.certificate)
-      return ServerLifetime.Service(
-        connections,
+      return (
+        connections: connections,
         take: { [book] connection in
           guard let fault = book.connectionFault() else {
             main.add(connection)
             return .taken
           }
           return fault.meet(connection, daemons)
-        }, stop: { daemons.stop() })
+        }, stop: { daemons.stop() }
+      )
     }
   }
 
@@ -141,25 +131,19 @@ package final class StoreServer: Sendable {
 
 /// The HTTP daemons of one server: one for its own certificate, and one for each wrong one.
 private final class Daemons: Sendable {
-  private let handler: RequestHandler
-  private let connections: ConnectionTable
-  private let idleSeconds: Int
+  private let context: RequestContext
   private let started = Mutex<[Certificate?: HTTPDaemon]>([:])
 
-  init(_ handler: RequestHandler, _ connections: ConnectionTable, idleSeconds: Int) {
-    self.handler = handler
-    self.connections = connections
-    self.idleSeconds = idleSeconds
-  }
+  init(_ context: RequestContext) { self.context = context }
 
   /// Returns the daemon with this certificate.
   ///
   /// It is started when it is first needed. Call it before the listener starts, then on its thread.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
-    let daemon = try HTTPDaemon(
-      .perConnection(certificate), connections, idleSeconds: idleSeconds
-    ) { [handler] in RequestState($0, handler) }
+    let daemon = try HTTPDaemon(.perConnection(certificate), context.connections) {
+      [context] head, _ in RequestHandler(head, context)
+    }
     started.withLock { $0[certificate] = daemon }
     return daemon
   }

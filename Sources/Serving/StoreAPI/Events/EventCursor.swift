@@ -37,10 +37,4 @@ extension Problem {
 
   /// The ledger cannot be read now.
   static var ledgerUnavailable: Problem { busy("The server cannot read its ledger now") }
-
-  static var tooManyWaitingRequests: Problem {
-    busy(
-      "Too many requests and streams wait for events",
-      remedy: "Repeat the request later, or request events without waiting", after: 5)
-  }
 }

@@ -9,15 +9,9 @@ package import StoreLedger
 /// Thread-safe. The thread starts with the first receiver, and ends with `close`, which must be
 /// called.
 package final class EventFeed: Sendable {
-  /// A client that waits for events.
-  enum Receiver: Sendable {
-    case poll(EventPoll)
-    case stream(EventStream)
-  }
-
   private struct State {
     /// The receivers that the thread has not taken over.
-    var added: [Receiver] = []
+    var (polls, streams): ([EventPoll], [EventStream]) = ([], [])
     /// The number of all receivers.
     var count = 0
     var isWoken = false
@@ -36,10 +30,8 @@ package final class EventFeed: Sendable {
   /// The time after which new events of another server are found.
   private static let pollInterval: Duration = .seconds(1)
   /// The documented time for which a cursor can be used, in seconds.
-  private static let retention: TimeInterval = 30 * 86_400
+  package static let retention: TimeInterval = 30 * 86_400
   private static let pruningInterval: Duration = .seconds(3600)
-  /// The maximum number of events in a response.
-  package static let maximumLimit = 200
 
   /// Creates a feed; `now` is the date for the age of events, and `clock` is for waits.
   package init(
@@ -55,7 +47,7 @@ package final class EventFeed: Sendable {
 
   // MARK: Receivers
 
-  /// Responds with up to `limit` events after a cursor, or after the head for nil.
+  /// Responds with up to `limit` events, at least one, after a cursor, or after the head for nil.
   ///
   /// Waits at most `wait` for the first one, and then responds without events. `respond` is called
   /// once, on any thread. Blocks while it reads the ledger.
@@ -64,13 +56,15 @@ package final class EventFeed: Sendable {
     respond: @escaping @Sendable (APIResponse) -> Void
   ) {
     do {
-      let (head, position) = try position(of: cursor)
+      let (reader, position) = try begin(after: cursor)
       var poll = EventPoll(
-        viewer: viewer, limit: min(max(limit, 1), Self.maximumLimit), deadline: clock() + wait,
+        viewer: viewer, limit: limit, deadline: clock() + wait,
         respond: respond, position: position)
-      let batch = try EventBatch(after: position.sequence, from: ledger, head)
-      if let response = poll.response(to: batch, isOver: wait <= .zero) { return respond(response) }
-      try add(.poll(poll))
+      var source: EventReader? = reader
+      if let response = try poll.response(from: &source, isOver: wait <= .zero) {
+        return respond(response)
+      }
+      try add { $0.polls.append(poll) }
     } catch {
       respond((error as? Problem ?? .ledgerUnavailable).response)
     }
@@ -79,9 +73,9 @@ package final class EventFeed: Sendable {
   /// Returns a stream of the events after a cursor, or after the head for nil.
   package func stream(after cursor: String?, viewer: AccountAccess) -> APIResponse {
     do {
-      let (_, position) = try position(of: cursor)
+      let (_, position) = try begin(after: cursor)
       let stream = EventStream(self, viewer: viewer, after: position, from: clock())
-      try add(.stream(stream))
+      try add { $0.streams.append(stream) }
       var response = APIResponse(
         200,
         headers: [
@@ -96,19 +90,25 @@ package final class EventFeed: Sendable {
     }
   }
 
-  private func position(of cursor: String?) throws -> (LedgerHead, LedgerPosition) {
-    guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
-    guard let position = try LedgerPosition.requested(cursor) else { return (head, head.position) }
-    guard head.has(position) else { throw Problem.cursorGone }
-    return (head, position)
+  private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
+    let reader = try EventReader(ledger)
+    guard let position = try LedgerPosition.requested(cursor) else {
+      return (reader, reader.head.position)
+    }
+    guard reader.head.has(position) else { throw Problem.cursorGone }
+    return (reader, position)
   }
 
-  private func add(_ receiver: Receiver) throws {
+  private func add(_ append: (inout State) -> Void) throws {
     try start()
     let refusal = state.withLock { state -> Problem? in
       guard !state.isClosed else { return .ledgerUnavailable }
-      guard state.count < maximumReceivers else { return .tooManyWaitingRequests }
-      state.added.append(receiver)
+      guard state.count < maximumReceivers else {
+        return .busy(
+          "Too many requests and streams wait for events",
+          remedy: "Repeat the request later, or request events without waiting", after: 5)
+      }
+      append(&state)
       state.count += 1
       return nil
     }
@@ -147,12 +147,11 @@ package final class EventFeed: Sendable {
     var pump = EventPump(ledger)
     var nextPruning = created + Self.pruningInterval
     while true {
-      let (added, isClosed) = state.withLock { state in
-        let added = state.added
-        (state.added, state.isWoken) = ([], false)
-        return (added, state.isClosed)
+      let isClosed = state.withLock { state in
+        pump.add(state.polls, state.streams)
+        (state.polls, state.streams, state.isWoken) = ([], [], false)
+        return state.isClosed
       }
-      pump.add(added)
       let known = pump.count
       let hasMore = pump.round(at: clock(), isLast: isClosed)
       let finished = known - pump.count

@@ -8,14 +8,24 @@ struct EventPoll: Sendable {
   let respond: @Sendable (APIResponse) -> Void
   /// After the events that were examined.
   var position: LedgerPosition
+  /// Whether there are more events after the position.
+  private(set) var isBehind = false
 
   /// The length of a response with several events, about, in bytes.
   private static let maximumBody = 256 << 10
 
-  /// Examines the next events; returns the response if one is visible or the time `isOver`.
-  mutating func response(to batch: EventBatch, isOver: Bool) -> APIResponse? {
+  /// Reads the next events, and returns the response if one is visible or the time `isOver`.
+  ///
+  /// Throws if the ledger cannot be read; then `reader` may be nil.
+  mutating func response(from reader: inout EventReader?, isOver: Bool) throws -> APIResponse? {
+    isBehind = false
+    guard let head = reader?.head, let batch = try reader?.batch(after: position.sequence) else {
+      throw Problem.ledgerUnavailable
+    }
+    guard head.has(position) else { return Problem.cursorGone.response }
     let page = batch.page(for: viewer, limit: limit, bytes: Self.maximumBody)
     position = LedgerPosition(incarnation: position.incarnation, sequence: page.end)
+    isBehind = page.end < head.last
     guard isOver || !page.events.isEmpty else { return nil }
     var body = Array("{\"cursor\":\"\(position.cursor)\",\"events\":[".utf8)
     for (number, event) in page.events.enumerated() {
@@ -41,13 +51,9 @@ struct EventPump {
   /// When the next poll must be answered; nil without polls.
   var deadline: ContinuousClock.Instant? { polls.lazy.map(\.deadline).min() }
 
-  mutating func add(_ receivers: [EventFeed.Receiver]) {
-    for receiver in receivers {
-      switch receiver {
-      case .poll(let poll): polls.append(poll)
-      case .stream(let stream): streams.append(stream)
-      }
-    }
+  mutating func add(_ polls: [EventPoll], _ streams: [EventStream]) {
+    self.polls += polls
+    self.streams += streams
   }
 
   /// Delivers what is available, and removes receivers that are finished.
@@ -56,13 +62,9 @@ struct EventPump {
   mutating func round(at now: ContinuousClock.Instant, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
     var hasMore = false
-    if var reader = try? EventReader(ledger) {
-      answerPolls(&reader, now, isLast, &hasMore)
-      feedStreams(&reader, now, &hasMore)
-    } else {
-      failPolls(now, isLast)
-      for stream in streams where !isLast { stream.keepAlive(at: now) }
-    }
+    var reader = try? EventReader(ledger)
+    answerPolls(&reader, now, isLast, &hasMore)
+    feedStreams(&reader, now, &hasMore)
     if isLast {
       streams.forEach { $0.finish() }
       streams = []
@@ -71,43 +73,31 @@ struct EventPump {
   }
 
   private mutating func answerPolls(
-    _ reader: inout EventReader, _ now: ContinuousClock.Instant, _ isLast: Bool,
+    _ reader: inout EventReader?, _ now: ContinuousClock.Instant, _ isLast: Bool,
     _ hasMore: inout Bool
   ) {
-    let head = reader.head
     var waiting: [EventPoll] = []
     for var poll in polls {
-      guard head.has(poll.position) else {
-        poll.respond(Problem.cursorGone.response)
-        continue
+      let isOver = isLast || poll.deadline <= now
+      var response: APIResponse?
+      do {
+        response = try poll.response(from: &reader, isOver: isOver)
+      } catch {
+        response = isOver ? Problem.ledgerUnavailable.response : nil
       }
-      guard let batch = try? reader.batch(after: poll.position.sequence) else {
-        waiting.append(poll)
-        continue
-      }
-      if let response = poll.response(to: batch, isOver: isLast || poll.deadline <= now) {
+      if let response {
         poll.respond(response)
       } else {
-        if poll.position.sequence < head.last { hasMore = true }
+        if poll.isBehind { hasMore = true }
         waiting.append(poll)
       }
     }
     polls = waiting
-    // Others whose time is over were answered.
-    failPolls(now, isLast)
-  }
-
-  /// Answers the polls whose time is over while the ledger cannot be read.
-  private mutating func failPolls(_ now: ContinuousClock.Instant, _ isLast: Bool) {
-    let isOver = { (poll: EventPoll) in isLast || poll.deadline <= now }
-    for poll in polls where isOver(poll) { poll.respond(Problem.ledgerUnavailable.response) }
-    polls.removeAll(where: isOver)
   }
 
   private mutating func feedStreams(
-    _ reader: inout EventReader, _ now: ContinuousClock.Instant, _ hasMore: inout Bool
+    _ reader: inout EventReader?, _ now: ContinuousClock.Instant, _ hasMore: inout Bool
   ) {
-    let head = reader.head
     var open: [EventStream] = []
     for stream in streams {
       switch stream.demand(at: now) {
@@ -116,13 +106,15 @@ struct EventPump {
         continue
       case .nothing: break
       case .events(let position):
+        guard let head = reader?.head,
+          let chunk = try? reader?.chunk(after: position.sequence, for: stream.viewer)
+        else {
+          stream.keepAlive(at: now)
+          break
+        }
         guard head.has(position) else {
           stream.finish()
           continue
-        }
-        guard let chunk = try? reader.chunk(after: position.sequence, for: stream.viewer) else {
-          stream.keepAlive(at: now)
-          break
         }
         let isBehind = chunk.end < head.last
         if isBehind, chunk.bytes.isEmpty { hasMore = true }

@@ -9,50 +9,43 @@ extension GrantIssuer {
   /// metadata and records are public. 401 without a grant, 403 with an invalid one or for a path
   /// that nginx could normalize.
   package func authorize(originalURI: String?) -> APIResponse {
-    switch verdict(on: originalURI ?? "") {
-    case .allowed(let seconds):
-      APIResponse(204, headers: [("Cache-Control", "max-age=\(seconds)")])
-    case .missingGrant:
-      APIResponse(401, headers: [("Cache-Control", "no-store"), ("WWW-Authenticate", "Grant")])
-    case .refused: APIResponse(403, headers: [("Cache-Control", "no-store")])
+    let uri = originalURI ?? ""
+    let parts = uri.utf8.split(
+      separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false
+    ).map { String(decoding: $0, as: UTF8.self) }
+    guard uri.utf8.count <= Self.maximumURI, let path = parts.first, Self.isPlain(path) else {
+      return Self.refused
     }
+    let file = self.file(at: path)
+    // Only packages and indexes need a grant: clients read the records before they buy.
+    guard isGated, file.pathComponents().contains(StorePath.folder), !file.hasSuffix(".json")
+    else { return Self.allowed(Self.cacheSeconds) }
+    guard case .authRequest(let secret, _, _) = gate else { return Self.refused }
+    // The grant must be the whole query, since nginx and this server could choose another one.
+    guard parts.count == 2, parts[1].hasPrefix("grant=") else {
+      return APIResponse(
+        401, headers: [("Cache-Control", "no-store"), ("WWW-Authenticate", "Grant")])
+    }
+    let grant = String(parts[1].dropFirst("grant=".count))
+    guard let expires = try? GrantSignature.expiry(of: grant, path: file, secret: secret) else {
+      return Self.refused
+    }
+    let remaining = Double(expires) - now().timeIntervalSince1970
+    return remaining > 0
+      ? Self.allowed(max(0, min(Int(remaining) - 1, Self.cacheSeconds))) : Self.refused
   }
 
-  private enum Verdict {
-    /// For a number of seconds, during which nginx need not ask again.
-    case allowed(Int)
-    case missingGrant
-    case refused
+  /// The response that nginx may use for a number of seconds without asking again.
+  private static func allowed(_ seconds: Int) -> APIResponse {
+    APIResponse(204, headers: [("Cache-Control", "max-age=\(seconds)")])
   }
+
+  private static let refused = APIResponse(403, headers: [("Cache-Control", "no-store")])
 
   /// One less than the documented 30 s: nginx counts whole seconds, and uses an answer until the
   /// end of the last one.
   private static let cacheSeconds = 29
   private static let maximumURI = 8_192
-
-  private func verdict(on uri: String) -> Verdict {
-    let parts = uri.utf8.split(
-      separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false
-    ).map { String(decoding: $0, as: UTF8.self) }
-    guard uri.utf8.count <= Self.maximumURI, let path = parts.first, Self.isPlain(path) else {
-      return .refused
-    }
-    let file = self.file(at: path)
-    if case .none = gate { return .allowed(Self.cacheSeconds) }
-    // Only packages and indexes need a grant: clients read the records before they buy.
-    guard file.pathComponents().contains(StorePath.folder), !file.hasSuffix(".json") else {
-      return .allowed(Self.cacheSeconds)
-    }
-    guard case .authRequest(let secret, _, _) = gate else { return .refused }
-    // The grant must be the whole query, since nginx and this server could choose another one.
-    guard parts.count == 2, parts[1].hasPrefix("grant=") else { return .missingGrant }
-    let grant = String(parts[1].dropFirst("grant=".count))
-    guard let expires = try? GrantSignature.expiry(of: grant, path: file, secret: secret) else {
-      return .refused
-    }
-    let remaining = Double(expires) - now().timeIntervalSince1970
-    return remaining > 0 ? .allowed(max(0, min(Int(remaining) - 1, Self.cacheSeconds))) : .refused
-  }
 
   /// Whether nginx uses the path as it is.
   ///

@@ -48,9 +48,6 @@ package final class SellingServer: Sendable {
     package init() {}
   }
 
-  /// Events are kept for 30 days.
-  private static let eventLifetime: TimeInterval = 30 * 86_400
-
   /// Opens the data folder and locks it; throws `storeLocked` if another server uses it.
   ///
   /// `report` gets errors that no caller sees, on any thread.
@@ -81,7 +78,7 @@ package final class SellingServer: Sendable {
     try catalog.load()
     checkReceiptKey()
     // The first write creates the ledger.
-    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-Self.eventLifetime))
+    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-EventFeed.retention))
     if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
     try noteCatalog()
     var settings = configuration.http
@@ -91,7 +88,7 @@ package final class SellingServer: Sendable {
     let url = String(port.url(scheme: "http").dropLast())
     let api = try makeAPI(origin: configuration.origin ?? url)
     // Otherwise it would wait for event streams and long polls.
-    settings.onStop = { api.endWaiting() }
+    settings.onStop = { api.events.close() }
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
@@ -164,7 +161,7 @@ package final class SellingServer: Sendable {
   package var url: String { state.withLock { $0.server }?.url ?? "" }
 
   /// Delivers the events of changes that another ledger has made, without delay.
-  package func deliverEvents() { state.withLock { $0.api }?.deliverEvents() }
+  package func deliverEvents() { state.withLock { $0.api }?.events.wake() }
 
   // MARK: The catalog
 

@@ -20,18 +20,18 @@ package struct StoreServerFolder: Sendable {
   private static let catalogName = "catalog-version"
 
   /// Opens the folder at `path`; creates it if it does not exist and `creating` is true.
-  package init(_ path: String, creating: Bool, fileSystem: FileSystem = .real) throws {
+  package init(_ path: String, creating: Bool) throws {
     do {
-      directory = try fileSystem.directory(at: path)
+      directory = try FileSystem.real.directory(at: path)
     } catch let error as ContentError where error.code == .fileMissing && creating {
-      directory = try Self.create(path, fileSystem)
+      directory = try Self.create(path)
     }
   }
 
-  private static func create(_ path: String, _ fileSystem: FileSystem) throws -> Directory {
+  private static func create(_ path: String) throws -> Directory {
     let components = path.pathComponents()
     let start = path.hasPrefix("/") ? "/" : "./"
-    let parent = try fileSystem.directory(
+    let parent = try FileSystem.real.directory(
       at: start + components.dropLast().joined(separator: "/"), creating: true)
     let folder = try parent.createDirectory(components.last ?? "", mode: 0o700)
     try parent.sync()
@@ -52,17 +52,20 @@ package struct StoreServerFolder: Sendable {
   package func receiptKey() throws -> ReceiptSigningKey {
     let key = try ReceiptSigningKey(pem: keyBytes() ?? createKey())
     let publicKey = Array(key.verificationKey.pem.utf8)
-    let known =
-      try directory.status(of: Self.publicKeyName) == nil
-      ? nil : directory.contents(of: Self.publicKeyName, limit: 16 << 10)
-    if known != publicKey { try directory.replaceFile(Self.publicKeyName, with: publicKey) }
+    if try contents(of: Self.publicKeyName) != publicKey {
+      try directory.replaceFile(Self.publicKeyName, with: publicKey)
+    }
     return key
   }
 
   private func keyBytes() throws -> [UInt8]? {
-    guard try directory.status(of: Self.keyName) != nil else { return nil }
     try directory.makePrivate(Self.keyName)
-    return try directory.contents(of: Self.keyName, limit: 16 << 10)
+    return try contents(of: Self.keyName)
+  }
+
+  /// The content of a file; nil if it does not exist.
+  private func contents(of name: String) throws -> [UInt8]? {
+    try directory.status(of: name) == nil ? nil : directory.contents(of: name, limit: 16 << 10)
   }
 
   /// Creates the key, unless another process does at the same time; returns the key that stays.
@@ -87,9 +90,7 @@ package struct StoreServerFolder: Sendable {
 
   /// The version of the catalog that clients know; nil before the first start.
   func catalogVersion() throws -> String? {
-    guard try directory.status(of: Self.catalogName) != nil else { return nil }
-    let bytes = try directory.contents(of: Self.catalogName, limit: 1_000)
-    return String(decoding: bytes, as: UTF8.self)
+    try contents(of: Self.catalogName).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Not durable: after a power failure, clients get the event again.

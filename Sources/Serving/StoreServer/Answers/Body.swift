@@ -57,14 +57,19 @@ struct Body: Sendable {
   }
 
   /// Creates a reader at the start of the body.
-  func reader() -> any ByteReader {
-    let reader = SliceReader(self)
-    return isCompressed ? GzipReader(reader) : reader
+  func reader() -> ByteReader {
+    var offset = range.lowerBound
+    let slice: ByteReader = { buffer in
+      let wanted = Int(min(Int64(buffer.count), range.upperBound - offset))
+      let count = try read(into: .init(rebasing: buffer[..<wanted]), at: offset)
+      offset += Int64(count)
+      return count
+    }
+    return isCompressed ? GzipReader(slice).read : slice
   }
 
   /// Fills `buffer` with the bytes at `offset`; returns fewer only at the end.
-  fileprivate func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
-  {
+  private func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     let count: Int
     switch content {
     case .bytes(let bytes):
@@ -84,26 +89,7 @@ struct Body: Sendable {
   }
 }
 
-/// A stream of bytes; used by one thread at a time.
-protocol ByteReader: AnyObject {
-  /// Fills the start of `buffer`, which is not empty. Returns 0 only at the end.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
-}
-
-/// Reads the range of a body.
-final class SliceReader: ByteReader {
-  private let body: Body
-  private var offset: Int64
-
-  init(_ body: Body) {
-    self.body = body
-    offset = body.range.lowerBound
-  }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let wanted = Int(min(Int64(buffer.count), body.range.upperBound - offset))
-    let count = try body.read(into: .init(rebasing: buffer[..<wanted]), at: offset)
-    offset += Int64(count)
-    return count
-  }
-}
+/// Fills the start of a buffer, which is not empty, with the next bytes; returns 0 only at the end.
+///
+/// Used by one thread at a time.
+typealias ByteReader = (UnsafeMutableRawBufferPointer) throws -> Int

@@ -1,6 +1,6 @@
 /// A gzip stream (RFC 1952) of stored blocks, so that its length is known in advance.
-final class GzipReader: ByteReader {
-  private let source: any ByteReader
+final class GzipReader {
+  private let source: ByteReader
   private var pending: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
   private var checksum: UInt32 = 0xffff_ffff
   private var count: UInt32 = 0
@@ -9,7 +9,7 @@ final class GzipReader: ByteReader {
   private static let blockSize = 65_535
   private static let framing = 10 + 5 + 8
 
-  init(_ source: any ByteReader) { self.source = source }
+  init(_ source: @escaping ByteReader) { self.source = source }
 
   /// The length of the stream for `count` bytes.
   static func length(of count: Int64) -> Int64 {
@@ -17,7 +17,8 @@ final class GzipReader: ByteReader {
     return count + blocks * 5 + Int64(framing)
   }
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  /// A `ByteReader` of the stream.
+  func read(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if pending.isEmpty, !hasEnded { try fill() }
     let part = pending.prefix(buffer.count)
     part.withUnsafeBytes { buffer.copyMemory(from: $0) }
@@ -31,7 +32,7 @@ final class GzipReader: ByteReader {
     var filled = 0
     try block.withUnsafeMutableBytes { buffer in
       while filled < buffer.count {
-        let read = try source.read(into: .init(rebasing: buffer[filled...]))
+        let read = try source(.init(rebasing: buffer[filled...]))
         if read == 0 { break }
         filled += read
       }

@@ -1,16 +1,37 @@
 import Concurrency
+import ContentModel
 import Glibc
+
+/// The limits of a server's connections.
+package struct ConnectionLimits: Sendable {
+  /// The maximum number of connections.
+  ///
+  /// Further connections are closed at once.
+  package var connections: Int
+  /// The maximum number of connections from one address; 0 is unlimited.
+  ///
+  /// Further connections are closed at once. IPv6 addresses are counted by /64 network.
+  package var connectionsPerAddress: Int
+  /// Whether loopback addresses have this limit; a proxy on this machine has one for all clients.
+  package var limitsLoopback: Bool
+  /// The time in which a new connection must send a complete request, head and body.
+  package var requestTimeout: Duration = .seconds(10)
+  /// The maximum time in seconds without a byte, or without a complete request after a response.
+  package var idleSeconds = 60
+
+  package init(connections: Int, connectionsPerAddress: Int, limitsLoopback: Bool) {
+    self.connections = connections
+    self.connectionsPerAddress = connectionsPerAddress
+    self.limitsLoopback = limitsLoopback
+  }
+}
 
 /// The open connections of a server, with limits per address and deadlines for complete requests.
 ///
 /// Without limits, a few clients that send slowly or nothing at all would occupy all connections
 /// and their threads.
 package final class ConnectionTable: Sendable {
-  private let limit: Int
-  private let limitPerAddress: Int
-  private let limitsLoopback: Bool
-  private let requestTimeout: Duration
-  private let idleTimeout: Duration
+  let limits: ConnectionLimits
   private let entries = Serialized<[Int32: Entry]>([:])
 
   private struct Entry {
@@ -19,29 +40,19 @@ package final class ConnectionTable: Sendable {
     var deadline: ContinuousClock.Instant?
   }
 
-  /// Creates a table; a limit per address of 0 is unlimited.
-  ///
-  /// A proxy on this machine has a loopback address for all its clients, which `limitsLoopback`
-  /// can exempt.
-  package init(
-    limit: Int, limitPerAddress: Int, limitsLoopback: Bool, requestTimeout: Duration,
-    idleTimeout: Duration
-  ) {
-    self.limit = limit
-    self.limitPerAddress = limitPerAddress
-    self.limitsLoopback = limitsLoopback
-    self.requestTimeout = requestTimeout
-    self.idleTimeout = idleTimeout
-  }
+  package init(_ limits: ConnectionLimits) { self.limits = limits }
+
+  private var idleTimeout: Duration { .seconds(limits.idleSeconds) }
 
   /// Adds a connection; returns false if there are too many, in total or from its address.
   func add(_ descriptor: Int32) -> Bool {
-    let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
-    let isExempt = limitPerAddress == 0 || !limitsLoopback && Self.isLoopback(entry.address)
+    let entry = Entry(address: Self.address(of: descriptor), deadline: .now + limits.requestTimeout)
+    let limit = limits.connectionsPerAddress
+    let isExempt = limit == 0 || !limits.limitsLoopback && Self.isLoopback(entry.address)
     return entries.use { entries in
-      guard entries.count < limit,
+      guard entries.count < limits.connections,
         isExempt
-          || entries.values.count(where: { $0.address == entry.address }) < limitPerAddress
+          || entries.values.count(where: { $0.address == entry.address }) < limit
       else { return false }
       entries[descriptor] = entry
       return true
@@ -72,7 +83,7 @@ package final class ConnectionTable: Sendable {
   func endOverdue() -> Int32 {
     let now = ContinuousClock.now
     // A shorter deadline of a response that is set in the meantime is noticed then.
-    var next = now + min(idleTimeout, requestTimeout)
+    var next = now + min(idleTimeout, limits.requestTimeout)
     entries.use { entries in
       for (descriptor, entry) in entries {
         guard let deadline = entry.deadline else { continue }
@@ -85,7 +96,7 @@ package final class ConnectionTable: Sendable {
         entries[descriptor]?.deadline = nil
       }
     }
-    return Int32(clamping: (next - now).milliseconds + 1)
+    return Int32(clamping: Int64((next - now).inSeconds * 1_000) + 1)
   }
 
   private static func isLoopback(_ address: [UInt8]) -> Bool {

@@ -1,6 +1,4 @@
 import CMicroHTTPD
-import FileIO
-import Glibc
 
 /// A connection of libmicrohttpd during one of its callbacks; only used on its thread.
 // Sendable, because other threads only resume it, while it is suspended.
@@ -10,19 +8,17 @@ package struct HTTPConnection: @unchecked Sendable {
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
   /// The header fields of the request; nil if one is malformed.
-  package var headers: [(name: String, value: String)]? {
-    let found = FieldList()
-    let isWellFormed = hc_http_each_header(pointer, Unmanaged.passUnretained(found).toOpaque()) {
-      context, name, value in
-      guard let context, let name else { return }
-      Unmanaged<FieldList>.fromOpaque(context).takeUnretainedValue().fields.append(
-        (String(cString: name), value.map { String(cString: $0) } ?? ""))
+  var headers: [(name: String, value: String)]? {
+    typealias Fields = [(name: String, value: String)]
+    var fields: Fields = []
+    let isWellFormed = withUnsafeMutablePointer(to: &fields) { fields in
+      hc_http_each_header(pointer, fields) { context, name, value in
+        guard let context, let name else { return }
+        context.assumingMemoryBound(to: Fields.self).pointee.append(
+          (String(cString: name), value.map { String(cString: $0) } ?? ""))
+      }
     }
-    return isWellFormed != 0 ? withExtendedLifetime(found) { $0.fields } : nil
-  }
-
-  private final class FieldList {
-    var fields: [(name: String, value: String)] = []
+    return isWellFormed != 0 ? fields : nil
   }
 
   /// The descriptor of its socket.
@@ -102,34 +98,4 @@ package enum HTTPBody {
   package static let failure = -1
   /// The end of a stream of unknown length.
   package static let end = -2
-}
-
-/// Passes the bytes of a response to libmicrohttpd, counts them and limits their rate.
-struct BodyPump {
-  private let reader: any ByteReader
-  private let pace: Pace
-  private let wire: Wire
-  private let entry: RequestLog.Entry?
-
-  static let bufferSize = 64 << 10
-
-  init(_ body: Body, _ pace: Pace, _ wire: Wire, _ entry: RequestLog.Entry?) {
-    reader = body.reader()
-    self.pace = pace
-    self.wire = wire
-    self.entry = entry
-  }
-
-  /// Fills the start of `buffer` with the next bytes.
-  ///
-  /// Returns their number, or a negative number. It runs on the connection's own thread, so waiting
-  /// for the rate limit does not delay others.
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
-    // If the file became shorter, the announced length cannot be sent. Fail, to close the
-    // connection.
-    guard let count = try? reader.read(into: part), count > 0 else { return HTTPBody.failure }
-    entry?.count(count)
-    return pace.wait(for: count, wire) ? count : HTTPBody.failure
-  }
 }

@@ -3,15 +3,16 @@ import ContentModel
 import FileIO
 import Glibc
 
-/// A request and its response; only used by the thread of its connection.
+/// A request and its response, from the end of the head; only used by the thread of its connection.
+///
+/// A result false closes the connection.
 package protocol HTTPExchange: AnyObject {
-  /// Continues after the head, a part of the body or the end of the request has arrived, or after
-  /// its connection was resumed.
-  ///
-  /// Returns false to close the connection.
-  func proceed(
-    method: String, version: String, _ connection: HTTPConnection, _ part: UnsafeRawBufferPointer
-  ) -> Bool
+  /// The head has arrived. A response that is sent now is the last one of the connection.
+  func receiveHead(_ connection: HTTPConnection) -> Bool
+  /// A part of the body has arrived.
+  func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool
+  /// The end of the request has arrived, or its connection was resumed.
+  func respond(_ connection: HTTPConnection) -> Bool
   /// The response was sent, or the connection has ended.
   func end()
 }
@@ -21,7 +22,7 @@ package protocol HTTPExchange: AnyObject {
 // libmicrohttpd functions that take them are thread-safe.
 package final class HTTPDaemon: @unchecked Sendable {
   private let connections: ConnectionTable
-  private let begin: @Sendable (_ target: String) -> any HTTPExchange
+  private let begin: Begin
   private let refusal: Refusal?
   private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
   private var daemon: OpaquePointer?
@@ -39,19 +40,22 @@ package final class HTTPDaemon: @unchecked Sendable {
   /// Returns the complete response to a request that libmicrohttpd refuses with a status.
   package typealias Refusal = @Sendable (_ status: Int) -> [UInt8]
 
+  /// Creates an exchange for a request whose first line arrived at `start`.
+  package typealias Begin =
+    @Sendable (_ head: RequestHead, _ start: ContinuousClock.Instant) -> any HTTPExchange
+
   private static let stackBytes = 512 << 10
 
-  /// Starts the daemon; `begin` gets the raw target of each request, before it is decoded.
+  /// Starts the daemon; `begin` is called for each request.
   package init(
-    _ threads: Threads, _ connections: ConnectionTable, idleSeconds: Int,
-    begin: @escaping @Sendable (_ target: String) -> any HTTPExchange
+    _ threads: Threads, _ connections: ConnectionTable, begin: @escaping Begin
   ) throws {
     self.connections = connections
     self.begin = begin
     refusal = if case .single(_, let refusal) = threads { refusal } else { nil }
     callbacks = .allocate(capacity: 1)
     callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
-    let idleSeconds = UInt32(clamping: idleSeconds)
+    let idleSeconds = UInt32(clamping: connections.limits.idleSeconds)
     switch threads {
     case .single(let memory, _):
       callbacks.pointee.refuse = { context, descriptor, status in
@@ -65,7 +69,11 @@ package final class HTTPDaemon: @unchecked Sendable {
     case .perConnection(let certificate):
       let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
       daemon = hc_http_start(callbacks, idleSeconds, Self.stackBytes, pem?.0, pem?.1)
-      if daemon == nil, let certificate { throw Self.unusable(certificate) }
+      if daemon == nil, let certificate {
+        throw ContentError(
+          .usage, "\(certificate.chain) and \(certificate.key) are not a certificate and its key",
+          remedy: "Use two PEM files that belong together", subject: certificate.chain)
+      }
     }
     guard daemon != nil else {
       throw ContentError(
@@ -103,46 +111,44 @@ package final class HTTPDaemon: @unchecked Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  private static func unusable(_ certificate: Certificate) -> ContentError {
-    ContentError(
-      .usage, "\(certificate.chain) and \(certificate.key) are not a certificate and its key",
-      remedy: "Use two PEM files that belong together", subject: certificate.chain)
-  }
-
   // MARK: Callbacks
 
-  /// Keeps an exchange for libmicrohttpd.
-  private final class Box {
-    let exchange: any HTTPExchange
+  /// A request for libmicrohttpd.
+  private final class Request {
+    /// The raw target, before libmicrohttpd decodes it.
+    let target: String
+    let start = ContinuousClock.now
+    /// Nil until the head has arrived.
+    var exchange: (any HTTPExchange)?
 
-    init(_ exchange: any HTTPExchange) { self.exchange = exchange }
+    init(_ target: String) { self.target = target }
   }
 
   private static func at(_ context: UnsafeMutableRawPointer) -> HTTPDaemon {
-    Unmanaged.fromOpaque(context).takeUnretainedValue()
+    Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
   }
 
   private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
     hc_http_callbacks(
       context: context,
-      begin: { context, target in
-        guard let context, let target else { return nil }
-        let exchange = HTTPDaemon.at(context).begin(String(cString: target))
-        return Unmanaged.passRetained(Box(exchange)).toOpaque()
+      begin: { _, target in
+        guard let target else { return nil }
+        return Unmanaged.passRetained(Request(String(cString: target))).toOpaque()
       },
-      proceed: { _, box, connection, method, version, upload, uploaded in
-        guard let box, let connection, let method, let version, let uploaded else { return 0 }
+      proceed: { context, request, connection, method, version, upload, uploaded in
+        guard let context, let request, let connection, let method, let version, let uploaded
+        else { return 0 }
         let part = UnsafeRawBufferPointer(start: upload, count: uploaded.pointee)
         uploaded.pointee = 0
-        let continues = Unmanaged<Box>.fromOpaque(box).takeUnretainedValue().exchange.proceed(
-          method: String(cString: method), version: String(cString: version),
-          HTTPConnection(connection), part)
+        let continues = HTTPDaemon.at(context).proceed(
+          Unmanaged<Request>.fromOpaque(request).takeUnretainedValue(),
+          HTTPConnection(connection), method, version, part)
         return continues ? 1 : 0
       },
-      complete: { context, box, connection in
-        guard let context, let box, let connection else { return }
+      complete: { context, request, connection in
+        guard let context, let request, let connection else { return }
         HTTPDaemon.at(context).connections.endAnswer(HTTPConnection(connection).descriptor)
-        Unmanaged<Box>.fromOpaque(box).takeRetainedValue().exchange.end()
+        Unmanaged<Request>.fromOpaque(request).takeRetainedValue().exchange?.end()
       },
       closed: { context, descriptor in
         guard let context else { return }
@@ -151,6 +157,21 @@ package final class HTTPDaemon: @unchecked Sendable {
         if daemon.refusal != nil { HTTPDaemon.discardUnread(descriptor) }
       },
       refuse: nil)
+  }
+
+  private func proceed(
+    _ request: Request, _ connection: HTTPConnection, _ method: UnsafePointer<CChar>,
+    _ version: UnsafePointer<CChar>, _ part: UnsafeRawBufferPointer
+  ) -> Bool {
+    guard let exchange = request.exchange else {
+      let head = RequestHead(
+        method: String(cString: method), target: request.target, version: String(cString: version),
+        parsedFields: connection.headers)
+      let exchange = begin(head, request.start)
+      request.exchange = exchange
+      return exchange.receiveHead(connection)
+    }
+    return part.isEmpty ? exchange.respond(connection) : exchange.receiveBody(part)
   }
 
   /// Discards what the client has sent: closing a connection with unread bytes resets it, and the

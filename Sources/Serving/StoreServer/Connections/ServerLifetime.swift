@@ -16,25 +16,16 @@ package final class ServerLifetime: Sendable {
   private struct Running {
     let listener: Listener
     let latch: StopLatch
-    let service: Service
+    let stop: @Sendable () -> Void
   }
 
   /// What serves the connections of a server from a start to a stop.
-  package struct Service: Sendable {
-    let connections: ConnectionTable
-    let take: @Sendable (Int32) -> Listener.Handling
-    let stop: @Sendable () -> Void
-
-    /// `take` gets each new connection; `stop` is called after the last one.
-    package init(
-      _ connections: ConnectionTable, take: @escaping @Sendable (Int32) -> Listener.Handling,
-      stop: @escaping @Sendable () -> Void
-    ) {
-      self.connections = connections
-      self.take = take
-      self.stop = stop
-    }
-  }
+  ///
+  /// `take` gets each new connection; `stop` is called after the last one.
+  package typealias Service = (
+    connections: ConnectionTable, take: @Sendable (Int32) -> Listener.Handling,
+    stop: @Sendable () -> Void
+  )
 
   /// `openPort` is called at the first start.
   package init(openPort: @escaping @Sendable () throws -> HeldPort) { self.openPort = openPort }
@@ -50,7 +41,7 @@ package final class ServerLifetime: Sendable {
       let latch = try StopLatch()
       let service = try serve(latch)
       let listener = try Listener(port, service.connections, latch, take: service.take)
-      let running = Running(listener: listener, latch: latch, service: service)
+      let running = Running(listener: listener, latch: latch, stop: service.stop)
       state.withLock { $0 = State(port: port, running: running) }
     }
   }
@@ -66,7 +57,7 @@ package final class ServerLifetime: Sendable {
     guard let running else { return }
     running.latch.set()
     running.listener.join()
-    running.service.stop()
+    running.stop()
   }
 
   /// The current or last port; nil before the first start.

@@ -1,5 +1,6 @@
 import CLinux
 import CMicroHTTPD
+import ContentModel
 import Glibc
 
 /// A connection's socket below HTTP, including TLS; only used by the connection's thread.
@@ -33,7 +34,7 @@ struct Wire {
       let left = end.map { $0 - .now }
       if let left, left <= .zero { return true }
       // Rounded up, and at most one day at once.
-      let milliseconds = left.map { min(86_400_000, Int32(clamping: $0.milliseconds) + 1) } ?? -1
+      let milliseconds = left.map { Int32(min(86_400, $0.inSeconds) * 1_000) + 1 } ?? -1
       if poll(hc_poll_peer_closed(), milliseconds) != 0 { return false }
     }
   }
@@ -74,12 +75,5 @@ struct Wire {
     let count = Glibc.poll(&waited, 2, milliseconds)
     if count <= 0 { return 0 }
     return waited[1].revents != 0 ? Int16(POLLNVAL) : waited[0].revents
-  }
-}
-
-extension Duration {
-  /// Whole milliseconds, rounded down.
-  var milliseconds: Int64 {
-    components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
   }
 }

@@ -70,13 +70,13 @@ struct DisturbedAnswer {
   }
 
   /// Sends the next `count` bytes of the body, and zeros after its end.
-  private func send(_ count: Int64, _ reader: any ByteReader) -> Bool {
+  private func send(_ count: Int64, _ reader: ByteReader) -> Bool {
     var buffer = [UInt8](repeating: 0, count: min(Int(clamping: count), Self.bufferSize))
     var left = count
     while left > 0 {
       let wanted = Int(min(Int64(min(buffer.count, pace.portion)), left))
       let isSent = buffer.withUnsafeMutableBytes { buffer in
-        guard let read = try? reader.read(into: .init(rebasing: buffer[..<wanted])) else {
+        guard let read = try? reader(.init(rebasing: buffer[..<wanted])) else {
           return false
         }
         for index in read..<wanted { buffer[index] = 0 }

@@ -1,13 +1,15 @@
+import ContentModel
+
 extension FaultWords {
   /// Parses the words as a rule.
-  mutating func rule() throws(FaultMistake) -> FaultRule {
+  mutating func rule() throws(ContentError) -> FaultRule {
     let pattern = try take("a pattern of paths, which begins with / or *") {
       $0.hasPrefix("/") || $0.hasPrefix("*") ? Glob(text: $0) : nil
     }
     let filter = try filter()
     let fault = try fault()
     if case .connection = fault, pattern.text != "*" || filter != FaultRule.Filter() {
-      throw FaultMistake(
+      throw Self.mistake(
         "A TLS fault acts before the request and cannot have a path or a filter",
         "Start the line with * tls")
     }
@@ -16,10 +18,10 @@ extension FaultWords {
       return FaultRule(
         text: text, pattern: pattern, filter: filter, fault: fault, schedule: schedule)
     }
-    throw FaultMistake("Unexpected “\(rest)” after the end of the rule", Self.remedy)
+    throw Self.mistake("Unexpected “\(rest)” after the end of the rule", Self.remedy)
   }
 
-  private mutating func filter() throws(FaultMistake) -> FaultRule.Filter {
+  private mutating func filter() throws(ContentError) -> FaultRule.Filter {
     var filter = FaultRule.Filter()
     while true {
       switch next {
@@ -31,7 +33,7 @@ extension FaultWords {
   }
 
   /// `once`, `3 times` or `always`, optionally after `after N`.
-  private mutating func schedule() throws(FaultMistake) -> FaultRule.Schedule {
+  private mutating func schedule() throws(ContentError) -> FaultRule.Schedule {
     var schedule = FaultRule.Schedule()
     if take("after") { schedule.skipped = try count("a number of requests") }
     if take("once") {
@@ -45,15 +47,15 @@ extension FaultWords {
     return schedule
   }
 
-  private mutating func count(_ what: String) throws(FaultMistake) -> Int {
+  private mutating func count(_ what: String) throws(ContentError) -> Int {
     try take(what) { Quantities.whole($0).flatMap { $0 > 0 ? Int(exactly: $0) : nil } }
   }
 
   /// Parses the fault's name and arguments.
-  private mutating func fault() throws(FaultMistake) -> Fault {
-    guard let name = next else { throw FaultMistake("The fault is missing", Self.names) }
+  private mutating func fault() throws(ContentError) -> Fault {
+    guard let name = next else { throw Self.mistake("The fault is missing", Self.names) }
     guard let kind = FaultName(rawValue: name) else {
-      throw FaultMistake("Unknown fault “\(name)”", Self.names)
+      throw Self.mistake("Unknown fault “\(name)”", Self.names)
     }
     _ = take(name)
     switch kind {
@@ -88,7 +90,7 @@ extension FaultWords {
 
   // MARK: Arguments of faults
 
-  private mutating func connectionFault() throws(FaultMistake) -> ConnectionFault {
+  private mutating func connectionFault() throws(ContentError) -> ConnectionFault {
     if take("certificate") {
       let chain = try take("the file of a certificate") { $0 }
       return .certificate(Certificate(chain: chain, key: try take("the file of a key") { $0 }))
@@ -97,7 +99,7 @@ extension FaultWords {
     return try take("close, refuse, stall or certificate") { kinds[$0] }
   }
 
-  private mutating func partial() throws(FaultMistake) -> AnswerFault.Partial {
+  private mutating func partial() throws(ContentError) -> AnswerFault.Partial {
     let make: (Int64) -> AnswerFault.Partial = try take("short, shifted or overlapping") {
       switch $0 {
       case "short": { .short($0) }
@@ -109,7 +111,7 @@ extension FaultWords {
     return make(try bytes())
   }
 
-  private mutating func contentRange() throws(FaultMistake) -> AnswerFault.ContentRange {
+  private mutating func contentRange() throws(ContentError) -> AnswerFault.ContentRange {
     if take("none") { return .none }
     if take("shifted") { return .shifted(try bytes()) }
     if take("total") { return .total(try bytes()) }
@@ -118,7 +120,7 @@ extension FaultWords {
     }
   }
 
-  private mutating func status() throws(FaultMistake) -> AnswerFault {
+  private mutating func status() throws(ContentError) -> AnswerFault {
     let status = try take("a status from 400 to 599", Self.number(400...599))
     if take("retry-after") {
       return .status(
@@ -130,14 +132,14 @@ extension FaultWords {
     return .status(Int(status), nil)
   }
 
-  private mutating func redirect() throws(FaultMistake) -> AnswerFault {
+  private mutating func redirect() throws(ContentError) -> AnswerFault {
     let location = try take("loop or a URL") {
       $0.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } ? ($0 == "loop" ? "{path}" : $0) : nil
     }
     return .redirect(location, status: takeOptional(Self.number(300...399)).map { Int($0) } ?? 302)
   }
 
-  private mutating func lengthPromise() throws(FaultMistake) -> LengthPromise {
+  private mutating func lengthPromise() throws(ContentError) -> LengthPromise {
     try take("none, a length, or a difference such as +10") { word in
       if word == "none" { return LengthPromise.none }
       let bytes = Quantities.bytes(word.drop { $0 == "+" || $0 == "-" })
@@ -149,15 +151,15 @@ extension FaultWords {
     }
   }
 
-  private mutating func bytes() throws(FaultMistake) -> Int64 {
+  private mutating func bytes() throws(ContentError) -> Int64 {
     try take("a number of bytes") { Quantities.bytes($0) }
   }
 
-  private mutating func someBytes() throws(FaultMistake) -> Int64 {
+  private mutating func someBytes() throws(ContentError) -> Int64 {
     try take("a number of bytes above 0") { Quantities.bytes($0).flatMap { $0 > 0 ? $0 : nil } }
   }
 
-  private mutating func time() throws(FaultMistake) -> Duration {
+  private mutating func time() throws(ContentError) -> Duration {
     try take("a time such as 20ms", Quantities.time)
   }
 

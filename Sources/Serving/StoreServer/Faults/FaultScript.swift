@@ -1,5 +1,5 @@
 import ContentModel
-package import FileIO
+import FileIO
 
 /// Rules for faults; `Documentation/Server.md` describes the syntax.
 package struct FaultScript: Sendable, Hashable {
@@ -18,7 +18,7 @@ package struct FaultScript: Sendable, Hashable {
   package init(_ text: String, name: String = "the fault script") throws {
     rules = try text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated().compactMap { index, line in
-        do throws(FaultMistake) {
+        do throws(ContentError) {
           var words = try FaultWords(line)
           return words.next == nil ? nil : try words.rule()
         } catch {
@@ -29,8 +29,8 @@ package struct FaultScript: Sendable, Hashable {
       }
   }
 
-  package static func read(_ path: String, fileSystem: FileSystem = .real) throws -> FaultScript {
-    let bytes = try fileSystem.file(at: path).contents(limit: longestText)
+  package static func read(_ path: String) throws -> FaultScript {
+    let bytes = try FileSystem.real.file(at: path).contents(limit: longestText)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw ContentError(
         .usage, "\(path) is not UTF-8", remedy: "Use a text file of rules", subject: path)
@@ -47,17 +47,6 @@ package struct FaultScript: Sendable, Hashable {
   }
 }
 
-/// A syntax error in a line of a script.
-struct FaultMistake: Error {
-  let message: String
-  let remedy: String
-
-  init(_ message: String, _ remedy: String) {
-    self.message = message
-    self.remedy = remedy
-  }
-}
-
 /// The words of one line, read from left to right.
 struct FaultWords {
   private var words: ArraySlice<String>
@@ -67,7 +56,7 @@ struct FaultWords {
   /// Splits a line at spaces.
   ///
   /// Quotation marks keep words together; `#` before a word starts a comment.
-  init(_ line: some StringProtocol) throws(FaultMistake) {
+  init(_ line: some StringProtocol) throws(ContentError) {
     var words: [String] = []
     var rest = Substring(line)
     while let start = rest.firstIndex(where: { !$0.isWhitespace }), rest[start] != "#" {
@@ -75,7 +64,7 @@ struct FaultWords {
       if rest.first == "\"" {
         rest.removeFirst()
         guard let end = rest.firstIndex(of: "\"") else {
-          throw FaultMistake("A quotation mark is not closed", "Close it on the same line")
+          throw Self.mistake("A quotation mark is not closed", "Close it on the same line")
         }
         words.append(String(rest[..<end]))
         rest = rest[rest.index(after: end)...]
@@ -103,12 +92,12 @@ struct FaultWords {
   }
 
   /// Consumes the next word and converts it with `read`; `what` describes what is expected.
-  mutating func take<Value>(_ what: String, _ read: (String) -> Value?) throws(FaultMistake)
+  mutating func take<Value>(_ what: String, _ read: (String) -> Value?) throws(ContentError)
     -> Value
   {
-    guard let word = words.first else { throw FaultMistake("\(what) is missing", Self.remedy) }
+    guard let word = words.first else { throw Self.mistake("\(what) is missing", Self.remedy) }
     guard let value = read(word) else {
-      throw FaultMistake("“\(word)” is not \(what)", Self.remedy)
+      throw Self.mistake("“\(word)” is not \(what)", Self.remedy)
     }
     words.removeFirst()
     return value
@@ -122,4 +111,9 @@ struct FaultWords {
   }
 
   static let remedy = "Documentation/Server.md describes every fault"
+
+  /// A syntax error in the line; the script adds its number.
+  static func mistake(_ message: String, _ remedy: String) -> ContentError {
+    ContentError(.usage, message, remedy: remedy)
+  }
 }

@@ -1,6 +1,6 @@
 import AppUpdate
 package import ContentModel
-package import FileIO
+import FileIO
 
 extension StoreServer.Configuration {
   /// Serves `/lookup`, `/search` and `/app-version` from `apps.json` in the folder at `path`.
@@ -12,10 +12,9 @@ extension StoreServer.Configuration {
   /// function.
   @discardableResult
   package mutating func serveApps(
-    ofFolder path: String, fileSystem: FileSystem = .real,
-    report: @escaping @Sendable (ContentError) -> Void = { _ in }
+    ofFolder path: String, report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) throws -> @Sendable () -> Void {
-    let file = AppCatalogFile(in: try fileSystem.directory(at: path), report: report)
+    let file = AppCatalogFile(in: try FileSystem.real.directory(at: path), report: report)
     try file.open()
     for path in AppCatalog.paths { routes[path] = { Answer(to: $0, of: file) } }
     routes["/\(AppCatalogFile.name)"] = { _ in .notFound }

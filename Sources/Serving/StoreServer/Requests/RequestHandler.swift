@@ -1,132 +1,117 @@
 import ContentModel
 import FileIO
 
-/// Decides how to respond to a request and starts the response; thread-safe.
-final class RequestHandler: Sendable {
-  private let files: StaticFiles
-  private let routes: [String: StoreServer.Route]
-  private let authorize: (@Sendable (ServerRequest) -> Int?)?
-  private let book: FaultBook
+/// What the requests of a server share.
+struct RequestContext: Sendable {
+  let files: StaticFiles
+  let configuration: StoreServer.Configuration
+  let book: FaultBook
   /// Nil if requests are not recorded.
-  private let log: RequestLog?
-  private let latency: Duration
-  private let idleSeconds: Int
-  private let line: SendPacer?
-  private let connections: ConnectionTable
-  private let stop: StopLatch
+  let log: RequestLog?
+  /// Limits the rate of all bodies together.
+  let pacer: SendPacer?
+  let connections: ConnectionTable
+  let stop: StopLatch
+}
+
+/// Decides how to respond to a request, and sends the response.
+///
+/// If the request has a body, the response is sent after it, because otherwise the connection would
+/// close before the client has read the response.
+final class RequestHandler: HTTPExchange {
+  private let head: RequestHead
+  private let request: ServerRequest
+  private let context: RequestContext
+  /// The number of ignored bytes of the request's body.
+  private var uploaded = 0
+  private var entry: RequestLog.Entry?
 
   private static let longestUpload = 64 << 10
+  private static let bufferSize = 64 << 10
 
-  init(
-    _ files: StaticFiles, _ configuration: StoreServer.Configuration, _ book: FaultBook,
-    _ log: RequestLog?, _ connections: ConnectionTable, _ stop: StopLatch
-  ) {
-    self.files = files
-    routes = configuration.routes
-    authorize = configuration.authorize
-    self.book = book
-    self.log = log
-    latency = configuration.latency
-    idleSeconds = configuration.idleSeconds
-    line = configuration.rate.map { SendPacer(bytesPerSecond: $0) }
-    self.connections = connections
-    self.stop = stop
+  init(_ head: RequestHead, _ context: RequestContext) {
+    self.head = head
+    self.context = context
+    request = ServerRequest(head.method, head.target, headers: head.fields)
   }
 
-  /// Continues after the head or a part of the body arrived; returns false to close the connection.
-  fileprivate func proceed(
-    _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
-    _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    guard let request = state.request else { return begin(state, method, version, connection) }
-    guard part.isEmpty else {
-      state.uploaded += part.count
-      return state.uploaded <= Self.longestUpload
-    }
-    return answer(request, state, connection)
-  }
-
-  fileprivate func finish(_ state: RequestState) {
-    if let entry = state.entry { log?.finish(entry) }
-  }
-
-  /// Processes the head of a request; a bad one is answered at once, because its end is unknown.
-  private func begin(
-    _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection
-  ) -> Bool {
-    let fields = connection.headers
-    let head = RequestHead(
-      method: method, target: state.target, version: version, fields: fields ?? [])
-    let request = ServerRequest(method, state.target, headers: head.fields)
-    state.request = request
-    state.isLast = head.hasBody
-    guard let refusal = fields == nil ? .malformedLine : head.refusal else { return true }
-    connections.beginAnswer(connection.descriptor)
-    state.entry = log?.begin(request, status: refusal.status, faults: [])
+  /// Answers a bad request at once, because its end is unknown.
+  func receiveHead(_ connection: HTTPConnection) -> Bool {
+    guard let refusal = head.refusal else { return true }
+    context.connections.beginAnswer(connection.descriptor)
+    entry = context.log?.begin(request, status: refusal.status, faults: [])
     var answer = Answer(refusal.status, text: refusal.reason)
     answer.set("Connection", "close")
-    let wire = connection.wire(stop, idleSeconds: idleSeconds)
-    return send(
-      answer, connection,
-      pump: BodyPump(answer.body, Pace(limiters: []), wire, state.entry))
+    return send(answer, connection, wire(of: connection), Pace(limiters: []))
   }
 
-  private func answer(_ request: ServerRequest, _ state: RequestState, _ connection: HTTPConnection)
-    -> Bool
-  {
-    connections.beginAnswer(connection.descriptor)
-    let occurrences = book.occurrences(for: request)
-    var (answer, transmission) = decide(request, occurrences)
-    state.entry = log?.begin(
+  func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
+    uploaded += part.count
+    return uploaded <= Self.longestUpload
+  }
+
+  func respond(_ connection: HTTPConnection) -> Bool {
+    context.connections.beginAnswer(connection.descriptor)
+    let occurrences = context.book.occurrences(for: request)
+    var (answer, transmission) = decide(occurrences)
+    entry = context.log?.begin(
       request, status: transmission.sendsHead ? answer.status : nil, faults: occurrences.map(\.text)
     )
-    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    let wire = wire(of: connection)
     if transmission.latency > .zero {
       guard wire.wait(transmission.latency) else { return false }
-      connection.restartIdleTime(idleSeconds)
+      connection.restartIdleTime(wire.idleSeconds)
     }
     let own = transmission.rate.map { SendPacer(bytesPerSecond: $0) }
-    let pace = Pace(limiters: [own, line].compactMap(\.self))
+    let pace = Pace(limiters: [own, context.pacer].compactMap(\.self))
     if let disturbance = transmission.disturbance {
       DisturbedAnswer(
-        answer: answer, disturbance: disturbance, pace: pace, wire: wire, entry: state.entry,
+        answer: answer, disturbance: disturbance, pace: pace, wire: wire, entry: entry,
         isHead: request.method == "HEAD"
       ).write()
       return false
     }
     // A proxy may interpret the end of a body in another way than this server.
-    if state.isLast { answer.set("Connection", "close") }
-    let needsPump =
-      state.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
-    return send(
-      answer, connection,
-      pump: needsPump ? BodyPump(answer.body, pace, wire, state.entry) : nil)
+    if head.hasBody { answer.set("Connection", "close") }
+    return send(answer, connection, wire, pace)
   }
 
-  /// Without `pump`, the kernel sends a file directly.
-  private func send(_ answer: Answer, _ connection: HTTPConnection, pump: BodyPump?) -> Bool {
+  func end() { if let entry { context.log?.finish(entry) } }
+
+  private func wire(of connection: HTTPConnection) -> Wire {
+    connection.wire(context.stop, idleSeconds: context.configuration.limits.idleSeconds)
+  }
+
+  /// Sends a valid response; counts its bytes in the log.
+  private func send(
+    _ answer: Answer, _ connection: HTTPConnection, _ wire: Wire, _ pace: Pace
+  ) -> Bool {
     let length = answer.body.length
     let body: HTTPBody
     if length == 0 {
       body = .empty
-    } else if let pump {
-      body = .stream(length: length, bufferSize: BodyPump.bufferSize) { pump.fill($0) }
-    } else {
-      guard let (opened, range) = answer.body.plainFile,
-        let descriptor = try? opened.file.duplicatedDescriptor()
-      else { return false }
+    } else if entry == nil, pace.limiters.isEmpty, let (opened, range) = answer.body.plainFile {
+      guard let descriptor = try? opened.file.duplicatedDescriptor() else { return false }
       body = .file(descriptor: descriptor, offset: range.lowerBound, length: length)
+    } else {
+      let reader = answer.body.reader()
+      // On the connection's own thread, so waiting for the rate limit does not delay others.
+      body = .stream(length: length, bufferSize: Self.bufferSize) { [entry] buffer in
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
+        // If the file became shorter, the announced length cannot be sent. Fail, to close the
+        // connection.
+        guard let count = try? reader(part), count > 0 else { return HTTPBody.failure }
+        entry?.count(count)
+        return pace.wait(for: count, wire) ? count : HTTPBody.failure
+      }
     }
     return connection.send(answer.status, answer.headers, body)
   }
 
-  /// Returns the response to `request` and its transmission, after all active faults.
-  private func decide(_ request: ServerRequest, _ occurrences: [FaultBook.Occurrence]) -> (
-    Answer, Transmission
-  ) {
-    var asked = request
-    var transmission = Transmission(latency: latency)
-    var answer = undisturbedAnswer(to: &asked, occurrences)
+  /// Returns the response and its transmission, after all active faults.
+  private func decide(_ occurrences: [FaultBook.Occurrence]) -> (Answer, Transmission) {
+    var transmission = Transmission(latency: context.configuration.latency)
+    var answer = undisturbedAnswer(occurrences)
     for occurrence in occurrences {
       switch occurrence.fault {
       case .answer(let fault): fault.change(&answer, to: request)
@@ -140,18 +125,19 @@ final class RequestHandler: Sendable {
   /// Returns the response of a correct server.
   ///
   /// Faults may have changed the file.
-  private func undisturbedAnswer(
-    to request: inout ServerRequest, _ occurrences: [FaultBook.Occurrence]
-  ) -> Answer {
+  private func undisturbedAnswer(_ occurrences: [FaultBook.Occurrence]) -> Answer {
+    var request = request
     guard request.method == "GET" || request.method == "HEAD" else {
       var refused = Answer(405, text: "Only GET and HEAD are allowed.")
       refused.set("Allow", "GET, HEAD")
       return refused
     }
     guard let location = request.location else { return .malformed }
-    if let route = routes[location.path] { return route(request) }
-    if let status = authorize?(request) { return Answer(status, text: "The file is not granted.") }
-    switch files.representation(at: location) {
+    if let route = context.configuration.routes[location.path] { return route(request) }
+    if let status = context.configuration.authorize?(request) {
+      return Answer(status, text: "The file is not granted.")
+    }
+    switch context.files.representation(at: location) {
     case .failure(let refusal): return refusal
     case .success(var representation):
       for case (.resource(let fault), let number) in occurrences.map({ ($0.fault, $0.number) }) {
@@ -160,35 +146,6 @@ final class RequestHandler: Sendable {
       return Answer(to: request, of: representation)
     }
   }
-}
-
-/// The state of a request.
-final class RequestState: HTTPExchange {
-  fileprivate let target: String
-  private let handler: RequestHandler
-  /// Nil until the head is complete.
-  ///
-  /// If the request has a body, the response is sent after it, because otherwise the connection
-  /// would close before the client has read the response.
-  fileprivate var request: ServerRequest?
-  /// Whether the connection closes after the response.
-  fileprivate var isLast = false
-  /// The number of ignored bytes of the request's body.
-  fileprivate var uploaded = 0
-  fileprivate var entry: RequestLog.Entry?
-
-  init(_ target: String, _ handler: RequestHandler) {
-    self.target = target
-    self.handler = handler
-  }
-
-  func proceed(
-    method: String, version: String, _ connection: HTTPConnection, _ part: UnsafeRawBufferPointer
-  ) -> Bool {
-    handler.proceed(self, method, version, connection, part)
-  }
-
-  func end() { handler.finish(self) }
 }
 
 extension Transmission {

@@ -10,16 +10,10 @@ package struct RequestHead {
   package let target: String
   /// For example `HTTP/1.1`.
   let version: String
-  package let fields: [(name: String, value: String)]
+  /// Nil if a line of the head is malformed.
+  let parsedFields: [(name: String, value: String)]?
 
-  package init(
-    method: String, target: String, version: String, fields: [(name: String, value: String)]
-  ) {
-    self.method = method
-    self.target = target
-    self.version = version
-    self.fields = fields
-  }
+  package var fields: [(name: String, value: String)] { parsedFields ?? [] }
 
   /// Why a request is refused: a status and a sentence.
   package struct Refusal: Hashable, Sendable {
@@ -31,7 +25,6 @@ package struct RequestHead {
       self.reason = reason
     }
 
-    package static let malformedLine = badRequest("A line of the request is malformed.")
     package static let malformedTarget = badRequest("The request target is malformed.")
 
     static func badRequest(_ reason: String) -> Refusal { Refusal(400, reason) }
@@ -39,6 +32,9 @@ package struct RequestHead {
 
   /// Why the request is ambiguous or malformed (RFC 9112, 3.2, 5 and 6.3); nil otherwise.
   package var refusal: Refusal? {
+    guard let fields = parsedFields else {
+      return .badRequest("A line of the request is malformed.")
+    }
     guard method.utf8.allSatisfy(Self.isTokenByte) else {
       return .badRequest("The method is malformed.")
     }

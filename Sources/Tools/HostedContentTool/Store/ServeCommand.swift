@@ -58,9 +58,9 @@ enum ServeCommand {
       try quantity("--latency", "a time such as 20ms", arguments, Quantities.time) ?? .zero
     configuration.rate =
       try quantity("--rate", "a rate such as 50MB/s", arguments, Quantities.rate)
-    configuration.connectionsPerAddress =
+    configuration.limits.connectionsPerAddress =
       try arguments.number("--connections-per-address", minimum: 0)
-      ?? configuration.connectionsPerAddress
+      ?? configuration.limits.connectionsPerAddress
     configuration.recordsRequests = arguments.has("--verbose")
     configuration.keepsRequests = false
     configuration.onRequest = { console.note($0.line) }
