@@ -10,24 +10,13 @@ struct IncomingPackage {
   let path: String
   /// The path of the published bytes: `path` or the converted file.
   let location: String
-  /// The length in bytes.
-  let length: Int64
   /// SHA-256 of all bytes.
   let digest: Digest
-  /// The files in the package.
-  let entries: [IndexedFile]
-  let info: Info
+  let info: ContentInfo
+  /// The length and the files.
+  let examination: PackageExamination
   /// The offer of the catalog with exactly these bytes; nil if the catalog has none.
   fileprivate(set) var published: ContentOffer?
-
-  /// What the package contains.
-  struct Info: Hashable {
-    let product: ProductIdentifier
-    let content: ProductIdentifier
-    let version: ContentVersion
-    /// The size of all installed files, in bytes.
-    let installedSize: Int64
-  }
 }
 
 /// Checks packages before anything is written; one invalid package refuses all.
@@ -89,13 +78,9 @@ struct PackageIntake {
   private func package(
     _ path: String, at location: String, _ digest: Digest, _ examination: PackageExamination
   ) -> IncomingPackage? {
-    guard examination.isValid, let found = examination.info else { return nil }
-    let info = IncomingPackage.Info(
-      product: found.productIdentifier, content: found.contentIdentifier, version: found.version,
-      installedSize: examination.installedSize)
+    guard examination.isValid, let info = examination.info else { return nil }
     return IncomingPackage(
-      path: path, location: location, length: examination.packedLength, digest: digest,
-      entries: examination.entries, info: info)
+      path: path, location: location, digest: digest, info: info, examination: examination)
   }
 
   /// Throws `contentClaimed` if the content belongs to another product too.
@@ -104,7 +89,7 @@ struct PackageIntake {
   private func checkContentIdentifier(_ package: IncomingPackage, _ accepted: [IncomingPackage])
     throws
   {
-    let (product, content) = (package.info.product, package.info.content)
+    let (product, content) = (package.info.productIdentifier, package.info.contentIdentifier)
     if content != product, StorePath.isFileName(content) {
       throw ContentError(
         .identifierInvalid,
@@ -115,9 +100,10 @@ struct PackageIntake {
     }
     for name in Set([product, content]).sorted() {
       let claimant = accepted.map(\.info).first {
-        $0.product != product && [$0.product, $0.content].contains(name)
+        $0.productIdentifier != product
+          && [$0.productIdentifier, $0.contentIdentifier].contains(name)
       }
-      let owner = try claimant?.product ?? catalog.owner(of: name)
+      let owner = try claimant?.productIdentifier ?? catalog.owner(of: name)
       if let owner, owner != product {
         throw ContentError.contentClaimed(name, by: owner, in: package)
       }
@@ -130,8 +116,8 @@ struct PackageIntake {
   /// if the version was withdrawn.
   private func publishedOffer(_ package: IncomingPackage) throws -> ContentOffer? {
     let info = package.info
-    guard let record = try catalog.record(of: info.product) else { return nil }
-    guard let offer = record.offer(info.content, info.version) else {
+    guard let record = try catalog.record(of: info.productIdentifier) else { return nil }
+    guard let offer = record.offer(info.contentIdentifier, info.version) else {
       try checkRise(package, record)
       return nil
     }
@@ -147,7 +133,7 @@ struct PackageIntake {
   /// Users with a higher version would never be offered this version. A withdrawn version is the
   /// exception: clients replace it with any offered version.
   private func checkRise(_ package: IncomingPackage, _ record: CatalogRecord) throws {
-    let (content, version) = (package.info.content, package.info.version)
+    let (content, version) = (package.info.contentIdentifier, package.info.version)
     guard record.withdrawnVersions[content]?.contains(version) != true else {
       throw Self.withdrawn(package)
     }
@@ -159,7 +145,7 @@ struct PackageIntake {
       "\(package.path): version \(version) of \(content) is not higher than \(highest), which the "
         + (known.contains(highest) ? "store has" : "store had"),
       remedy: "Increase ContentVersion and build the package again",
-      subject: package.info.product.rawValue)
+      subject: package.info.productIdentifier.rawValue)
   }
 
   /// Whether `accepted` has the same bytes.
@@ -169,7 +155,8 @@ struct PackageIntake {
     -> Bool
   {
     let sameVersion = accepted.first {
-      $0.info.content == package.info.content && $0.info.version == package.info.version
+      $0.info.contentIdentifier == package.info.contentIdentifier
+        && $0.info.version == package.info.version
     }
     guard let sameVersion else { return false }
     guard sameVersion.digest == package.digest else {
@@ -183,7 +170,7 @@ struct PackageIntake {
   func requireSpace(_ packages: [IncomingPackage], in store: Directory) throws {
     let available = try store.availableBytes()
     // Indexes and metadata need some space too.
-    let needed = packages.reduce(4 << 20) { $0 + $1.length }
+    let needed = packages.reduce(4 << 20) { $0 + $1.examination.packedLength }
     guard !packages.isEmpty, available < needed else { return }
     throw ContentError(
       .diskFull,
@@ -195,10 +182,10 @@ struct PackageIntake {
   private static func withdrawn(_ package: IncomingPackage) -> ContentError {
     ContentError(
       .versionExists,
-      "\(package.path): version \(package.info.version) of \(package.info.content) was withdrawn, "
+      "\(package.path): version \(package.info.version) of \(package.info.contentIdentifier) was withdrawn, "
         + "and its number cannot be used again",
       remedy: "Use another ContentVersion and build the package again",
-      subject: package.info.product.rawValue)
+      subject: package.info.productIdentifier.rawValue)
   }
 
   private static func versionExists(
@@ -206,10 +193,10 @@ struct PackageIntake {
   ) -> ContentError {
     ContentError(
       .versionExists,
-      "\(package.path): version \(version) of \(package.info.content) is \(reason), "
+      "\(package.path): version \(version) of \(package.info.contentIdentifier) is \(reason), "
         + "with other bytes",
       remedy: "Increase ContentVersion and build the package again",
-      subject: package.info.product.rawValue)
+      subject: package.info.productIdentifier.rawValue)
   }
 }
 
@@ -217,7 +204,7 @@ extension ContentError {
   fileprivate static func contentClaimed(
     _ name: ProductIdentifier, by other: ProductIdentifier, in package: IncomingPackage
   ) -> ContentError {
-    let product = package.info.product
+    let product = package.info.productIdentifier
     if name == product { return .productClaimed(product, by: other).naming(package.path) }
     return ContentError(
       .contentClaimed,

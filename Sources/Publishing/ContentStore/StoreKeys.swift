@@ -82,13 +82,11 @@ struct StoreKeys {
   func inventory(of role: RoleName) throws -> (usable: Set<PublicKey>, unreadable: Int) {
     var usable: Set<PublicKey> = []
     var unreadable = 0
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        do {
-          usable.insert(try read(name, role, in: folder).publicKey)
-        } catch is ContentError {
-          unreadable += 1
-        }
+    for (folder, name) in try files(of: role) {
+      do {
+        usable.insert(try read(name, role, in: folder).publicKey)
+      } catch is ContentError {
+        unreadable += 1
       }
     }
     return (usable, unreadable)
@@ -99,16 +97,14 @@ struct StoreKeys {
     let demanded = root.roles[role]?.threshold ?? 1
     var found: [SigningKey] = []
     var refusal: ContentError?
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        try folder.protect(name)
-        do {
-          let key = try read(name, role, in: folder)
-          let isKnown = found.contains { $0.publicKey == key.publicKey }
-          if wanted.contains(key.publicKey), !isKnown { found.append(key) }
-        } catch let error as ContentError where !Self.isOfSystem(error) {
-          refusal = refusal ?? error.naming(folder.path(of: name))
-        }
+    for (folder, name) in try files(of: role) {
+      try folder.protect(name)
+      do {
+        let key = try read(name, role, in: folder)
+        let isKnown = found.contains { $0.publicKey == key.publicKey }
+        if wanted.contains(key.publicKey), !isKnown { found.append(key) }
+      } catch let error as ContentError where !Self.isOfSystem(error) {
+        refusal = refusal ?? error.naming(folder.path(of: name))
       }
     }
     found += (rehearsal?.keys(of: role) ?? []).filter { wanted.contains($0.publicKey) }
@@ -126,8 +122,13 @@ struct StoreKeys {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
 
-  private static func fileNames(of role: RoleName, in folder: Directory) throws -> [String] {
-    try folder.entries().map(\.name).filter { isFileName($0, of: role) }.sorted()
+  /// The files in these folders that are named after `role`.
+  private func files(of role: RoleName) throws -> [(folder: Directory, name: String)] {
+    try folders(of: role).flatMap { folder in
+      try folder.entries().map(\.name).filter { Self.isFileName($0, of: role) }.sorted().map {
+        (folder, $0)
+      }
+    }
   }
 
   private static func isFileName(_ name: String, of role: RoleName) -> Bool {
@@ -208,18 +209,16 @@ struct StoreKeys {
   func remove(_ role: RoleName, of old: RootRole, notIn new: RootRole) throws {
     let kept = new.publicKeys(of: role)
     let dropped = old.publicKeys(of: role).subtracting(kept)
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        guard let key = try? read(name, role, in: folder), !kept.contains(key.publicKey) else {
-          continue
-        }
-        // Other files may belong to the owner, such as a copy of another store's key.
-        if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
-          try remove(name, in: folder)
-        }
+    for (folder, name) in try files(of: role) {
+      guard let key = try? read(name, role, in: folder), !kept.contains(key.publicKey) else {
+        continue
       }
-      if rehearsal == nil { try folder.sync() }
+      // Other files may belong to the owner, such as a copy of another store's key.
+      if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
+        try remove(name, in: folder)
+      }
     }
+    if rehearsal == nil { for folder in folders(of: role) { try folder.sync() } }
   }
 
   private func remove(_ name: String, in folder: Directory) throws {

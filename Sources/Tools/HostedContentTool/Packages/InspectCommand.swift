@@ -27,7 +27,7 @@ enum InspectCommand {
       productIdentifier: examination.info?.productIdentifier.rawValue,
       contentIdentifier: examination.info?.contentIdentifier.rawValue,
       contentVersion: examination.info?.version.rawValue, packedBytes: examination.packedLength,
-      unpackedBytes: examination.entries.reduce(0) { $0 + $1.size },
+      unpackedBytes: examination.installedSize,
       findings: examination.findings.count, entries: examination.entries)
     try console.print(report) {
       for line in [
