@@ -7,9 +7,9 @@ struct Command: Sendable {
   /// A summary in one line.
   let summary: String
   /// The operands, as shown in the help.
+  ///
+  /// Optional ones are in brackets, and `…` follows the last one if it may be repeated.
   let operands: String
-  /// The permitted number of operands.
-  let operandCount: ClosedRange<Int>
   let options: [Option]
   /// One or more complete command lines.
   let example: String
@@ -57,6 +57,15 @@ struct Command: Sendable {
       "the store's trusted root; default: the library's, or a local store's own")
 
     private init(_ name: String, _ help: String) { self.init(name, nil, help) }
+  }
+
+  /// Whether the last operand may be repeated.
+  var repeatsOperand: Bool { operands.contains("…") }
+
+  /// The permitted number of operands.
+  var operandCount: ClosedRange<Int> {
+    let required = operands.prefix { $0 != "[" }.split(separator: " ").count
+    return required...(repeatsOperand ? Int.max : operands.split(separator: " ").count)
   }
 
   /// All options, including those of every command: quiet, help and version.

@@ -4,9 +4,9 @@
 enum ManualCommand {
   static let command = Command(
     name: "manual", summary: "Prints the man page in the form of man(7).", operands: "",
-    operandCount: 0...0, options: [], example: "hostedcontent manual > hostedcontent.1"
+    options: [], example: "hostedcontent manual > hostedcontent.1"
   ) { _, console in
-    console.print(document: ManualPage(CommandTable.commands).text)
+    console.print(document: ManualPage(commands: CommandTable.commands).text)
     return .done
   }
 }
@@ -14,8 +14,6 @@ enum ManualCommand {
 /// The man page, generated from the same table as the help.
 struct ManualPage {
   let commands: [Command]
-
-  init(_ commands: [Command]) { self.commands = commands }
 
   var text: String {
     """

@@ -2,8 +2,6 @@
 struct BashCompletion {
   let words: CompletionWords
 
-  init(_ words: CompletionWords) { self.words = words }
-
   var script: String {
     """
     # bash completion for hostedcontent; made by: hostedcontent completion bash

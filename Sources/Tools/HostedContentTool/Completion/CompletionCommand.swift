@@ -5,7 +5,7 @@ enum CompletionCommand {
   static let command = Command(
     name: "completion",
     summary: "Prints a completion script for bash or zsh.",
-    operands: "bash|zsh", operandCount: 1...1, options: [],
+    operands: "bash|zsh", options: [],
     example:
       "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent",
     run: run)
@@ -13,8 +13,8 @@ enum CompletionCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let words = CompletionWords(CommandTable.commands)
     switch arguments.operands[0] {
-    case "bash": console.print(document: BashCompletion(words).script)
-    case "zsh": console.print(document: ZshCompletion(words).script)
+    case "bash": console.print(document: BashCompletion(words: words).script)
+    case "zsh": console.print(document: ZshCompletion(words: words).script)
     case let shell:
       throw arguments.wrong("Unsupported shell “\(shell)”, expected bash or zsh")
     }
@@ -68,9 +68,6 @@ extension Command {
       }
     }
   }
-
-  /// Whether the last operand may be repeated.
-  var repeatsOperand: Bool { operands.contains("…") }
 }
 
 /// The completion of an operand or of an option's value.

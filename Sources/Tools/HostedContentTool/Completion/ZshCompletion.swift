@@ -4,8 +4,6 @@ import FoundationEssentials
 struct ZshCompletion {
   let words: CompletionWords
 
-  init(_ words: CompletionWords) { self.words = words }
-
   var script: String {
     """
     #compdef hostedcontent

@@ -18,7 +18,8 @@ struct Console: Sendable {
   var stoppableFileSystem: FileSystem { signals?.stoppableFileSystem() ?? .real }
 
   /// Whether standard error is a terminal that can show progress bars.
-  let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
+  let showsBars =
+    isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
   /// The errno of a failed write to standard output.
   private let outputError = OutputError()
@@ -36,10 +37,6 @@ struct Console: Sendable {
       .fileFailed, "Cannot write to standard output",
       remedy: "Check the file or program that receives the output",
       cause: String(cString: strerror(number)))
-  }
-
-  private static func environment(_ name: String) -> String? {
-    getenv(name).map { String(cString: $0) }
   }
 
   /// Prints one line of a result; it may contain untrusted titles, names and messages.

@@ -6,7 +6,7 @@ import HostedContent
 enum RestoreCommand {
   static let command = Command(
     name: "restore", summary: "Restores the account's purchases. With --download, installs them.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .store, .library,
       .account, .grants,

@@ -5,7 +5,7 @@ import ContentPackage
 enum InspectCommand {
   static let command = Command(
     name: "inspect", summary: "Shows a package's format, product, content, version and files.",
-    operands: "FILE.pkg", operandCount: 1...1, options: [.json],
+    operands: "FILE.pkg", options: [.json],
     example: "hostedcontent inspect chapter1.pkg --json", run: run)
 
   private struct Report: Encodable {

@@ -6,7 +6,7 @@ import FileIO
 enum PackageCommand {
   static let command = Command(
     name: "package", summary: "Builds a content package from a folder with Contents.",
-    operands: "[FOLDER]", operandCount: 0...1,
+    operands: "[FOLDER]",
     options: [
       .init(
         "--from", "ARCHIVE", "convert a package, xar, zip or tar built elsewhere, not a folder"),

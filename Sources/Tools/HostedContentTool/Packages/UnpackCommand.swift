@@ -6,7 +6,7 @@ import FileIO
 enum UnpackCommand {
   static let command = Command(
     name: "unpack", summary: "Unpacks a package safely into a new folder.",
-    operands: "FILE.pkg", operandCount: 1...1,
+    operands: "FILE.pkg",
     options: [
       .init("--into", "FOLDER", "the folder to create; it must not exist", isRequired: true),
       .init("--any-archive", nil, "accept any readable archive: safety rules, no content rules"),

@@ -5,7 +5,7 @@ import ContentPackage
 enum ValidateCommand {
   static let command = Command(
     name: "validate", summary: "Checks a package against every rule and reports all findings.",
-    operands: "FILE.pkg", operandCount: 1...1, options: [.json],
+    operands: "FILE.pkg", options: [.json],
     example: "hostedcontent validate chapter1.pkg", run: run)
 
   private struct Report: Encodable {

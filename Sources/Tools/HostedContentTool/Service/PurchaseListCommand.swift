@@ -14,7 +14,7 @@ enum PurchaseListCommand {
     -> Command
   {
     Command(
-      name: list.rawValue, summary: summary, operands: "", operandCount: 0...0,
+      name: list.rawValue, summary: summary, operands: "",
       options: [ServiceArguments.account] + ServiceArguments.required,
       example: "hostedcontent \(list.rawValue) --account alice \(ServiceArguments.example)"
     ) { arguments, console in try await run(list, arguments, console) }

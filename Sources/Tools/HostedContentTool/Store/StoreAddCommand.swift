@@ -5,7 +5,7 @@ import ContentStore
 enum StoreAddCommand {
   static let command = Command(
     name: "store add", summary: "Adds or changes a product without content.",
-    operands: "STORE ID", operandCount: 2...2,
+    operands: "STORE ID",
     options: StoreDryRun.options + StorePublishCommand.details + StoreKeyArguments.options,
     example: "hostedcontent store add store com.example.club --title 'Book club' --price 4.99",
     run: run)

@@ -4,7 +4,7 @@ import ContentStore
 enum StoreInitCommand {
   static let command = Command(
     name: "store init", summary: "Creates a store: its keys and an empty signed catalog.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: StoreKeyArguments.keys + StoreKeyArguments.plan,
     example: "hostedcontent store init store --root-keys /media/safe/root-keys", run: run)
 

@@ -6,7 +6,6 @@ enum StoreListCommand {
   static let command = Command(
     name: "store list", summary: "Lists every product, content and version of a store.",
     operands: "STORE",
-    operandCount: 1...1,
     options: [.json] + StoreKeyArguments.record + [StoreKeyArguments.restored],
     example: "hostedcontent store list store", run: run)
 

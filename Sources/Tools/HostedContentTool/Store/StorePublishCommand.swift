@@ -6,7 +6,7 @@ import FileIO
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
-    operands: "STORE FILE.pkg…", operandCount: 2...Int.max,
+    operands: "STORE FILE.pkg…",
     options: [
       .init("--repackage", nil, "convert packages built elsewhere, so that updates fetch less")
     ] + StoreDryRun.options + details + StoreKeyArguments.options,

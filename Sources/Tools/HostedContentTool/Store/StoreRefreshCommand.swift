@@ -6,7 +6,7 @@ import FoundationEssentials
 enum StoreRefreshCommand {
   static let command = Command(
     name: "store refresh", summary: "Renews metadata that expires soon. Run it daily.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [.init("--everything", nil, "also renew metadata that does not expire soon")]
       + StoreDryRun.options + StoreKeyArguments.options,
     example: "hostedcontent store refresh store", run: run)

@@ -5,7 +5,7 @@ import ContentStore
 enum StoreRetireCommand {
   static let command = Command(
     name: "store retire", summary: "Removes a version from the catalog.",
-    operands: "STORE ID VERSION", operandCount: 3...3,
+    operands: "STORE ID VERSION",
     options: [
       .init("--content", "ID", "the content's identifier; default: the product's own content")
     ] + StoreDryRun.options + StoreKeyArguments.options,

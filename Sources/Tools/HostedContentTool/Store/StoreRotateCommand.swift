@@ -5,7 +5,7 @@ import ContentStore
 enum StoreRotateCommand {
   static let command = Command(
     name: "store rotate", summary: "Creates new keys for roles, and signs everything with them.",
-    operands: "STORE ROLE…", operandCount: 2...5,
+    operands: "STORE ROLE…",
     options: StoreDryRun.options + StoreKeyArguments.options + StoreKeyArguments.plan,
     example:
       "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",

@@ -7,7 +7,7 @@ enum StoreStatusCommand {
   static let command = Command(
     name: "store status",
     summary: "Shows what a store has, what expires, and what needs attention.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [StorePruneCommand.keepDays, .json] + StoreKeyArguments.keys,
     example: "hostedcontent store status store --json", run: run)
 

@@ -6,7 +6,7 @@ enum StoreWithdrawCommand {
   static let command = Command(
     name: "store withdraw",
     summary: "Takes back a version that was published by mistake, so that a lower one can follow.",
-    operands: "STORE ID VERSION", operandCount: 3...3,
+    operands: "STORE ID VERSION",
     options: [
       .init("--content", "ID", "the content's identifier; default: the product's own content")
     ] + StoreKeyArguments.options,

@@ -7,7 +7,7 @@ enum StoreServerBackupCommand {
   static let command = Command(
     name: "store-server backup",
     summary: "Copies a server's SQLite ledger, also while it runs.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .init("--data", "FOLDER", "the server's data folder", isRequired: true),
       .init("--output", "FILE", "the new file", isRequired: true),

@@ -10,7 +10,7 @@ enum StoreServerKeyCommand {
   static let command = Command(
     name: "store-server key",
     summary: "Adds, lists, revokes or rotates the keys of a store server, also while it runs.",
-    operands: "add|list|revoke|rotate [KID]", operandCount: 1...2,
+    operands: "add|list|revoke|rotate [KID]",
     options: [
       LedgerArguments.data, LedgerArguments.database,
       .init(
