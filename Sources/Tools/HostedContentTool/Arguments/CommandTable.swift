@@ -8,7 +8,7 @@ enum CommandTable {
   static let commands: [Command] = [
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
-    StoreListCommand.command, StoreRetireCommand.command, StoreWithdrawCommand.command,
+    StoreListCommand.command, StoreRetireCommand.retire, StoreRetireCommand.withdraw,
     StoreRefreshCommand.command, StoreRotateCommand.command, StoreRepairCommand.command,
     StoreRecoverCommand.command, StoreStatusCommand.command, StoreVerifyCommand.command,
     StorePruneCommand.command, StoreReceiptKeyCommand.command, StoreCheckCommand.command,

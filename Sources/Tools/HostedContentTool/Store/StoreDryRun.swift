@@ -1,5 +1,6 @@
 import ContentModel
 import ContentStore
+import FileIO
 
 /// `--dry-run` of commands that change a store.
 enum StoreDryRun {
@@ -96,16 +97,20 @@ enum StoreDryRun {
 }
 
 extension Arguments {
-  /// Whether nothing may be changed.
-  var isDryRun: Bool { has("--dry-run") }
-
-  /// Runs `change` on `store`; with `--dry-run`, only rehearses it and prints what it would do.
-  func change<Value>(
-    _ store: StoreFolder, _ console: Console, _ change: (StoreFolder) throws -> Value
+  /// Runs `change` on the store of the first operand, and then `report`.
+  ///
+  /// With `--dry-run`, only rehearses the change, and prints what it would do.
+  @discardableResult
+  func changeStore<Value>(
+    _ console: Console, _ fileSystem: FileSystem = .real,
+    _ change: (StoreFolder) throws -> Value, report: (Value) -> Void
   ) throws -> Value {
-    guard isDryRun else {
+    let store = try openedStore(fileSystem)
+    guard has("--dry-run") else {
       if has("--json") { throw wrong("--json needs --dry-run") }
-      return try change(store)
+      let value = try change(store)
+      report(value)
+      return value
     }
     let (value, rehearsal) = try store.rehearse(change)
     try console.print(StoreDryRun.Report(rehearsal)) {

@@ -27,17 +27,18 @@ enum StorePublishCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let repackaging = arguments.has("--repackage")
     // After a signal, a conversion removes what it has written. A publication is atomic anyway.
-    let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
+    let fileSystem = repackaging ? console.stoppableFileSystem : .real
     let packages = Array(arguments.operands.dropFirst())
     let details = try arguments.productDetails()
     var findings: [PackageFinding] = []
     do {
-      let publication = try arguments.change(store, console) {
+      try arguments.changeStore(console, fileSystem) {
         try $0.publish(packages, details: details, repackaging: repackaging) {
           findings.append($0)
         }
+      } report: {
+        show($0, console)
       }
-      if !arguments.isDryRun { show(publication, console) }
       return .done
     } catch {
       guard !findings.isEmpty else { throw error }

@@ -13,13 +13,11 @@ enum StoreRefreshCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let renewal = try arguments.change(arguments.openedStore(), console) {
+    let renewal = try arguments.changeStore(console) {
       try $0.refresh(everything: arguments.has("--everything"))
-    }
-    if !arguments.isDryRun {
+    } report: { renewal in
       let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
-      console.print(
-        renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
+      console.print("\(path): \(roles.isEmpty ? "nothing expires soon" : "renewed \(roles)")")
     }
     if let expires = renewal.rootExpires {
       let error = ContentError(

@@ -19,12 +19,13 @@ enum StoreRotateCommand {
       }
       return role
     }
-    let store = try arguments.openedStore()
     let plan = try arguments.keyPlan()
-    try arguments.change(store, console) { try $0.rotate(roles, plan: plan) }
-    if arguments.isDryRun { return .done }
-    let names = roles.map(\.rawValue).joined(separator: ", ")
-    console.print("\(arguments.operands[0]): new keys for \(names)")
+    try arguments.changeStore(console) {
+      try $0.rotate(roles, plan: plan)
+    } report: { _ in
+      let names = roles.map(\.rawValue).joined(separator: ", ")
+      console.print("\(arguments.operands[0]): new keys for \(names)")
+    }
     return .done
   }
 }

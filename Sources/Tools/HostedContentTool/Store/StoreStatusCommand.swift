@@ -51,15 +51,7 @@ enum StoreStatusCommand {
 
   private static func printVersions(_ status: StoreStatus, _ console: Console) {
     if status.products.isEmpty { return console.print("The store has no products.") }
-    let rows = status.products.flatMap { product -> [[String]] in
-      let identifier = product.record.productIdentifier.rawValue
-      if product.versions.isEmpty { return [[identifier, "-", "-", "no content"]] }
-      return product.versions.map {
-        [
-          identifier, $0.contentIdentifier.rawValue, $0.version.rawValue, Console.bytes($0.length),
-        ]
-      }
-    }
+    let rows = status.products.flatMap(\.rows)
     console.print(table: rows, heading: ["product", "content", "version", "size"])
   }
 
