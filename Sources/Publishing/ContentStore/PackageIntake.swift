@@ -122,7 +122,7 @@ struct PackageIntake {
       return nil
     }
     guard offer.package.digest == package.digest else {
-      throw Self.versionExists(package, offer.version, "already published")
+      throw Self.versionExists(package, offer.version, "is already published, with other bytes")
     }
     return offer
   }
@@ -134,18 +134,18 @@ struct PackageIntake {
   /// exception: clients replace it with any offered version.
   private func checkRise(_ package: IncomingPackage, _ record: CatalogRecord) throws {
     let (content, version) = (package.info.contentIdentifier, package.info.version)
+    // Clients that have installed a withdrawn version would not accept other bytes as an update.
     guard record.withdrawnVersions[content]?.contains(version) != true else {
-      throw Self.withdrawn(package)
+      throw Self.versionExists(
+        package, version, "was withdrawn, and its number cannot be used again",
+        remedy: "Use another ContentVersion and build the package again")
     }
     let known = record.offers.filter { $0.contentIdentifier == content }.map(\.version)
     let highest = (known + [record.retired[content]].compactMap { $0 }).max()
     guard let highest, version <= highest else { return }
-    throw ContentError(
-      .versionExists,
-      "\(package.path): version \(version) of \(content) is not higher than \(highest), which the "
-        + (known.contains(highest) ? "store has" : "store had"),
-      remedy: "Increase ContentVersion and build the package again",
-      subject: package.info.productIdentifier.rawValue)
+    throw Self.versionExists(
+      package, version,
+      "is not higher than \(highest), which the store \(known.contains(highest) ? "has" : "had")")
   }
 
   /// Whether `accepted` has the same bytes.
@@ -161,7 +161,8 @@ struct PackageIntake {
     guard let sameVersion else { return false }
     guard sameVersion.digest == package.digest else {
       throw Self.versionExists(
-        package, sameVersion.info.version, "given twice, also as \(sameVersion.path)")
+        package, sameVersion.info.version,
+        "is given twice, also as \(sameVersion.path), with other bytes")
     }
     return true
   }
@@ -178,25 +179,14 @@ struct PackageIntake {
       remedy: "Free \(needed - available) bytes there and try again", subject: store.path)
   }
 
-  /// Clients that have installed the withdrawn version would not accept other bytes as an update.
-  private static func withdrawn(_ package: IncomingPackage) -> ContentError {
-    ContentError(
-      .versionExists,
-      "\(package.path): version \(package.info.version) of \(package.info.contentIdentifier) was withdrawn, "
-        + "and its number cannot be used again",
-      remedy: "Use another ContentVersion and build the package again",
-      subject: package.info.productIdentifier.rawValue)
-  }
-
   private static func versionExists(
-    _ package: IncomingPackage, _ version: ContentVersion, _ reason: String
+    _ package: IncomingPackage, _ version: ContentVersion, _ reason: String,
+    remedy: String = "Increase ContentVersion and build the package again"
   ) -> ContentError {
     ContentError(
       .versionExists,
-      "\(package.path): version \(version) of \(package.info.contentIdentifier) is \(reason), "
-        + "with other bytes",
-      remedy: "Increase ContentVersion and build the package again",
-      subject: package.info.productIdentifier.rawValue)
+      "\(package.path): version \(version) of \(package.info.contentIdentifier) \(reason)",
+      remedy: remedy, subject: package.info.productIdentifier.rawValue)
   }
 }
 

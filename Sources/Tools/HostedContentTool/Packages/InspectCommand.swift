@@ -1,5 +1,6 @@
 import ContentModel
 import ContentPackage
+import FileIO
 
 /// `inspect`: shows the contents of a package.
 enum InspectCommand {
@@ -21,7 +22,8 @@ enum InspectCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let examination = try examinePackage(FilePlace(path).byteSource(), name: path)
+    let source = try FileByteSource(FileSystem.real.file(at: path))
+    let examination = try examinePackage(source, name: path)
     let report = Report(
       form: examination.form.rawValue,
       productIdentifier: examination.info?.productIdentifier.rawValue,

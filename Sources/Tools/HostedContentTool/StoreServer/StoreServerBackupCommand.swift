@@ -15,7 +15,7 @@ enum StoreServerBackupCommand {
     example: "hostedcontent store-server backup --data data --output backup.sqlite", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let output = try FilePlace(new: arguments.required("--output"))
+    let output = try FilePlace(arguments.required("--output"))
     let folder = try StoreServerFolder(arguments.required("--data"), creating: false)
     let ledger = try folder.ledgerDatabase()
     defer { ledger.close() }

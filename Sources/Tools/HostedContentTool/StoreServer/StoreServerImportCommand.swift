@@ -27,7 +27,7 @@ enum StoreServerImportCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let place = FilePlace(try arguments.required("--grants"))
+    let place = try FilePlace(arguments.required("--grants"))
     let folder = try place.folder()
     guard try folder.status(of: place.name) != nil else {
       throw ContentError(
