@@ -38,10 +38,11 @@ struct Command: Sendable {
     /// The name with its value, as shown in the help.
     var heading: String { value.map { "\(name) \($0)" } ?? name }
 
-    static let json = Option("--json", "print one JSON document")
-    static let quiet = Option("--quiet", "print only results and errors, no progress or messages")
-    static let help = Option("--help", "show this help; -h is the same")
-    static let version = Option("--version", "show the version of hostedcontent")
+    static let json = Option("--json", nil, "print one JSON document")
+    static let quiet = Option(
+      "--quiet", nil, "print only results and errors, no progress or messages")
+    static let help = Option("--help", nil, "show this help; -h is the same")
+    static let version = Option("--version", nil, "show the version of hostedcontent")
     static let store = Option(
       "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL",
       isRequired: true)
@@ -55,8 +56,6 @@ struct Command: Sendable {
     static let root = Option(
       "--root", "FILE",
       "the store's trusted root; default: the library's, or a local store's own")
-
-    private init(_ name: String, _ help: String) { self.init(name, nil, help) }
   }
 
   /// Whether the last operand may be repeated.
@@ -74,10 +73,7 @@ struct Command: Sendable {
   /// The text of `--help`.
   var help: String {
     let width = allOptions.map(\.heading.count).max() ?? 0
-    let lines = allOptions.map { option in
-      let gap = String(repeating: " ", count: width - option.heading.count)
-      return "  \(option.heading)\(gap)  \(option.markedHelp)"
-    }
+    let lines = allOptions.map { "  \($0.heading.padded(to: width))  \($0.markedHelp)" }
     return """
       Usage: hostedcontent \(usage)
 
