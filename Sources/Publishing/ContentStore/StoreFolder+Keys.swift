@@ -143,8 +143,7 @@ extension StoreFolder {
       return try StoreKeys.opened(path, creating: creating, folder.fileSystem)
     }
     let parent = try folder.fileSystem.directory(at: place.parent)
-    if creating { return try parent.createDirectory(keysName, mode: 0o700) }
-    return try parent.status(of: keysName) == nil ? nil : parent.directory(keysName)
+    return try StoreKeys.opened(keysName, in: parent, creating: creating)
   }
 
   /// Throws `usage` if the folder of the keys or of the publication record is in the served folder.

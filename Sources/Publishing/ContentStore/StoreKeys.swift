@@ -40,11 +40,8 @@ struct StoreKeys {
     rootPath = options.rootFolderPath ?? folder.path(of: Self.rootName)
     if let path = options.rootFolderPath {
       rootFolder = try Self.opened(path, creating: creating, folder.fileSystem)
-    } else if creating {
-      rootFolder = try folder.createDirectory(Self.rootName, mode: 0o700)
     } else {
-      rootFolder =
-        try folder.status(of: Self.rootName) == nil ? nil : folder.directory(Self.rootName)
+      rootFolder = try Self.opened(Self.rootName, in: folder, creating: creating)
     }
     for folder in [folder, rootFolder].compactMap({ $0 }) where protecting { try folder.protect() }
     if creating { try folder.sync() }
@@ -63,6 +60,14 @@ struct StoreKeys {
       return folder
     }
     return try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
+  }
+
+  /// Opens the folder `name` of `parent`; nil if it does not exist.
+  ///
+  /// A new folder has mode 0700.
+  static func opened(_ name: String, in parent: Directory, creating: Bool) throws -> Directory? {
+    if creating { return try parent.createDirectory(name, mode: 0o700) }
+    return try parent.status(of: name) == nil ? nil : parent.directory(name)
   }
 
   // MARK: Reading

@@ -6,29 +6,21 @@ import FoundationEssentials
 
 /// Signing and writing of a catalog.
 extension StoreMetadata {
-  /// Which lists are signed, besides changed ones.
-  enum Signing: Equatable {
-    /// No other lists.
-    case changes
-    /// These lists, because they are due.
-    case due([MetadataName])
-    /// All lists, because keys change or signed version numbers must not be used again.
-    case everything
-  }
+  /// All lists, and the targets metadata.
+  var everything: Set<MetadataName> { get throws { Set(try catalog.lists).union([.targets]) } }
 
-  /// Publishes `changes`, by target, with new expiry.
+  /// Publishes `changes`, by target, and the lists `due`, with new expiry.
   ///
   /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
   /// until then. Everything is signed before the first file is written, so that a missing key
   /// changes nothing. Returns the new publication record.
   @discardableResult
   func publish(
-    _ changes: [String: ChangedEntry], _ signing: Signing = .changes,
-    with writer: MetadataWriter
+    _ changes: [String: ChangedEntry], due: Set<MetadataName> = [], with writer: MetadataWriter
   ) throws -> PublicationRecord {
-    let signing = needsSigning ? .everything : signing
+    let due = try needsSigning ? everything : due
     return try writer.publish(
-      catalog(changes, signing, signedBy: [root], with: writer), after: record)
+      catalog(changes, due: due, signedBy: [root], with: writer), after: record)
   }
 
   /// Returns this metadata, to be signed with numbers above `seen`.
@@ -38,6 +30,7 @@ extension StoreMetadata {
   func above(_ seen: [RoleName: Int64], listing listed: Set<String>) throws -> StoreMetadata {
     var metadata = self
     metadata.record = record.raising(to: seen)
+    metadata.needsSigning = true
     let lost = MetadataFile(version: try metadata.next(.snapshot))
     let files = snapshot.files.merging(listed.map { ($0, lost) }) { known, _ in known }
     metadata.snapshot = SnapshotRole(
@@ -49,13 +42,13 @@ extension StoreMetadata {
   /// Returns bins, targets, snapshot and timestamp with `changes`.
   ///
   /// Each is signed by the keys of all `roots`, and bins by those of the last one. Lists that do
-  /// not change are not signed again, unless `signing` says so.
+  /// not change are only signed again if they are in `due`.
   func catalog(
-    _ changes: [String: ChangedEntry], _ signing: Signing, signedBy roots: [RootRole],
+    _ changes: [String: ChangedEntry], due: Set<MetadataName>, signedBy roots: [RootRole],
     with writer: MetadataWriter
   ) throws -> SignedCatalog {
     let newest = roots[roots.count - 1]
-    let (lists, newBits) = try distributedLists(for: changes, signing, newest)
+    let (lists, newBits) = try distributedLists(for: changes, due: due, newest)
     var signed = SignedCatalog(documents: [], bits: newBits)
     var files = snapshot.files
     if bits < record.bits {
@@ -74,7 +67,7 @@ extension StoreMetadata {
         files[list.name.fileName] = MetadataFile(version: document.version)
       }
     }
-    if newBits > 0, newBits != bits || Self.includesTargets(signing) {
+    if newBits > 0, newBits != bits || due.contains(.targets) {
       let role = TargetsRole(
         self.targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
         targets: [:], delegations: try newest.targetBins(bits: newBits),
@@ -93,9 +86,9 @@ extension StoreMetadata {
 
   /// Returns the lists to sign, with `changes` and in enough bins, and the number of bits.
   private func distributedLists(
-    for changes: [String: ChangedEntry], _ signing: Signing, _ root: RootRole
+    for changes: [String: ChangedEntry], due: Set<MetadataName>, _ root: RootRole
   ) throws -> ([MetadataName: PublishedList], Int64) {
-    var lists = try self.lists(for: changes, signing)
+    var lists = try self.lists(for: changes, due: due)
     let isFull = lists.values.contains { CatalogSize.isFull($0.files.count, bits: bits) }
     guard isFull || bits < record.bits else { return (lists, bits) }
     for name in try catalog.lists where lists[name] == nil {
@@ -105,26 +98,13 @@ extension StoreMetadata {
       Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits, root)
   }
 
-  private static func includesTargets(_ signing: Signing) -> Bool {
-    switch signing {
-    case .changes: false
-    case .due(let names): names.contains(.targets)
-    case .everything: true
-    }
-  }
-
-  private func lists(for changes: [String: ChangedEntry], _ signing: Signing) throws
+  private func lists(for changes: [String: ChangedEntry], due: Set<MetadataName>) throws
     -> [MetadataName: PublishedList]
   {
     var lists: [MetadataName: PublishedList] = [:]
-    let known = try catalog.lists
-    let due: [MetadataName] =
-      switch signing {
-      case .changes: []
-      case .due(let names): names.filter { known.contains($0) }
-      case .everything: known
-      }
-    for name in due { lists[name] = try catalog.publishedList(name) }
+    for name in try catalog.lists where due.contains(name) {
+      lists[name] = try catalog.publishedList(name)
+    }
     for (target, entry) in changes {
       let name = try catalog.listName(ofTarget: target)
       if lists[name] == nil { lists[name] = try catalog.publishedList(name) }
@@ -222,7 +202,7 @@ extension StoreMetadata {
     case timestamp
     case snapshot
     /// These lists, with snapshot and timestamp.
-    case lists(Signing)
+    case lists(Set<MetadataName>)
 
     /// The roles to sign.
     var roles: [StoreRole] {
@@ -244,12 +224,13 @@ extension StoreMetadata {
     func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
       expires < now.addingTimeInterval(lifetime / 2)
     }
-    if needsSigning || everything { return .lists(.everything) }
-    var due = try catalog.lists.filter {
-      isDue(try known[$0] ?? catalog.list($0).role.expires, Self.lifetime)
-    }
-    if isDue(targets.expires, Self.lifetime), !due.contains(.targets) { due.append(.targets) }
-    if !due.isEmpty { return .lists(.due(due)) }
+    if needsSigning || everything { return .lists(try self.everything) }
+    var due = Set(
+      try catalog.lists.filter {
+        isDue(try known[$0] ?? catalog.list($0).role.expires, Self.lifetime)
+      })
+    if isDue(targets.expires, Self.lifetime) { due.insert(.targets) }
+    if !due.isEmpty { return .lists(due) }
     if isDue(snapshot.expires, Self.lifetime) { return .snapshot }
     return isDue(timestamp.expires, Self.timestampLifetime) ? .timestamp : .nothing
   }
@@ -265,7 +246,7 @@ extension StoreMetadata {
       let document = try timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)
       _ = try writer.publish(SignedCatalog(documents: [document]), after: record)
     case .snapshot: try publish([:], with: writer)
-    case .lists(let signing): try publish([:], signing, with: writer)
+    case .lists(let due): try publish([:], due: due, with: writer)
     }
     return due.roles
   }

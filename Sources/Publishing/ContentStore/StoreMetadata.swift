@@ -15,7 +15,8 @@ struct StoreMetadata {
   let catalog: TrustedTargets
   /// The publication record, which includes this metadata.
   var record: PublicationRecord
-  /// Whether all metadata must be signed again, after an interrupted rotation or a restored backup.
+  /// Whether all metadata must be signed again: after an interrupted rotation, a restored backup or a
+  /// repair.
   var needsSigning = false
   /// The versions in the store.
   var versions: [RoleName: SignedVersion]
