@@ -136,7 +136,7 @@ extension StoreMetadata {
     var new = try PublishedList.distributed(lists) { .delegated(try bins.name(for: $0)) }
     // Clients expect every bin.
     for name in bins.names.map(MetadataName.delegated) where new[name] == nil {
-      new[name] = PublishedList(name, nil)
+      new[name] = PublishedList(name: name, role: nil)
     }
     return (new, next)
   }
