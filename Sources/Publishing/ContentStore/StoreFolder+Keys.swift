@@ -85,7 +85,7 @@ extension StoreFolder {
   func knownRecord() throws -> PublicationRecord? {
     try nilIf(.notPermitted) {
       let state = try options.stateFolderPath.flatMap {
-        try StoreKeys.opened($0, creating: false, folder.fileSystem)
+        try StoreKeys.opened($0, folder.fileSystem)
       }
       if let record = try state.flatMap(StoreState.record) { return record }
       return try keysFolder().flatMap(StoreState.record)
@@ -125,24 +125,25 @@ extension StoreFolder {
       return StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)
     }
     let fileSystem = folder.fileSystem
-    let existing = try StoreKeys.opened(path, creating: false, fileSystem)
+    let existing = try StoreKeys.opened(path, fileSystem)
     if existing == nil, rehearsal != nil {
       return StoreState(
         folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal, newFolder: path)
     }
-    guard let state = try existing ?? StoreKeys.opened(path, creating: true, fileSystem) else {
-      throw ContentError(.inconsistent, "\(path) was not created", remedy: "Report a bug")
-    }
-    return StoreState(folder: state, keysFolder: keys.folder, rehearsal: rehearsal)
+    return StoreState(
+      folder: try existing ?? StoreKeys.created(path, fileSystem), keysFolder: keys.folder,
+      rehearsal: rehearsal)
   }
 
   private var keysName: String { "\(place.name).keys" }
 
   private func keysFolder(creating: Bool = false) throws -> Directory? {
+    let fileSystem = folder.fileSystem
     if let path = options.folderPath {
-      return try StoreKeys.opened(path, creating: creating, folder.fileSystem)
+      return try creating
+        ? StoreKeys.created(path, fileSystem) : StoreKeys.opened(path, fileSystem)
     }
-    let parent = try folder.fileSystem.directory(at: place.parent)
+    let parent = try fileSystem.directory(at: place.parent)
     return try StoreKeys.opened(keysName, in: parent, creating: creating)
   }
 

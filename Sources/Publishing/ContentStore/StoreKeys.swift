@@ -39,7 +39,9 @@ struct StoreKeys {
       options.rootPassphrases.isEmpty ? [options.passphrase] : options.rootPassphrases
     rootPath = options.rootFolderPath ?? folder.path(of: Self.rootName)
     if let path = options.rootFolderPath {
-      rootFolder = try Self.opened(path, creating: creating, folder.fileSystem)
+      rootFolder =
+        try creating
+        ? Self.created(path, folder.fileSystem) : Self.opened(path, folder.fileSystem)
     } else {
       rootFolder = try Self.opened(Self.rootName, in: folder, creating: creating)
     }
@@ -48,18 +50,17 @@ struct StoreKeys {
   }
 
   /// Opens the folder at `path`; nil if it does not exist.
-  ///
-  /// A new folder has mode 0700.
-  static func opened(_ path: String, creating: Bool, _ fileSystem: FileSystem) throws -> Directory?
-  {
-    if creating {
-      let place = try FolderPlace(path)
-      let parent = try fileSystem.directory(at: place.parent, creating: true)
-      let folder = try parent.createDirectory(place.name, mode: 0o700)
-      try parent.sync()
-      return folder
-    }
-    return try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
+  static func opened(_ path: String, _ fileSystem: FileSystem) throws -> Directory? {
+    try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
+  }
+
+  /// Opens the folder at `path`, or creates it with mode 0700.
+  static func created(_ path: String, _ fileSystem: FileSystem) throws -> Directory {
+    let place = try FolderPlace(path)
+    let parent = try fileSystem.directory(at: place.parent, creating: true)
+    let folder = try parent.createDirectory(place.name, mode: 0o700)
+    try parent.sync()
+    return folder
   }
 
   /// Opens the folder `name` of `parent`; nil if it does not exist.

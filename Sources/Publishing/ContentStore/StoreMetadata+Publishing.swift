@@ -77,7 +77,13 @@ extension StoreMetadata {
       targets = try document.promise
     }
     let digest = try Digest(of: signed.documents.flatMap(\.bytes))
-    signed.documents += try documents(of: targets, files, digest, signedBy: roots, with: writer)
+    let role = SnapshotRole(
+      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
+      others: files, lists: digest)
+    let document = try writer.sign(role, of: roots)
+    signed.documents += [
+      document, try timestamp(of: document.promise, signedBy: roots, with: writer),
+    ]
     return signed
   }
 
@@ -169,17 +175,6 @@ extension StoreMetadata {
     return document
   }
 
-  private func documents(
-    of targets: MetadataFile, _ files: [String: MetadataFile], _ lists: Digest,
-    signedBy roots: [RootRole], with writer: MetadataWriter
-  ) throws -> [MetadataDocument] {
-    let role = SnapshotRole(
-      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
-      others: files, lists: lists)
-    let document = try writer.sign(role, of: roots)
-    return try [document, timestamp(of: document.promise, signedBy: roots, with: writer)]
-  }
-
   private func timestamp(
     of snapshot: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
   ) throws -> MetadataDocument {
@@ -196,43 +191,26 @@ extension StoreMetadata {
 
   // MARK: Renewing
 
-  /// What `renew` signs again.
-  enum Due {
-    case nothing
-    case timestamp
-    case snapshot
-    /// These lists, with snapshot and timestamp.
-    case lists(Set<MetadataName>)
-
-    /// The roles to sign.
-    var roles: [StoreRole] {
-      switch self {
-      case .nothing: []
-      case .timestamp: [.timestamp]
-      case .snapshot: [.snapshot, .timestamp]
-      case .lists: [.targets, .snapshot, .timestamp]
-      }
-    }
-  }
-
-  /// What has less than half of its lifetime left, or `everything`, but never the root.
+  /// The roles and lists with less than half of their lifetime left, or `everything`, but never the
+  /// root; a role is due with each one that it lists.
   ///
   /// `expires` has the expiry of lists that were already read; the other lists are read.
   func due(
     now: Date, everything: Bool = false, expires known: [MetadataName: Date] = [:]
-  ) throws -> Due {
+  ) throws -> (roles: [StoreRole], lists: Set<MetadataName>) {
+    let roles: [StoreRole] = [.targets, .snapshot, .timestamp]
     func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
       expires < now.addingTimeInterval(lifetime / 2)
     }
-    if needsSigning || everything { return .lists(try self.everything) }
+    if needsSigning || everything { return (roles, try self.everything) }
     var due = Set(
       try catalog.lists.filter {
         isDue(try known[$0] ?? catalog.list($0).role.expires, Self.lifetime)
       })
     if isDue(targets.expires, Self.lifetime) { due.insert(.targets) }
-    if !due.isEmpty { return .lists(due) }
-    if isDue(snapshot.expires, Self.lifetime) { return .snapshot }
-    return isDue(timestamp.expires, Self.timestampLifetime) ? .timestamp : .nothing
+    if !due.isEmpty { return (roles, due) }
+    if isDue(snapshot.expires, Self.lifetime) { return ([.snapshot, .timestamp], []) }
+    return (isDue(timestamp.expires, Self.timestampLifetime) ? [.timestamp] : [], [])
   }
 
   /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
@@ -240,13 +218,11 @@ extension StoreMetadata {
   /// Returns the roles that were signed again.
   func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
     let due = try due(now: writer.now, everything: everything)
-    switch due {
-    case .nothing: break
-    case .timestamp:
+    if due.roles == [.timestamp] {
       let document = try timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)
       _ = try writer.publish(SignedCatalog(documents: [document]), after: record)
-    case .snapshot: try publish([:], with: writer)
-    case .lists(let due): try publish([:], due: due, with: writer)
+    } else if !due.roles.isEmpty {
+      try publish([:], due: due.lists, with: writer)
     }
     return due.roles
   }
