@@ -109,18 +109,16 @@ struct StoreKeys {
         let key = try read(name, role, in: folder)
         let isKnown = found.contains { $0.publicKey == key.publicKey }
         if wanted.contains(key.publicKey), !isKnown { found.append(key) }
-      } catch let error as ContentError where !Self.isOfSystem(error) {
+      } catch let error as ContentError
+        where ![.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
+      {
+        // Not a failure of the system, so it concerns the key.
         refusal = refusal ?? error.naming(folder.path(of: name))
       }
     }
     found += (rehearsal?.keys(of: role) ?? []).filter { wanted.contains($0.publicKey) }
     guard Int64(found.count) < demanded else { return found }
     throw try missing(role, found.count, demanded, root, refusal)
-  }
-
-  /// Whether reading failed for a reason that does not concern the key.
-  private static func isOfSystem(_ error: ContentError) -> Bool {
-    [.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
   }
 
   /// The folders with keys of `role`; earlier versions stored root keys with the others.
@@ -221,15 +219,14 @@ struct StoreKeys {
       }
       // Other files may belong to the owner, such as a copy of another store's key.
       if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
-        try remove(name, in: folder)
+        if let rehearsal {
+          try rehearsal.remove(.key, name, in: folder)
+        } else {
+          try folder.removeFile(name)
+        }
       }
     }
     if rehearsal == nil { for folder in folders(of: role) { try folder.sync() } }
-  }
-
-  private func remove(_ name: String, in folder: Directory) throws {
-    guard let rehearsal else { return try folder.removeFile(name) }
-    try rehearsal.remove(.key, name, in: folder)
   }
 }
 

@@ -19,7 +19,12 @@ enum StoreDryRun {
     let bytes: Int64
 
     init(_ rehearsal: StoreRehearsal) {
-      products = rehearsal.changes.map(Product.init)
+      products = rehearsal.changes.map {
+        Product(
+          productIdentifier: $0.productIdentifier, isNew: $0.isNew,
+          changedFields: $0.fields.map(Field.init), newVersions: $0.addedVersions,
+          retiredVersions: $0.retiredVersions)
+      }
       updates = rehearsal.updates
       files = rehearsal.files
       removedFiles = rehearsal.removedFiles
@@ -32,14 +37,6 @@ enum StoreDryRun {
       let changedFields: [Field]
       let newVersions: [StoredVersion]
       let retiredVersions: [StoredVersion]
-
-      init(_ change: CatalogChange) {
-        productIdentifier = change.productIdentifier
-        isNew = change.isNew
-        changedFields = change.fields.map(Field.init)
-        newVersions = change.addedVersions
-        retiredVersions = change.retiredVersions
-      }
     }
 
     struct Field: Encodable {
