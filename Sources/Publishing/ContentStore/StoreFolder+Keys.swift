@@ -43,19 +43,13 @@ extension StoreFolder {
         reading: folder, record, restored: isRestored || restored, keys: writer.keys)
       if metadata.record != record { try writer.state.save(metadata.record) }
       if rehearsal == nil { try metadata.postponeLaterSnapshots(writer) }
-      return try namingLostFiles { try body(metadata, writer) }
-    }
-  }
-
-  /// Runs `body`, and names a lost bin as a publisher knows it.
-  func namingLostFiles<Value>(_ body: () throws -> Value) throws -> Value {
-    do {
-      return try body()
-    } catch let error as ContentError
-      where error.code == .storeMissing
-      && error.subject?.hasPrefix("\(Self.metadataName)/") == true
-    {
-      throw ContentError.metadataLost(folder.path(of: error.subject ?? ""), error)
+      do {
+        return try body(metadata, writer)
+      } catch let error as ContentError where error.code == .storeMissing {
+        // Name a lost bin as a publisher knows it.
+        guard let path = error.subject, path.hasPrefix("\(Self.metadataName)/") else { throw error }
+        throw ContentError.metadataLost(folder.path(of: path), error)
+      }
     }
   }
 

@@ -47,14 +47,13 @@ enum StoreServerKeyCommand {
   /// Throws `usage` for an unknown action, and for operands and options that it does not have.
   private static func check(_ action: String, _ kid: String?, _ arguments: Arguments) throws {
     let options = ["--scopes", "--public-key", "--overlap"]
-    let permitted: [String: Set<String>] = [
-      "add": ["--scopes", "--public-key"], "list": [], "revoke": [],
-      "rotate": ["--public-key", "--overlap"],
+    let permitted: [String: (needsKey: Bool, options: Set<String>)] = [
+      "add": (false, ["--scopes", "--public-key"]), "list": (false, []), "revoke": (true, []),
+      "rotate": (true, ["--public-key", "--overlap"]),
     ]
-    guard let own = permitted[action] else {
+    guard let (needsKey, own) = permitted[action] else {
       throw arguments.wrong("Unknown action “\(action)”, expected add, list, revoke or rotate")
     }
-    let needsKey = ["revoke", "rotate"].contains(action)
     guard needsKey == (kid != nil) else {
       throw arguments.wrong("\(action) takes \(needsKey ? "a KID" : "no KID")")
     }
