@@ -130,7 +130,7 @@ struct StoreKeys {
   private func files(of role: RoleName) throws -> [(folder: Directory, name: String)] {
     try folders(of: role).flatMap { folder in
       try folder.entries().map(\.name).filter { Self.isFileName($0, of: role) }.sorted().map {
-        (folder, $0)
+        (folder: folder, name: $0)
       }
     }
   }

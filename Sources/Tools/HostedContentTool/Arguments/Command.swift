@@ -129,9 +129,10 @@ struct Arguments: Sendable {
         values[option.name, default: []].append("")
       } else if parts.count == 2 {
         values[option.name, default: []].append(parts[1])
-      } else if let value = rest.first, !Self.looksLikeOption(value) {
+      } else if let value = rest.first, value == "--" || !value.hasPrefix("--") {
         values[option.name, default: []].append(rest.removeFirst())
       } else {
+        // Another option can only be a value in the form --option=value.
         let next = rest.first.map { ", found \($0)" } ?? ""
         throw Self.wrong("\(option.name) needs a value\(next)", command.name)
       }
@@ -149,11 +150,6 @@ struct Arguments: Sendable {
     if let missing = command.options.first(where: { $0.isRequired && !has($0.name) }) {
       throw Self.wrong("\(missing.name) is missing", command.name)
     }
-  }
-
-  /// Whether `word` cannot be the value of the previous option; `--option=word` can.
-  private static func looksLikeOption(_ word: String) -> Bool {
-    word.hasPrefix("--") && word != "--"
   }
 
   func has(_ option: String) -> Bool { values[option] != nil }
@@ -187,7 +183,8 @@ struct Arguments: Sendable {
   }
 
   /// The value of `option` as a case of `Choice`; nil without the option.
-  func choice<Choice: CaseIterable & RawRepresentable<String>>(_ option: String) throws -> Choice? {
+  func choice<Choice: CaseIterable & RawRepresentable>(_ option: String) throws -> Choice?
+  where Choice.RawValue == String {
     guard let text = try text(option) else { return nil }
     guard let choice = Choice(rawValue: text) else {
       let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")

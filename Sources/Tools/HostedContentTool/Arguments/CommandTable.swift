@@ -47,9 +47,9 @@ enum CommandTable {
         return (command, Array(words.dropFirst(count)))
       }
     }
-    let group = commands.filter { $0.name.hasPrefix((words.first ?? "") + " ") }
-    guard !group.isEmpty else { throw unknown(words.first ?? "") }
-    let name = words.first ?? ""
+    let name = words[0]
+    let group = commands.filter { $0.name.hasPrefix("\(name) ") }
+    guard !group.isEmpty else { throw unknown(name) }
     switch words.dropFirst().first {
     case "--help", "-h":
       console.print(

@@ -67,9 +67,12 @@ enum StoreDryRun {
     }
     lines += rehearsal.files.map { "\($0.path): would be written, \(Console.bytes($0.bytes))" }
     lines += rehearsal.removedFiles.map { "\($0.path): would be removed" }
-    let written = "\(count(rehearsal.files)), \(Console.bytes(rehearsal.bytes)) would be written"
-    let removed = rehearsal.removedFiles
-    return lines + [written + (removed.isEmpty ? "" : ", \(count(removed)) would be removed")]
+    let written = Console.count(rehearsal.files.count, "file")
+    let removed = Console.count(rehearsal.removedFiles.count, "file")
+    return lines + [
+      "\(written), \(Console.bytes(rehearsal.bytes)) would be written"
+        + (rehearsal.removedFiles.isEmpty ? "" : ", \(removed) would be removed")
+    ]
   }
 
   private static func lines(_ change: CatalogChange) -> [String] {
@@ -86,10 +89,6 @@ enum StoreDryRun {
       "\($0.contentIdentifier) \($0.version): would be retired"
     }
     return lines
-  }
-
-  private static func count(_ files: [StoreRehearsal.File]) -> String {
-    Console.count(files.count, "file")
   }
 }
 

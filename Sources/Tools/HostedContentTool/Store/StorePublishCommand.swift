@@ -36,25 +36,21 @@ enum StorePublishCommand {
         try $0.publish(packages, details: details, repackaging: repackaging) {
           findings.append($0)
         }
-      } report: {
-        show($0, console)
+      } report: { publication in
+        for version in publication.versions {
+          let size = Console.bytes(version.length)
+          console.print("\(version.contentIdentifier) \(version.version): published, \(size)")
+        }
+        if publication.versions.isEmpty { console.print("The store already has these packages.") }
+        for change in publication.changes where !change.isNew {
+          console.print("\(change.productIdentifier): \(change.sentence)")
+        }
       }
       return .done
     } catch {
       guard !findings.isEmpty else { throw error }
       console.reportFindings(findings)
       return .failed
-    }
-  }
-
-  private static func show(_ publication: Publication, _ console: Console) {
-    for version in publication.versions {
-      let size = Console.bytes(version.length)
-      console.print("\(version.contentIdentifier) \(version.version): published, \(size)")
-    }
-    if publication.versions.isEmpty { console.print("The store already has these packages.") }
-    for change in publication.changes where !change.isNew {
-      console.print("\(change.productIdentifier): \(change.sentence)")
     }
   }
 }

@@ -22,25 +22,17 @@ enum StoreStatusCommand {
     let prunableBytes: Int64
     let unknownFiles: [String]
     let attention: [ContentError]
-
-    init(_ status: StoreStatus) {
-      products = status.products
-      sizes = status.sizes
-      roles = status.roles
-      dueRoles = status.dueRoles
-      record = status.record
-      missingFiles = status.missingFiles
-      prunableFiles = status.prunable.files.count
-      prunableBytes = status.prunable.bytes
-      unknownFiles = status.prunable.unknown
-      attention = status.attention
-    }
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let days = try arguments.keepDays()
     let status = try arguments.openedStore().status(keepDays: days)
-    try console.print(Report(status)) {
+    let report = Report(
+      products: status.products, sizes: status.sizes, roles: status.roles,
+      dueRoles: status.dueRoles, record: status.record, missingFiles: status.missingFiles,
+      prunableFiles: status.prunable.files.count, prunableBytes: status.prunable.bytes,
+      unknownFiles: status.prunable.unknown, attention: status.attention)
+    try console.print(report) {
       printVersions(status, console)
       printRoles(status, console)
       printSizes(status, console)

@@ -94,12 +94,6 @@ enum StoreServerKeyCommand {
 
   // MARK: Actions
 
-  private struct NewKey: Encodable {
-    let kid: String
-    /// Nil for a key pair.
-    let token: String?
-  }
-
   /// Adds a key and prints its token, which is not stored.
   private static func add(
     _ kid: String, account: String, _ scopes: Set<KeyScope>, _ publicKey: String?,
@@ -117,7 +111,9 @@ enum StoreServerKeyCommand {
       throw ContentError(
         .inconsistent, "The key \(kid) already exists", remedy: "Run the command again")
     }
-    try console.print(NewKey(kid: kid, token: token)) {
+    var report = ["kid": kid]
+    report["token"] = token
+    try console.print(report) {
       // Only the token, so that it can be redirected into a file.
       console.print(token ?? kid)
       console.note("Added \(kid): \(scopes.map(\.rawValue).sorted().joined(separator: ","))")
