@@ -91,14 +91,14 @@ final class InstallSession: Sendable {
       return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
     progress.end()
-    if driver.abortion == nil { await queue.waitForNotices(Self.noticeLimit) }
+    if driver.abortReason == nil { await queue.waitForNotices(Self.noticeLimit) }
     if console.printsJSON {
       let sorted = delivered.sorted { $0.productIdentifier < $1.productIdentifier }
       try console.print(json: ["products": sorted])
     }
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()
-    if let abort = driver.abortion, !left.isEmpty { console.report(abort.before(left)) }
+    if let abort = driver.abortReason, !left.isEmpty { console.report(abort.before(left)) }
     return left.isEmpty && isComplete
   }
 
@@ -130,7 +130,7 @@ final class InstallSession: Sendable {
       return delivered
     } catch {
       // The error that stops the whole command is reported once, at its end.
-      if driver.abortion == nil {
+      if driver.abortReason == nil {
         let error = ContentError(error, while: "installing \(identifier)")
         progress.report(error.naming(identifier))
       }
@@ -166,7 +166,7 @@ final class InstallSession: Sendable {
         continue
       }
       triesLeft -= 1
-      let isAborted = driver.abortion != nil
+      let isAborted = driver.abortReason != nil
       guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
       open = queue.transactions.filter { $0.isFor(identifier) }
     }
@@ -182,7 +182,7 @@ final class InstallSession: Sendable {
     for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool,
     _ unchecked: inout [ProductIdentifier: ContentVersion]
   ) async throws -> Step? {
-    if let abort = driver.abortion { throw abort }
+    if let abort = driver.abortReason { throw abort }
     while let transaction = open.popLast() {
       if transaction.transactionState != .failed { return .proceed(transaction) }
       queue.finishTransaction(transaction)
