@@ -10,24 +10,13 @@ struct IncomingPackage {
   let path: String
   /// The path of the published bytes: `path` or the converted file.
   let location: String
-  /// The length in bytes.
-  let length: Int64
   /// SHA-256 of all bytes.
   let digest: Digest
-  /// The files in the package.
-  let entries: [IndexedFile]
-  let info: Info
+  let info: ContentInfo
+  /// The length and the files.
+  let examination: PackageExamination
   /// The offer of the catalog with exactly these bytes; nil if the catalog has none.
   fileprivate(set) var published: ContentOffer?
-
-  /// What the package contains.
-  struct Info: Hashable {
-    let product: ProductIdentifier
-    let content: ProductIdentifier
-    let version: ContentVersion
-    /// The size of all installed files, in bytes.
-    let installedSize: Int64
-  }
 }
 
 /// Checks packages before anything is written; one invalid package refuses all.
@@ -89,13 +78,9 @@ struct PackageIntake {
   private func package(
     _ path: String, at location: String, _ digest: Digest, _ examination: PackageExamination
   ) -> IncomingPackage? {
-    guard examination.isValid, let found = examination.info else { return nil }
-    let info = IncomingPackage.Info(
-      product: found.productIdentifier, content: found.contentIdentifier, version: found.version,
-      installedSize: examination.installedSize)
+    guard examination.isValid, let info = examination.info else { return nil }
     return IncomingPackage(
-      path: path, location: location, length: examination.packedLength, digest: digest,
-      entries: examination.entries, info: info)
+      path: path, location: location, digest: digest, info: info, examination: examination)
   }
 
   /// Throws `contentClaimed` if the content belongs to another product too.
@@ -104,7 +89,7 @@ struct PackageIntake {
   private func checkContentIdentifier(_ package: IncomingPackage, _ accepted: [IncomingPackage])
     throws
   {
-    let (product, content) = (package.info.product, package.info.content)
+    let (product, content) = (package.info.productIdentifier, package.info.contentIdentifier)
     if content != product, StorePath.isFileName(content) {
       throw ContentError(
         .identifierInvalid,
@@ -115,9 +100,10 @@ struct PackageIntake {
     }
     for name in Set([product, content]).sorted() {
       let claimant = accepted.map(\.info).first {
-        $0.product != product && [$0.product, $0.content].contains(name)
+        $0.productIdentifier != product
+          && [$0.productIdentifier, $0.contentIdentifier].contains(name)
       }
-      let owner = try claimant?.product ?? catalog.owner(of: name)
+      let owner = try claimant?.productIdentifier ?? catalog.owner(of: name)
       if let owner, owner != product {
         throw ContentError.contentClaimed(name, by: owner, in: package)
       }
@@ -130,13 +116,13 @@ struct PackageIntake {
   /// if the version was withdrawn.
   private func publishedOffer(_ package: IncomingPackage) throws -> ContentOffer? {
     let info = package.info
-    guard let record = try catalog.record(of: info.product) else { return nil }
-    guard let offer = record.offer(info.content, info.version) else {
+    guard let record = try catalog.record(of: info.productIdentifier) else { return nil }
+    guard let offer = record.offer(info.contentIdentifier, info.version) else {
       try checkRise(package, record)
       return nil
     }
     guard offer.package.digest == package.digest else {
-      throw Self.versionExists(package, offer.version, "already published")
+      throw Self.versionExists(package, offer.version, "is already published, with other bytes")
     }
     return offer
   }
@@ -147,19 +133,19 @@ struct PackageIntake {
   /// Users with a higher version would never be offered this version. A withdrawn version is the
   /// exception: clients replace it with any offered version.
   private func checkRise(_ package: IncomingPackage, _ record: CatalogRecord) throws {
-    let (content, version) = (package.info.content, package.info.version)
+    let (content, version) = (package.info.contentIdentifier, package.info.version)
+    // Clients that have installed a withdrawn version would not accept other bytes as an update.
     guard record.withdrawnVersions[content]?.contains(version) != true else {
-      throw Self.withdrawn(package)
+      throw Self.versionExists(
+        package, version, "was withdrawn, and its number cannot be used again",
+        remedy: "Use another ContentVersion and build the package again")
     }
     let known = record.offers.filter { $0.contentIdentifier == content }.map(\.version)
     let highest = (known + [record.retired[content]].compactMap { $0 }).max()
     guard let highest, version <= highest else { return }
-    throw ContentError(
-      .versionExists,
-      "\(package.path): version \(version) of \(content) is not higher than \(highest), which the "
-        + (known.contains(highest) ? "store has" : "store had"),
-      remedy: "Increase ContentVersion and build the package again",
-      subject: package.info.product.rawValue)
+    throw Self.versionExists(
+      package, version,
+      "is not higher than \(highest), which the store \(known.contains(highest) ? "has" : "had")")
   }
 
   /// Whether `accepted` has the same bytes.
@@ -169,12 +155,14 @@ struct PackageIntake {
     -> Bool
   {
     let sameVersion = accepted.first {
-      $0.info.content == package.info.content && $0.info.version == package.info.version
+      $0.info.contentIdentifier == package.info.contentIdentifier
+        && $0.info.version == package.info.version
     }
     guard let sameVersion else { return false }
     guard sameVersion.digest == package.digest else {
       throw Self.versionExists(
-        package, sameVersion.info.version, "given twice, also as \(sameVersion.path)")
+        package, sameVersion.info.version,
+        "is given twice, also as \(sameVersion.path), with other bytes")
     }
     return true
   }
@@ -183,7 +171,7 @@ struct PackageIntake {
   func requireSpace(_ packages: [IncomingPackage], in store: Directory) throws {
     let available = try store.availableBytes()
     // Indexes and metadata need some space too.
-    let needed = packages.reduce(4 << 20) { $0 + $1.length }
+    let needed = packages.reduce(4 << 20) { $0 + $1.examination.packedLength }
     guard !packages.isEmpty, available < needed else { return }
     throw ContentError(
       .diskFull,
@@ -191,25 +179,14 @@ struct PackageIntake {
       remedy: "Free \(needed - available) bytes there and try again", subject: store.path)
   }
 
-  /// Clients that have installed the withdrawn version would not accept other bytes as an update.
-  private static func withdrawn(_ package: IncomingPackage) -> ContentError {
-    ContentError(
-      .versionExists,
-      "\(package.path): version \(package.info.version) of \(package.info.content) was withdrawn, "
-        + "and its number cannot be used again",
-      remedy: "Use another ContentVersion and build the package again",
-      subject: package.info.product.rawValue)
-  }
-
   private static func versionExists(
-    _ package: IncomingPackage, _ version: ContentVersion, _ reason: String
+    _ package: IncomingPackage, _ version: ContentVersion, _ reason: String,
+    remedy: String = "Increase ContentVersion and build the package again"
   ) -> ContentError {
     ContentError(
       .versionExists,
-      "\(package.path): version \(version) of \(package.info.content) is \(reason), "
-        + "with other bytes",
-      remedy: "Increase ContentVersion and build the package again",
-      subject: package.info.product.rawValue)
+      "\(package.path): version \(version) of \(package.info.contentIdentifier) \(reason)",
+      remedy: remedy, subject: package.info.productIdentifier.rawValue)
   }
 }
 
@@ -217,7 +194,7 @@ extension ContentError {
   fileprivate static func contentClaimed(
     _ name: ProductIdentifier, by other: ProductIdentifier, in package: IncomingPackage
   ) -> ContentError {
-    let product = package.info.product
+    let product = package.info.productIdentifier
     if name == product { return .productClaimed(product, by: other).naming(package.path) }
     return ContentError(
       .contentClaimed,

@@ -160,15 +160,6 @@ public struct StoredVersion: Hashable, Codable, Sendable {
     installedSize = offer.installedSize
     digest = offer.package.digest
   }
-
-  init(_ package: IncomingPackage) {
-    productIdentifier = package.info.product
-    contentIdentifier = package.info.content
-    version = package.info.version
-    length = package.length
-    installedSize = package.info.installedSize
-    digest = package.digest
-  }
 }
 
 extension ContentError {

@@ -16,17 +16,11 @@ struct PublicationRecord: Hashable {
   /// The last known version of each role.
   private(set) var signed: [RoleName: SignedVersion]
   /// The version numbers of a publication in progress or interrupted; clients may have seen them.
-  private var reserved: [RoleName: Int64] = [:]
-
+  private(set) var reserved: [RoleName: Int64] = [:]
   /// The highest number of bins of a publication, in bits; 0 is one list.
   ///
   /// Clients that have seen the names of these bins in a snapshot demand them in each later one.
   private(set) var bits: Int64 = 0
-
-  init(firstRoot: SignedVersion, signed: [RoleName: SignedVersion]) {
-    self.firstRoot = firstRoot
-    self.signed = signed
-  }
 
   /// The highest version number of `role` that may have been signed.
   func highest(_ role: RoleName) -> Int64 { max(signed[role]?.version ?? 0, reserved[role] ?? 0) }
@@ -109,9 +103,8 @@ extension PublicationRecord {
       signed[role] = version
       reserved[role] = json["reserved"]?[role.rawValue]?.integer
     }
-    self.init(firstRoot: firstRoot, signed: signed)
-    self.reserved = reserved
-    bits = json["bits"]?.integer ?? 0
+    self.init(
+      firstRoot: firstRoot, signed: signed, reserved: reserved, bits: json["bits"]?.integer ?? 0)
   }
 
   var json: JSONValue {

@@ -43,19 +43,13 @@ extension StoreFolder {
         reading: folder, record, restored: isRestored || restored, keys: writer.keys)
       if metadata.record != record { try writer.state.save(metadata.record) }
       if rehearsal == nil { try metadata.postponeLaterSnapshots(writer) }
-      return try namingLostFiles { try body(metadata, writer) }
-    }
-  }
-
-  /// Runs `body`, and names a lost bin as a publisher knows it.
-  func namingLostFiles<Value>(_ body: () throws -> Value) throws -> Value {
-    do {
-      return try body()
-    } catch let error as ContentError
-      where error.code == .storeMissing
-      && error.subject?.hasPrefix("\(Self.metadataName)/") == true
-    {
-      throw ContentError.metadataLost(folder.path(of: error.subject ?? ""), error)
+      do {
+        return try body(metadata, writer)
+      } catch let error as ContentError where error.code == .storeMissing {
+        // Name a lost bin as a publisher knows it.
+        guard let path = error.subject, path.hasPrefix("\(Self.metadataName)/") else { throw error }
+        throw ContentError.metadataLost(folder.path(of: path), error)
+      }
     }
   }
 
@@ -85,7 +79,7 @@ extension StoreFolder {
   func knownRecord() throws -> PublicationRecord? {
     try nilIf(.notPermitted) {
       let state = try options.stateFolderPath.flatMap {
-        try StoreKeys.opened($0, creating: false, folder.fileSystem)
+        try StoreKeys.opened($0, folder.fileSystem)
       }
       if let record = try state.flatMap(StoreState.record) { return record }
       return try keysFolder().flatMap(StoreState.record)
@@ -125,26 +119,26 @@ extension StoreFolder {
       return StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)
     }
     let fileSystem = folder.fileSystem
-    let existing = try StoreKeys.opened(path, creating: false, fileSystem)
+    let existing = try StoreKeys.opened(path, fileSystem)
     if existing == nil, rehearsal != nil {
       return StoreState(
         folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal, newFolder: path)
     }
-    guard let state = try existing ?? StoreKeys.opened(path, creating: true, fileSystem) else {
-      throw ContentError(.inconsistent, "\(path) was not created", remedy: "Report a bug")
-    }
-    return StoreState(folder: state, keysFolder: keys.folder, rehearsal: rehearsal)
+    return StoreState(
+      folder: try existing ?? StoreKeys.created(path, fileSystem), keysFolder: keys.folder,
+      rehearsal: rehearsal)
   }
 
   private var keysName: String { "\(place.name).keys" }
 
   private func keysFolder(creating: Bool = false) throws -> Directory? {
+    let fileSystem = folder.fileSystem
     if let path = options.folderPath {
-      return try StoreKeys.opened(path, creating: creating, folder.fileSystem)
+      return try creating
+        ? StoreKeys.created(path, fileSystem) : StoreKeys.opened(path, fileSystem)
     }
-    let parent = try folder.fileSystem.directory(at: place.parent)
-    if creating { return try parent.createDirectory(keysName, mode: 0o700) }
-    return try parent.status(of: keysName) == nil ? nil : parent.directory(keysName)
+    let parent = try fileSystem.directory(at: place.parent)
+    return try StoreKeys.opened(keysName, in: parent, creating: creating)
   }
 
   /// Throws `usage` if the folder of the keys or of the publication record is in the served folder.

@@ -33,8 +33,7 @@ extension StoreFolder {
   {
     let seen = try Self.numbers(seen)
     return try writing(now, restored: true) { metadata, writer in
-      let record = try metadata.above(seen, listing: listed).publish(
-        [:], .everything, with: writer)
+      let record = try metadata.above(seen, listing: listed).publish([:], with: writer)
       return Self.versions(record.signed)
     }
   }

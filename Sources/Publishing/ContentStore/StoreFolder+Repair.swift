@@ -23,7 +23,7 @@ extension StoreFolder {
       {
         let metadata = try StoreMetadata(
           repairing: store.folder, writer.folder, record, keys: writer.keys)
-        try metadata.publish([:], .everything, with: writer)
+        try metadata.publish([:], with: writer)
         return metadata.targets.version
       }
     }
@@ -73,6 +73,7 @@ extension StoreMetadata {
         snapshot: snapshot.role, catalog: catalog, versions: versions,
         record: record
           ?? PublicationRecord(firstRoot: chain.first, signed: versions))
+      needsSigning = true
       return
     }
     throw ContentError(

@@ -8,7 +8,7 @@ extension StoreFolder {
   /// Nil is the product's own content. Like a retired version, it is not offered anymore, and its
   /// files stay. Unlike one, it does not count as the highest version, so lower versions can
   /// follow. Clients that have installed it replace it with the newest offered version, even if
-  /// that is lower. The signed record lists it for ever, and its number cannot be used again.
+  /// that is lower. The signed record lists it forever, and its number cannot be used again.
   ///
   /// A retired version can be withdrawn too. Then the other retired versions still count. Throws
   /// `productUnknown` if the version is neither offered nor retired.

@@ -153,15 +153,16 @@ public final class StoreFolder: Sendable {
       fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
     let packages = try intake.packages(at: packages, didFind: didFind)
     var changes: [ProductChange] = []
-    for product in Set(packages.map(\.info.product)).sorted() {
+    for product in Set(packages.map(\.info.productIdentifier)).sorted() {
       if let change = try draft.describe(product, details, withContent: true) {
         changes.append(change)
       }
     }
     let absent = try packages.filter { try $0.published.map(writer.has) != true }
     try intake.requireSpace(absent, in: folder)
-    for package in absent { try draft.add(writer.write(package)) }
-    return Publication(versions: absent.map(StoredVersion.init), changes: changes)
+    let offers = try absent.map(writer.write)
+    for offer in offers { try draft.add(offer) }
+    return Publication(versions: offers.map(StoredVersion.init), changes: changes)
   }
 
   /// Adds a product without content, or changes the description of a product.

@@ -39,30 +39,36 @@ struct StoreKeys {
       options.rootPassphrases.isEmpty ? [options.passphrase] : options.rootPassphrases
     rootPath = options.rootFolderPath ?? folder.path(of: Self.rootName)
     if let path = options.rootFolderPath {
-      rootFolder = try Self.opened(path, creating: creating, folder.fileSystem)
-    } else if creating {
-      rootFolder = try folder.createDirectory(Self.rootName, mode: 0o700)
-    } else {
       rootFolder =
-        try folder.status(of: Self.rootName) == nil ? nil : folder.directory(Self.rootName)
+        try creating
+        ? Self.created(path, folder.fileSystem) : Self.opened(path, folder.fileSystem)
+    } else {
+      rootFolder = try Self.opened(Self.rootName, in: folder, creating: creating)
     }
     for folder in [folder, rootFolder].compactMap({ $0 }) where protecting { try folder.protect() }
     if creating { try folder.sync() }
   }
 
   /// Opens the folder at `path`; nil if it does not exist.
+  static func opened(_ path: String, _ fileSystem: FileSystem) throws -> Directory? {
+    try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
+  }
+
+  /// Opens the folder at `path`, or creates it with mode 0700.
+  static func created(_ path: String, _ fileSystem: FileSystem) throws -> Directory {
+    let place = try FolderPlace(path)
+    let parent = try fileSystem.directory(at: place.parent, creating: true)
+    let folder = try parent.createDirectory(place.name, mode: 0o700)
+    try parent.sync()
+    return folder
+  }
+
+  /// Opens the folder `name` of `parent`; nil if it does not exist.
   ///
   /// A new folder has mode 0700.
-  static func opened(_ path: String, creating: Bool, _ fileSystem: FileSystem) throws -> Directory?
-  {
-    if creating {
-      let place = try FolderPlace(path)
-      let parent = try fileSystem.directory(at: place.parent, creating: true)
-      let folder = try parent.createDirectory(place.name, mode: 0o700)
-      try parent.sync()
-      return folder
-    }
-    return try nilIf(.fileMissing) { try fileSystem.directory(at: path) }
+  static func opened(_ name: String, in parent: Directory, creating: Bool) throws -> Directory? {
+    if creating { return try parent.createDirectory(name, mode: 0o700) }
+    return try parent.status(of: name) == nil ? nil : parent.directory(name)
   }
 
   // MARK: Reading
@@ -82,13 +88,11 @@ struct StoreKeys {
   func inventory(of role: RoleName) throws -> (usable: Set<PublicKey>, unreadable: Int) {
     var usable: Set<PublicKey> = []
     var unreadable = 0
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        do {
-          usable.insert(try read(name, role, in: folder).publicKey)
-        } catch is ContentError {
-          unreadable += 1
-        }
+    for (folder, name) in try files(of: role) {
+      do {
+        usable.insert(try read(name, role, in: folder).publicKey)
+      } catch is ContentError {
+        unreadable += 1
       }
     }
     return (usable, unreadable)
@@ -99,16 +103,17 @@ struct StoreKeys {
     let demanded = root.roles[role]?.threshold ?? 1
     var found: [SigningKey] = []
     var refusal: ContentError?
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        try folder.protect(name)
-        do {
-          let key = try read(name, role, in: folder)
-          let isKnown = found.contains { $0.publicKey == key.publicKey }
-          if wanted.contains(key.publicKey), !isKnown { found.append(key) }
-        } catch let error as ContentError where !Self.isOfSystem(error) {
-          refusal = refusal ?? error.naming(folder.path(of: name))
-        }
+    for (folder, name) in try files(of: role) {
+      try folder.protect(name)
+      do {
+        let key = try read(name, role, in: folder)
+        let isKnown = found.contains { $0.publicKey == key.publicKey }
+        if wanted.contains(key.publicKey), !isKnown { found.append(key) }
+      } catch let error as ContentError
+        where ![.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
+      {
+        // Not a failure of the system, so it concerns the key.
+        refusal = refusal ?? error.naming(folder.path(of: name))
       }
     }
     found += (rehearsal?.keys(of: role) ?? []).filter { wanted.contains($0.publicKey) }
@@ -116,18 +121,18 @@ struct StoreKeys {
     throw try missing(role, found.count, demanded, root, refusal)
   }
 
-  /// Whether reading failed for a reason that does not concern the key.
-  private static func isOfSystem(_ error: ContentError) -> Bool {
-    [.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
-  }
-
   /// The folders with keys of `role`; earlier versions stored root keys with the others.
   private func folders(of role: RoleName) -> [Directory] {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
 
-  private static func fileNames(of role: RoleName, in folder: Directory) throws -> [String] {
-    try folder.entries().map(\.name).filter { isFileName($0, of: role) }.sorted()
+  /// The files in these folders that are named after `role`.
+  private func files(of role: RoleName) throws -> [(folder: Directory, name: String)] {
+    try folders(of: role).flatMap { folder in
+      try folder.entries().map(\.name).filter { Self.isFileName($0, of: role) }.sorted().map {
+        (folder: folder, name: $0)
+      }
+    }
   }
 
   private static func isFileName(_ name: String, of role: RoleName) -> Bool {
@@ -208,23 +213,20 @@ struct StoreKeys {
   func remove(_ role: RoleName, of old: RootRole, notIn new: RootRole) throws {
     let kept = new.publicKeys(of: role)
     let dropped = old.publicKeys(of: role).subtracting(kept)
-    for folder in folders(of: role) {
-      for name in try Self.fileNames(of: role, in: folder) {
-        guard let key = try? read(name, role, in: folder), !kept.contains(key.publicKey) else {
-          continue
-        }
-        // Other files may belong to the owner, such as a copy of another store's key.
-        if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
-          try remove(name, in: folder)
+    for (folder, name) in try files(of: role) {
+      guard let key = try? read(name, role, in: folder), !kept.contains(key.publicKey) else {
+        continue
+      }
+      // Other files may belong to the owner, such as a copy of another store's key.
+      if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
+        if let rehearsal {
+          try rehearsal.remove(.key, name, in: folder)
+        } else {
+          try folder.removeFile(name)
         }
       }
-      if rehearsal == nil { try folder.sync() }
     }
-  }
-
-  private func remove(_ name: String, in folder: Directory) throws {
-    guard let rehearsal else { return try folder.removeFile(name) }
-    try rehearsal.remove(.key, name, in: folder)
+    if rehearsal == nil { for folder in folders(of: role) { try folder.sync() } }
   }
 }
 

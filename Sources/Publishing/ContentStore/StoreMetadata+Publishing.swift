@@ -6,29 +6,21 @@ import FoundationEssentials
 
 /// Signing and writing of a catalog.
 extension StoreMetadata {
-  /// Which lists are signed, besides changed ones.
-  enum Signing: Equatable {
-    /// No other lists.
-    case changes
-    /// These lists, because they are due.
-    case due([MetadataName])
-    /// All lists, because keys change or signed version numbers must not be used again.
-    case everything
-  }
+  /// All lists, and the targets metadata.
+  var everything: Set<MetadataName> { get throws { Set(try catalog.lists).union([.targets]) } }
 
-  /// Publishes `changes`, by target, with new expiry.
+  /// Publishes `changes`, by target, and the lists `due`, with new expiry.
   ///
   /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
   /// until then. Everything is signed before the first file is written, so that a missing key
   /// changes nothing. Returns the new publication record.
   @discardableResult
   func publish(
-    _ changes: [String: ChangedEntry], _ signing: Signing = .changes,
-    with writer: MetadataWriter
+    _ changes: [String: ChangedEntry], due: Set<MetadataName> = [], with writer: MetadataWriter
   ) throws -> PublicationRecord {
-    let signing = needsSigning ? .everything : signing
+    let due = try needsSigning ? everything : due
     return try writer.publish(
-      catalog(changes, signing, signedBy: [root], with: writer), after: record)
+      catalog(changes, due: due, signedBy: [root], with: writer), after: record)
   }
 
   /// Returns this metadata, to be signed with numbers above `seen`.
@@ -38,6 +30,7 @@ extension StoreMetadata {
   func above(_ seen: [RoleName: Int64], listing listed: Set<String>) throws -> StoreMetadata {
     var metadata = self
     metadata.record = record.raising(to: seen)
+    metadata.needsSigning = true
     let lost = MetadataFile(version: try metadata.next(.snapshot))
     let files = snapshot.files.merging(listed.map { ($0, lost) }) { known, _ in known }
     metadata.snapshot = SnapshotRole(
@@ -49,13 +42,13 @@ extension StoreMetadata {
   /// Returns bins, targets, snapshot and timestamp with `changes`.
   ///
   /// Each is signed by the keys of all `roots`, and bins by those of the last one. Lists that do
-  /// not change are not signed again, unless `signing` says so.
+  /// not change are only signed again if they are in `due`.
   func catalog(
-    _ changes: [String: ChangedEntry], _ signing: Signing, signedBy roots: [RootRole],
+    _ changes: [String: ChangedEntry], due: Set<MetadataName>, signedBy roots: [RootRole],
     with writer: MetadataWriter
   ) throws -> SignedCatalog {
     let newest = roots[roots.count - 1]
-    let (lists, newBits) = try distributedLists(for: changes, signing, newest)
+    let (lists, newBits) = try distributedLists(for: changes, due: due, newest)
     var signed = SignedCatalog(documents: [], bits: newBits)
     var files = snapshot.files
     if bits < record.bits {
@@ -74,7 +67,7 @@ extension StoreMetadata {
         files[list.name.fileName] = MetadataFile(version: document.version)
       }
     }
-    if newBits > 0, newBits != bits || Self.includesTargets(signing) {
+    if newBits > 0, newBits != bits || due.contains(.targets) {
       let role = TargetsRole(
         replacing: self.targets, version: try next(.targets),
         expires: writer.time(after: Self.lifetime), targets: [:],
@@ -84,7 +77,13 @@ extension StoreMetadata {
       targets = try document.promise
     }
     let digest = try Digest(of: signed.documents.flatMap(\.bytes))
-    signed.documents += try documents(of: targets, files, digest, signedBy: roots, with: writer)
+    let role = SnapshotRole(
+      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
+      others: files, lists: digest)
+    let document = try writer.sign(role, of: roots)
+    signed.documents += [
+      document, try timestamp(of: document.promise, signedBy: roots, with: writer),
+    ]
     return signed
   }
 
@@ -93,9 +92,9 @@ extension StoreMetadata {
 
   /// Returns the lists to sign, with `changes` and in enough bins, and the number of bits.
   private func distributedLists(
-    for changes: [String: ChangedEntry], _ signing: Signing, _ root: RootRole
+    for changes: [String: ChangedEntry], due: Set<MetadataName>, _ root: RootRole
   ) throws -> ([MetadataName: PublishedList], Int64) {
-    var lists = try self.lists(for: changes, signing)
+    var lists = try self.lists(for: changes, due: due)
     let isFull = lists.values.contains { CatalogSize.isFull($0.files.count, bits: bits) }
     guard isFull || bits < record.bits else { return (lists, bits) }
     for name in try catalog.lists where lists[name] == nil {
@@ -105,26 +104,13 @@ extension StoreMetadata {
       Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits, root)
   }
 
-  private static func includesTargets(_ signing: Signing) -> Bool {
-    switch signing {
-    case .changes: false
-    case .due(let names): names.contains(.targets)
-    case .everything: true
-    }
-  }
-
-  private func lists(for changes: [String: ChangedEntry], _ signing: Signing) throws
+  private func lists(for changes: [String: ChangedEntry], due: Set<MetadataName>) throws
     -> [MetadataName: PublishedList]
   {
     var lists: [MetadataName: PublishedList] = [:]
-    let known = try catalog.lists
-    let due: [MetadataName] =
-      switch signing {
-      case .changes: []
-      case .due(let names): names.filter { known.contains($0) }
-      case .everything: known
-      }
-    for name in due { lists[name] = try catalog.publishedList(name) }
+    for name in try catalog.lists where due.contains(name) {
+      lists[name] = try catalog.publishedList(name)
+    }
     for (target, entry) in changes {
       let name = try catalog.listName(ofTarget: target)
       if lists[name] == nil { lists[name] = try catalog.publishedList(name) }
@@ -156,7 +142,7 @@ extension StoreMetadata {
     var new = try PublishedList.distributed(lists) { .delegated(try bins.name(for: $0)) }
     // Clients expect every bin.
     for name in bins.names.map(MetadataName.delegated) where new[name] == nil {
-      new[name] = PublishedList(name, nil)
+      new[name] = PublishedList(name: name, role: nil)
     }
     return (new, next)
   }
@@ -189,17 +175,6 @@ extension StoreMetadata {
     return document
   }
 
-  private func documents(
-    of targets: MetadataFile, _ files: [String: MetadataFile], _ lists: Digest,
-    signedBy roots: [RootRole], with writer: MetadataWriter
-  ) throws -> [MetadataDocument] {
-    let role = SnapshotRole(
-      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
-      others: files, lists: lists)
-    let document = try writer.sign(role, of: roots)
-    return try [document, timestamp(of: document.promise, signedBy: roots, with: writer)]
-  }
-
   private func timestamp(
     of snapshot: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
   ) throws -> MetadataDocument {
@@ -216,42 +191,26 @@ extension StoreMetadata {
 
   // MARK: Renewing
 
-  /// What `renew` signs again.
-  enum Due {
-    case nothing
-    case timestamp
-    case snapshot
-    /// These lists, with snapshot and timestamp.
-    case lists(Signing)
-
-    /// The roles to sign.
-    var roles: [StoreRole] {
-      switch self {
-      case .nothing: []
-      case .timestamp: [.timestamp]
-      case .snapshot: [.snapshot, .timestamp]
-      case .lists: [.targets, .snapshot, .timestamp]
-      }
-    }
-  }
-
-  /// What has less than half of its lifetime left, or `everything`, but never the root.
+  /// The roles and lists with less than half of their lifetime left, or `everything`, but never the
+  /// root; a role is due with each one that it lists.
   ///
   /// `expires` has the expiry of lists that were already read; the other lists are read.
   func due(
     now: Date, everything: Bool = false, expires known: [MetadataName: Date] = [:]
-  ) throws -> Due {
+  ) throws -> (roles: [StoreRole], lists: Set<MetadataName>) {
+    let roles: [StoreRole] = [.targets, .snapshot, .timestamp]
     func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
       expires < now.addingTimeInterval(lifetime / 2)
     }
-    if needsSigning || everything { return .lists(.everything) }
-    var due = try catalog.lists.filter {
-      isDue(try known[$0] ?? catalog.list($0).role.expires, Self.lifetime)
-    }
-    if isDue(targets.expires, Self.lifetime), !due.contains(.targets) { due.append(.targets) }
-    if !due.isEmpty { return .lists(.due(due)) }
-    if isDue(snapshot.expires, Self.lifetime) { return .snapshot }
-    return isDue(timestamp.expires, Self.timestampLifetime) ? .timestamp : .nothing
+    if needsSigning || everything { return (roles, try self.everything) }
+    var due = Set(
+      try catalog.lists.filter {
+        isDue(try known[$0] ?? catalog.list($0).role.expires, Self.lifetime)
+      })
+    if isDue(targets.expires, Self.lifetime) { due.insert(.targets) }
+    if !due.isEmpty { return (roles, due) }
+    if isDue(snapshot.expires, Self.lifetime) { return ([.snapshot, .timestamp], []) }
+    return (isDue(timestamp.expires, Self.timestampLifetime) ? [.timestamp] : [], [])
   }
 
   /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
@@ -259,13 +218,11 @@ extension StoreMetadata {
   /// Returns the roles that were signed again.
   func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
     let due = try due(now: writer.now, everything: everything)
-    switch due {
-    case .nothing: break
-    case .timestamp:
+    if due.roles == [.timestamp] {
       let document = try timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)
       _ = try writer.publish(SignedCatalog(documents: [document]), after: record)
-    case .snapshot: try publish([:], with: writer)
-    case .lists(let signing): try publish([:], signing, with: writer)
+    } else if !due.roles.isEmpty {
+      try publish([:], due: due.lists, with: writer)
     }
     return due.roles
   }

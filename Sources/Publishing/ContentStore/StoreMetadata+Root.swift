@@ -27,18 +27,17 @@ extension StoreMetadata {
     // Check first, so that no key is created without need.
     _ = try writer.keys.signer(.root, of: root)
     let version = try nextRootVersion(in: writer.folder)
-    let keys = try NewKeys(
-      roles, plan, known: root.roles, forRoot: version, in: writer.keys)
+    let keys = try NewKeys(roles, plan, known: root.roles, forRoot: version, in: writer.keys)
     let (next, document) = try nextRoot(keys, with: writer)
     guard needsSigning || roles.contains(where: { $0 != .root }) else {
       return try stepping(to: next, in: SignedCatalog(documents: [document]), with: writer)
     }
-    let signing: Signing = needsSigning || roles.contains(.targets) ? .everything : .changes
-    if var catalog = try catalogSignedByBoth(next, signing, with: writer) {
+    let due = try needsSigning || roles.contains(.targets) ? everything : []
+    if var catalog = try catalogSignedByBoth(next, due: due, with: writer) {
       catalog.documents.append(document)
       return try stepping(to: next, in: catalog, with: writer)
     }
-    var catalog = try catalog([:], signing, signedBy: [next], with: writer)
+    var catalog = try catalog([:], due: due, signedBy: [next], with: writer)
     catalog.documents.insert(document, at: catalog.documents.count - 1)
     return try stepping(to: next, in: catalog, with: writer)
   }
@@ -48,7 +47,7 @@ extension StoreMetadata {
   /// Returns nil if keys of this root are not available, or if a file would exceed the clients'
   /// limit.
   private func catalogSignedByBoth(
-    _ next: RootRole, _ signing: Signing, with writer: MetadataWriter
+    _ next: RootRole, due: Set<MetadataName>, with writer: MetadataWriter
   ) throws -> SignedCatalog? {
     for role in [RoleName.targets, .snapshot, .timestamp] {
       do {
@@ -57,7 +56,7 @@ extension StoreMetadata {
         return nil
       }
     }
-    let catalog = try catalog([:], signing, signedBy: [root, next], with: writer)
+    let catalog = try catalog([:], due: due, signedBy: [root, next], with: writer)
     return catalog.documents.allSatisfy { $0.bytes.count <= $0.role.limit } ? catalog : nil
   }
 

@@ -10,21 +10,26 @@ struct StoreMetadata {
   var root: RootRole
   let timestamp: TimestampRole
   var snapshot: SnapshotRole
-  let targets: TargetsRole
   /// The products, in one list or in bins.
   let catalog: TrustedTargets
-  /// The publication record, which includes this metadata.
-  var record: PublicationRecord
-  /// Whether all metadata must be signed again, after an interrupted rotation or a restored backup.
-  var needsSigning = false
   /// The versions in the store.
   var versions: [RoleName: SignedVersion]
+  /// The publication record, which includes this metadata.
+  var record: PublicationRecord
+  /// Whether all metadata must be signed again: after an interrupted rotation, a restored backup or a
+  /// repair.
+  var needsSigning = false
+
+  /// The targets metadata: the only list of products, or the bins.
+  var targets: TargetsRole { catalog.role }
 
   private static let day: TimeInterval = 86_400
   static let rootLifetime = 3650 * day
   static let lifetime = 365 * day
   static let timestampLifetime = 90 * day
+}
 
+extension StoreMetadata {
   /// Reads and verifies the metadata of the store in `store`, even if it has expired.
   ///
   /// Bins are read and verified when they are needed. Only metadata that is signed under the root
@@ -144,19 +149,6 @@ struct StoreMetadata {
       root: chain.root, timestamp: timestamp, snapshot: snapshot,
       catalog: TrustedTargets(targets, of: trusted, fetcher: FolderFetcher(store)),
       versions: versions, record: PublicationRecord(firstRoot: chain.first, signed: versions))
-  }
-
-  init(
-    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, catalog: TrustedTargets,
-    versions: [RoleName: SignedVersion], record: PublicationRecord
-  ) {
-    self.root = root
-    self.timestamp = timestamp
-    self.snapshot = snapshot
-    self.catalog = catalog
-    targets = catalog.role
-    self.versions = versions
-    self.record = record
   }
 
   // MARK: Creating

@@ -1,26 +1,9 @@
 import ContentModel
 
-/// The parsed arguments.
+/// The words of the command line, sorted into options and operands.
 ///
 /// Options may be anywhere.
 struct ClientArguments {
-  /// The action of the program.
-  enum Action {
-    /// Trusts the root in a file.
-    case initialize(rootFile: String)
-    /// Updates the metadata.
-    case refresh(metadataURL: String)
-    /// Updates the metadata, and fetches targets.
-    case download(metadataURL: String, TargetRequest)
-  }
-
-  /// The targets to fetch, and their destination.
-  struct TargetRequest {
-    let names: [String]
-    let baseURL: String
-    let folder: String
-  }
-
   static let usage = """
     Usage: tuf-client --metadata-dir DIR init ROOT_FILE
            tuf-client --metadata-dir DIR --metadata-url URL refresh
@@ -34,8 +17,8 @@ struct ClientArguments {
       tuf-client --metadata-dir trusted --metadata-url http://127.0.0.1:8080/metadata refresh
     """
 
-  let metadataFolder: String
-  let action: Action
+  let operands: [String]
+  private let values: [String: [String]]
 
   private static let options: Set = [
     "--metadata-dir", "--metadata-url", "--target-name", "--target-base-url", "--target-dir",
@@ -58,26 +41,22 @@ struct ClientArguments {
       else { throw Self.wrong("\(parts[0]) is unknown or has no value") }
       values[parts[0], default: []].append(value)
     }
-    func required(_ option: String) throws -> String {
-      guard let value = values[option]?.last else { throw Self.wrong("\(option) is missing") }
-      return value
-    }
-    metadataFolder = try required("--metadata-dir")
-    switch (operands.first, operands.count) {
-    case ("init", 2): action = .initialize(rootFile: operands[1])
-    case ("refresh", 1): action = .refresh(metadataURL: try required("--metadata-url"))
-    case ("download", 1):
-      _ = try required("--target-name")
-      action = .download(
-        metadataURL: try required("--metadata-url"),
-        TargetRequest(
-          names: values["--target-name"] ?? [], baseURL: try required("--target-base-url"),
-          folder: try required("--target-dir")))
-    default: throw Self.wrong("Missing command: init ROOT_FILE, refresh or download")
-    }
+    (self.operands, self.values) = (operands, values)
   }
 
-  private static func wrong(_ message: String) -> ContentError {
+  /// The value of `option`; the last one wins.
+  func required(_ option: String) throws -> String {
+    guard let value = values[option]?.last else { throw Self.wrong("\(option) is missing") }
+    return value
+  }
+
+  /// All values of `option`, in order; there must be one.
+  func allRequired(_ option: String) throws -> [String] {
+    _ = try required(option)
+    return values[option] ?? []
+  }
+
+  static func wrong(_ message: String) -> ContentError {
     ContentError(.usage, message, remedy: "See tuf-client --help")
   }
 }

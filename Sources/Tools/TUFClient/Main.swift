@@ -15,54 +15,59 @@ enum Main {
       print(ClientArguments.usage)
       return
     }
+    // The process ends without exit handlers: those of OpenSSL free memory that the thread of a
+    // session may free at the same time while it closes connections.
     do {
       try carryOut(ClientArguments(words))
-      leave(0)
+      _exit(0)
     } catch {
       let error = ContentError(error, while: "running tuf-client")
       let cause = error.cause.map { " (\($0))" } ?? ""
       let line = "tuf-client: \(error.message)\(cause). \(error.remedy).".printable()
       let text = Array("\(line)\n".utf8)
       _ = write(STDERR_FILENO, text, text.count)
-      leave(1)
+      _exit(1)
     }
   }
-
-  /// Ends the process without exit handlers.
-  ///
-  /// OpenSSL's handlers free memory that the thread of a session may free at the same time while it
-  /// closes connections.
-  private static func leave(_ status: Int32) -> Never { _exit(status) }
 
   private static func carryOut(_ arguments: ClientArguments) throws {
-    let folder = try FileSystem.real.directory(at: arguments.metadataFolder, creating: true)
-    switch arguments.action {
-    case .initialize(let path):
-      let root = try FileSystem.real.file(at: path).contents(limit: RoleName.root.limit)
+    switch (arguments.operands.first, arguments.operands.count) {
+    case ("init", 2):
+      let folder = try metadataFolder(arguments)
+      let root = try FileSystem.real.file(at: arguments.operands[1])
+        .contents(limit: RoleName.root.limit)
       _ = try TrustedMetadata(root: root)
       try folder.replaceFile(RoleName.root.fileName, with: root)
-    case .refresh(let url): _ = try refreshed(folder, url)
-    case .download(let url, let request): try download(request, folder, url)
+    case ("refresh", 1): _ = try refreshed(arguments)
+    case ("download", 1): try download(arguments)
+    default:
+      throw ClientArguments.wrong("Missing command: init ROOT_FILE, refresh or download")
     }
   }
 
-  private static func refreshed(_ folder: Directory, _ url: String) throws
+  private static func metadataFolder(_ arguments: ClientArguments) throws -> Directory {
+    try FileSystem.real.directory(at: arguments.required("--metadata-dir"), creating: true)
+  }
+
+  private static func refreshed(_ arguments: ClientArguments) throws
     -> (TrustClient, TrustedTargets)
   {
+    let fetcher = try RepositoryFetcher(arguments.required("--metadata-url"))
     // The caller owns the folder, which has only metadata, and the clock is not checked.
     let client = TrustClient(
-      trustFolder: folder, fetcher: try RepositoryFetcher(url), watchesClock: false,
+      trustFolder: try metadataFolder(arguments), fetcher: fetcher, watchesClock: false,
       now: { Date() })
     return (client, try client.refresh(initialRoot: nil))
   }
 
-  private static func download(
-    _ request: ClientArguments.TargetRequest, _ folder: Directory, _ url: String
-  ) throws {
-    let (client, targets) = try refreshed(folder, url)
-    let source = try RepositoryFetcher(request.baseURL)
-    let place = try TargetFolder(request.folder)
-    for name in request.names {
+  private static func download(_ arguments: ClientArguments) throws {
+    let names = try arguments.allRequired("--target-name")
+    let baseURL = try arguments.required("--target-base-url")
+    let folder = try arguments.required("--target-dir")
+    let (client, targets) = try refreshed(arguments)
+    let source = try RepositoryFetcher(baseURL)
+    let place = try TargetFolder(folder)
+    for name in names {
       try place.provide(
         name, client.target(name), consistent: targets.usesConsistentSnapshots, from: source)
     }

@@ -50,6 +50,17 @@ struct TrustedLibraryCommandTests {
     #expect(try recorded() != before)
   }
 
+  @Test("The file of --root may be a symbolic link", .slow)
+  func linkedRoot() throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: tool.folder.path("root.json"), withDestinationPath: "store/metadata/1.root.json")
+    let result = try tool.run([
+      "products", "--store", server.url, "--root", "root.json",
+    ])
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output.contains("com.example.a"))
+  }
+
   @Test("A store that was rolled back is refused by every command", .slow)
   func rolledBack() throws {
     let old = tool.folder.path("old")

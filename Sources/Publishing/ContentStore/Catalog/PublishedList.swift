@@ -15,15 +15,8 @@ struct PublishedList {
   /// The metadata before the change; nil for a new list.
   let role: TargetsRole?
   /// The entries, by target name.
-  private(set) var files: [String: TargetFile]
-  private var records: [Digest: [UInt8]]
-
-  init(
-    _ name: MetadataName, _ role: TargetsRole?, _ files: [String: TargetFile] = [:],
-    records: [Digest: [UInt8]] = [:]
-  ) {
-    (self.name, self.role, self.files, self.records) = (name, role, files, records)
-  }
+  private(set) var files: [String: TargetFile] = [:]
+  private(set) var records: [Digest: [UInt8]] = [:]
 
   mutating func set(_ target: String, to entry: ChangedEntry) throws {
     files[target] = entry.file
@@ -44,7 +37,7 @@ struct PublishedList {
     for list in lists {
       for (target, file) in list.files {
         let name = try name(target)
-        new[name, default: PublishedList(name, nil)].files[target] = file
+        new[name, default: PublishedList(name: name, role: nil)].files[target] = file
         if let digest = file.digest, let record = list.records[digest] {
           new[name]?.records[digest] = record
         }
@@ -61,7 +54,7 @@ extension TrustedTargets {
   func publishedList(_ name: MetadataName) throws -> PublishedList {
     let list = try list(name)
     return PublishedList(
-      name, list.role, list.role.targets, records: try recordBytes(of: list))
+      name: name, role: list.role, files: list.role.targets, records: try recordBytes(of: list))
   }
 
   /// Returns the records of `list` that can be read, by product, and an error for each other one.

@@ -57,10 +57,11 @@ struct TargetWriter {
 
   /// Writes the archive and its index, and returns the offer.
   func write(_ package: IncomingPackage) throws -> ContentOffer {
-    let info = package.info
-    let folder = try made(StorePath.folder(info.product, info.content, info.version))
+    let (info, examination) = (package.info, package.examination)
+    let folder = try made(
+      StorePath.folder(info.productIdentifier, info.contentIdentifier, info.version))
     let source = try FileByteSource(store.fileSystem.file(at: package.location))
-    let index = try PackageIndex(indexing: source, entries: package.entries)
+    let index = try PackageIndex(indexing: source, entries: package.examination.entries)
     let indexBytes = try bytes(of: index, package)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: indexBytes)
@@ -74,9 +75,9 @@ struct TargetWriter {
         path: components.joined(separator: "/"), length: length, digest: digest)
     }
     return ContentOffer(
-      productIdentifier: info.product, contentIdentifier: info.content, version: info.version,
-      installedSize: info.installedSize,
-      package: file(.package, package.length, package.digest),
+      productIdentifier: info.productIdentifier, contentIdentifier: info.contentIdentifier,
+      version: info.version, installedSize: examination.installedSize,
+      package: file(.package, examination.packedLength, package.digest),
       index: file(.index, Int64(indexBytes.count), digest))
   }
 
@@ -134,7 +135,7 @@ struct TargetWriter {
     _ source: FileByteSource, of package: IncomingPackage, to place: Place
   ) throws {
     let name = StorePath.fileName(.package, package.digest)
-    try replaceFile(name, .archive, in: place, length: package.length) { file in
+    try replaceFile(name, .archive, in: place, length: package.examination.packedLength) { file in
       var stream = DigestStream()
       try source.forEachBlock {
         try stream.update($0)

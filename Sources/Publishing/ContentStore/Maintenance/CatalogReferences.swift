@@ -7,37 +7,33 @@ import FileIO
 /// Many catalogs have the same lists, so each version of a list is read once. Only paths are kept
 /// in memory.
 struct CatalogReferences {
-  /// A version of a list; the store's keys have signed it once.
-  private struct ListVersion: Hashable {
-    let name: MetadataName
-    let version: Int64
-  }
-
   /// The paths of the bins.
   private(set) var bins: Set<String> = []
   /// Why some records files and files of `targets` are unknown; nil if all are known.
   private(set) var obstacle: String?
   private var paths: Set<String> = []
-  private var known: Set<ListVersion> = []
+  /// The paths of the lists that were added.
+  private var lists: Set<String> = []
 
   /// The paths of records files and of files of `targets`; nil if some are unknown.
   var files: Set<String>? { obstacle == nil ? paths : nil }
 
   /// Whether this version of the list `name` was added.
   func contains(_ name: MetadataName, _ version: Int64) -> Bool {
-    known.contains(ListVersion(name: name, version: version))
+    lists.contains(name.path(version: version))
   }
 
   mutating func add(_ contents: ListContents, of catalog: TrustedTargets) {
     let (name, role) = (contents.list.name, contents.list.role)
-    known.insert(ListVersion(name: name, version: role.version))
-    if name != .targets { bins.insert(name.path(version: role.version)) }
+    let path = name.path(version: role.version)
+    lists.insert(path)
+    if name != .targets { bins.insert(path) }
     for file in contents.files(consistent: catalog.usesConsistentSnapshots) {
       paths.formUnion(file.paths)
     }
     if let error = contents.errors.first { add(obstacle: error.message) }
     if name != .targets, role.delegations != nil {
-      add(obstacle: "\(name.path(version: role.version)) delegates to other roles")
+      add(obstacle: "\(path) delegates to other roles")
     }
   }
 

@@ -64,12 +64,25 @@ struct PrunePlan {
     isSigned: (_ role: MetadataName, _ version: Int64) throws -> Bool
   ) rethrows {
     unknown = survey.others
-    let known = Versions(kept)
+    let keptSnapshots = Set(kept.catalogs.map(\.snapshot))
+    let keptTargets = Set(kept.catalogs.map(\.targets.version))
+    // The lengths of targets metadata that other snapshots list.
+    var former: [Int64: Int64] = [:]
+    for catalog in kept.others { former[catalog.targets.version] = catalog.targets.length }
     for file in survey.metadata {
       if let version = MetadataDocument.version(.snapshot, in: file.name) {
-        add(file, snapshot: version, kept, known)
+        if kept.foreign.contains(file.path) {
+          unknown.append(file.path)
+        } else if version < kept.snapshot, !keptSnapshots.contains(version) {
+          snapshots.append(file)
+        }
       } else if let version = MetadataDocument.version(.targets, in: file.name) {
-        try add(file, targets: version, kept, known, isSigned: isSigned)
+        guard version < kept.targets, !keptTargets.contains(version) else { continue }
+        if former[version] == file.bytes {
+          targetsMetadata.append(file)
+        } else if kept.isOld(file) {
+          try add(file, to: \.targetsMetadata, if: isSigned(.targets, version))
+        }
       } else if let (bin, version) = MetadataDocument.bin(in: file.name) {
         // The version of a bin is the number of the first snapshot that lists it.
         guard version < kept.snapshot, !kept.bins.contains(file.path), kept.isOld(file)
@@ -84,46 +97,14 @@ struct PrunePlan {
         unknown.append(file.path)
       }
     }
-    addTargetFiles(of: survey, kept)
+    for file in survey.targets where kept.references?.contains(file.path) != true {
+      if !StoreSurvey.isTarget(file.path) {
+        unknown.append(file.path)
+      } else if kept.isUnused(file) {
+        targetFiles.append(file)
+      }
+    }
     unknown.sort()
-  }
-
-  /// The versions of snapshots and targets metadata, for look-up.
-  private struct Versions {
-    /// The kept snapshots.
-    let snapshots: Set<Int64>
-    /// The targets metadata that kept snapshots list.
-    let targets: Set<Int64>
-    /// The lengths of targets metadata that other snapshots list.
-    private(set) var former: [Int64: Int64] = [:]
-
-    init(_ kept: Kept) {
-      snapshots = Set(kept.catalogs.map(\.snapshot))
-      targets = Set(kept.catalogs.map(\.targets.version))
-      for catalog in kept.others { former[catalog.targets.version] = catalog.targets.length }
-    }
-  }
-
-  private mutating func add(
-    _ file: StoreFile, snapshot version: Int64, _ kept: Kept, _ known: Versions
-  ) {
-    if kept.foreign.contains(file.path) {
-      unknown.append(file.path)
-    } else if version < kept.snapshot, !known.snapshots.contains(version) {
-      snapshots.append(file)
-    }
-  }
-
-  private mutating func add(
-    _ file: StoreFile, targets version: Int64, _ kept: Kept, _ known: Versions,
-    isSigned: (_ role: MetadataName, _ version: Int64) throws -> Bool
-  ) rethrows {
-    guard version < kept.targets, !known.targets.contains(version) else { return }
-    if known.former[version] == file.bytes {
-      targetsMetadata.append(file)
-    } else if kept.isOld(file) {
-      try add(file, to: \.targetsMetadata, if: isSigned(.targets, version))
-    }
   }
 
   /// Adds a file to the files to remove, or to the unknown files if it is foreign.
@@ -131,17 +112,6 @@ struct PrunePlan {
     _ file: StoreFile, to files: WritableKeyPath<PrunePlan, [StoreFile]>, if isSigned: Bool
   ) {
     if isSigned { self[keyPath: files].append(file) } else { unknown.append(file.path) }
-  }
-
-  private mutating func addTargetFiles(of survey: StoreSurvey, _ kept: Kept) {
-    for file in survey.targets {
-      if kept.references?.contains(file.path) == true { continue }
-      if !StoreSurvey.isTarget(file.path) {
-        unknown.append(file.path)
-      } else if kept.isUnused(file) {
-        targetFiles.append(file)
-      }
-    }
   }
 
   /// The files of metadata to remove, in groups in the order of removal.

@@ -30,19 +30,19 @@ struct StoreSurvey {
   init() {}
 
   init(of store: Directory) throws {
-    try list(store.directory(StoreFolder.metadataName), StoreFolder.metadataName, depth: 0) {
-      $0.metadata.append($1)
-    }
+    let folder = try store.directory(StoreFolder.metadataName)
+    metadata = try files(in: folder, StoreFolder.metadataName, depth: 0)
     // A git copy does not contain an empty folder.
     guard try store.status(of: StoreFolder.targetsName)?.kind == .directory else { return }
-    try list(store.directory(StoreFolder.targetsName), StoreFolder.targetsName, depth: Self.depth) {
-      $0.targets.append($1)
-    }
+    let targetsFolder = try store.directory(StoreFolder.targetsName)
+    targets = try files(in: targetsFolder, StoreFolder.targetsName, depth: Self.depth)
   }
 
-  private mutating func list(
-    _ folder: Directory, _ path: String, depth: Int, _ add: (inout StoreSurvey, StoreFile) -> Void
-  ) throws {
+  /// Lists the files in `folder`, and adds what is not a store's to `others`.
+  private mutating func files(in folder: Directory, _ path: String, depth: Int) throws
+    -> [StoreFile]
+  {
+    var files: [StoreFile] = []
     // Sorted, so that results do not depend on the file system.
     for entry in try folder.entries().sorted(by: { $0.name < $1.name }) {
       let place = "\(path)/\(entry.name)"
@@ -56,13 +56,14 @@ struct StoreSurvey {
         switch entry.kind {
         case .file:
           guard let status = try folder.status(of: entry.name) else { continue }
-          add(&self, StoreFile(path: place, bytes: status.size, modified: status.modified))
+          files.append(StoreFile(path: place, bytes: status.size, modified: status.modified))
         case .directory where depth > 0:
-          try list(folder.directory(entry.name), place, depth: depth - 1, add)
+          files += try self.files(in: folder.directory(entry.name), place, depth: depth - 1)
         case .directory, .link, .other: others.append(place)
         }
       } catch let error as ContentError where error.code == .fileMissing {}
     }
+    return files
   }
 
   /// Whether the file at `path` is named like an archive, an index, an entry of the catalog, or the

@@ -12,20 +12,9 @@ struct StoreVerifier {
   let didFind: (StoreDamage) throws -> Void
   private(set) var result = StoreVerification()
   /// The bins that were read; each counts once.
-  private var bins: Set<MetadataName> = []
+  private(set) var bins: Set<MetadataName> = []
 
   private var catalog: TrustedTargets { metadata.catalog }
-
-  init(
-    folder: Directory, metadata: StoreMetadata, throttle: ReadThrottle?,
-    willRead: @escaping (String) throws -> Void, didFind: @escaping (StoreDamage) throws -> Void
-  ) {
-    self.folder = folder
-    self.metadata = metadata
-    self.throttle = throttle
-    self.willRead = willRead
-    self.didFind = didFind
-  }
 
   /// Verifies the files of `products`, or all files if it is empty.
   mutating func verify(_ products: Set<ProductIdentifier>) throws {
@@ -68,7 +57,7 @@ struct StoreVerifier {
     guard let list = try list(catalog.listName(for: product)),
       let file = list.role.targets[target]
     else { return }
-    let published = metadata.catalog
+    let published = catalog
     try verifyProduct(
       listedFile(target, file, in: list), known: { (try? published.records(of: list)) ?? [:] },
       alsoEntries: true)

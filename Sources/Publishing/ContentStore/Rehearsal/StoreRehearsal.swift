@@ -56,7 +56,7 @@ public struct CatalogChange: Hashable, Sendable {
   public let fields: [ProductChange.Field]
   /// The versions that would be offered, and were not.
   public let addedVersions: [StoredVersion]
-  /// The versions that would not be offered any more.
+  /// The versions that would no longer be offered.
   public let retiredVersions: [StoredVersion]
 
   /// The change from `old` to `new`; nil if clients see no difference.

@@ -7,9 +7,9 @@ struct Command: Sendable {
   /// A summary in one line.
   let summary: String
   /// The operands, as shown in the help.
+  ///
+  /// Optional ones are in brackets, and `…` follows the last one if it may be repeated.
   let operands: String
-  /// The permitted number of operands.
-  let operandCount: ClosedRange<Int>
   let options: [Option]
   /// One or more complete command lines.
   let example: String
@@ -38,10 +38,11 @@ struct Command: Sendable {
     /// The name with its value, as shown in the help.
     var heading: String { value.map { "\(name) \($0)" } ?? name }
 
-    static let json = Option("--json", "print one JSON document")
-    static let quiet = Option("--quiet", "print only results and errors, no progress or messages")
-    static let help = Option("--help", "show this help; -h is the same")
-    static let version = Option("--version", "show the version of hostedcontent")
+    static let json = Option("--json", nil, "print one JSON document")
+    static let quiet = Option(
+      "--quiet", nil, "print only results and errors, no progress or messages")
+    static let help = Option("--help", nil, "show this help; -h is the same")
+    static let version = Option("--version", nil, "show the version of hostedcontent")
     static let store = Option(
       "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL",
       isRequired: true)
@@ -55,8 +56,15 @@ struct Command: Sendable {
     static let root = Option(
       "--root", "FILE",
       "the store's trusted root; default: the library's, or a local store's own")
+  }
 
-    private init(_ name: String, _ help: String) { self.init(name, nil, help) }
+  /// Whether the last operand may be repeated.
+  var repeatsOperand: Bool { operands.contains("…") }
+
+  /// The permitted number of operands.
+  var operandCount: ClosedRange<Int> {
+    let required = operands.prefix { $0 != "[" }.split(separator: " ").count
+    return required...(repeatsOperand ? Int.max : operands.split(separator: " ").count)
   }
 
   /// All options, including those of every command: quiet, help and version.
@@ -65,10 +73,7 @@ struct Command: Sendable {
   /// The text of `--help`.
   var help: String {
     let width = allOptions.map(\.heading.count).max() ?? 0
-    let lines = allOptions.map { option in
-      let gap = String(repeating: " ", count: width - option.heading.count)
-      return "  \(option.heading)\(gap)  \(option.markedHelp)"
-    }
+    let lines = allOptions.map { "  \($0.heading.padded(to: width))  \($0.markedHelp)" }
     return """
       Usage: hostedcontent \(usage)
 
@@ -124,9 +129,10 @@ struct Arguments: Sendable {
         values[option.name, default: []].append("")
       } else if parts.count == 2 {
         values[option.name, default: []].append(parts[1])
-      } else if let value = rest.first, !Self.looksLikeOption(value) {
+      } else if let value = rest.first, value == "--" || !value.hasPrefix("--") {
         values[option.name, default: []].append(rest.removeFirst())
       } else {
+        // Another option can only be a value in the form --option=value.
         let next = rest.first.map { ", found \($0)" } ?? ""
         throw Self.wrong("\(option.name) needs a value\(next)", command.name)
       }
@@ -144,11 +150,6 @@ struct Arguments: Sendable {
     if let missing = command.options.first(where: { $0.isRequired && !has($0.name) }) {
       throw Self.wrong("\(missing.name) is missing", command.name)
     }
-  }
-
-  /// Whether `word` cannot be the value of the previous option; `--option=word` can.
-  private static func looksLikeOption(_ word: String) -> Bool {
-    word.hasPrefix("--") && word != "--"
   }
 
   func has(_ option: String) -> Bool { values[option] != nil }
@@ -182,7 +183,8 @@ struct Arguments: Sendable {
   }
 
   /// The value of `option` as a case of `Choice`; nil without the option.
-  func choice<Choice: CaseIterable & RawRepresentable<String>>(_ option: String) throws -> Choice? {
+  func choice<Choice: CaseIterable & RawRepresentable>(_ option: String) throws -> Choice?
+  where Choice.RawValue == String {
     guard let text = try text(option) else { return nil }
     guard let choice = Choice(rawValue: text) else {
       let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")

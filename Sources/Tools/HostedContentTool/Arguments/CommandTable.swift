@@ -8,7 +8,7 @@ enum CommandTable {
   static let commands: [Command] = [
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
-    StoreListCommand.command, StoreRetireCommand.command, StoreWithdrawCommand.command,
+    StoreListCommand.command, StoreRetireCommand.retire, StoreRetireCommand.withdraw,
     StoreRefreshCommand.command, StoreRotateCommand.command, StoreRepairCommand.command,
     StoreRecoverCommand.command, StoreStatusCommand.command, StoreVerifyCommand.command,
     StorePruneCommand.command, StoreReceiptKeyCommand.command, StoreCheckCommand.command,
@@ -47,9 +47,9 @@ enum CommandTable {
         return (command, Array(words.dropFirst(count)))
       }
     }
-    let group = commands.filter { $0.name.hasPrefix((words.first ?? "") + " ") }
-    guard !group.isEmpty else { throw unknown(words.first ?? "") }
-    let name = words.first ?? ""
+    let name = words[0]
+    let group = commands.filter { $0.name.hasPrefix("\(name) ") }
+    guard !group.isEmpty else { throw unknown(name) }
     switch words.dropFirst().first {
     case "--help", "-h":
       console.print(
@@ -78,9 +78,8 @@ enum CommandTable {
     if nearest == nil {
       // Find `store publish` for `publish`.
       let nested = commands.filter { $0.words.count > 1 }
-      let second =
-        nested.first { $0.words[1] == word }?.words[1]
-        ?? Suggestion.nearest(to: word, among: nested.map { $0.words[1] })
+      let seconds = nested.map { $0.words[1] }
+      let second = seconds.contains(word) ? word : Suggestion.nearest(to: word, among: seconds)
       nearest = nested.first { $0.words[1] == second }?.name
     }
     return Arguments.wrong(
@@ -90,18 +89,11 @@ enum CommandTable {
 
   private static func lines(of commands: [Command]) -> String {
     let width = commands.map(\.name.count).max() ?? 0
-    return commands.map { command in
-      let gap = String(repeating: " ", count: width - command.name.count)
-      return "  \(command.name)\(gap)  \(command.summary)"
-    }.joined(separator: "\n")
-  }
-
-  private static func line(_ status: ExitStatus) -> String {
-    let number = "\(status.rawValue)"
-    return "  \(number)\(String(repeating: " ", count: 5 - number.count))\(status.meaning)"
+    return commands.map { "  \($0.name.padded(to: width))  \($0.summary)" }.joined(separator: "\n")
   }
 
   private static var help: String {
+    let statuses = ExitStatus.allCases.map { "  \("\($0.rawValue)".padded(to: 5))\($0.meaning)" }
     return """
       Usage: hostedcontent COMMAND [options]
 
@@ -114,7 +106,7 @@ enum CommandTable {
       hostedcontent --version shows the version.
 
       Exit status:
-      \(ExitStatus.allCases.map(line).joined(separator: "\n"))
+      \(statuses.joined(separator: "\n"))
 
       Example:
         \(GetCommand.command.example)

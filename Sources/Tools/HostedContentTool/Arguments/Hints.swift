@@ -11,16 +11,17 @@ extension ContentError {
   }
 
   private func hint(for command: Command) -> String? {
+    func has(_ option: String) -> Bool { command.options.contains { $0.name == option } }
     let isForPublisher = command.name.hasPrefix("store ")
     return switch code {
     case .insecureConnectionRefused:
-      subject.flatMap { Self.hint("--allow-plain-http", $0, of: command) }
+      has("--allow-plain-http") ? subject.map { "--allow-plain-http \($0)" } : nil
     case .keyUnusable:
-      Self.hint("--keys", "FOLDER, or --root-keys FOLDER for root keys", of: command)
+      has("--keys") ? "--keys FOLDER, or --root-keys FOLDER for root keys" : nil
     case .passphraseWrong:
-      Self.hint(
-        "--passphrase-file", "FILE, or --root-passphrase-file FILE for root keys", of: command)
-    case .rootInvalid, .rootMissing: Self.hint("--root", "FILE", of: command)
+      has("--passphrase-file")
+        ? "--passphrase-file FILE, or --root-passphrase-file FILE for root keys" : nil
+    case .rootInvalid, .rootMissing: has("--root") ? "--root FILE" : nil
     case .storeRolledBack:
       isAboutRoot ? nil : "hostedcontent store refresh STORE --restored"
     case .storeMissing:
@@ -36,24 +37,14 @@ extension ContentError {
       if isForPublisher {
         "hostedcontent store list STORE"
       } else {
-        Self.hint("--store", of: command, "hostedcontent products --store STORE")
+        has("--store") ? "hostedcontent products --store STORE" : nil
       }
-    case .notInstalled: Self.hint("--library", of: command, "hostedcontent list --library FOLDER")
+    case .notInstalled: has("--library") ? "hostedcontent list --library FOLDER" : nil
     case .fileMissing:
       message.hasPrefix("No library found")
         ? "hostedcontent get ID --store STORE --library FOLDER" : nil
     default: isForPublisher && isRepairable ? "hostedcontent store repair STORE" : nil
     }
-  }
-
-  /// Returns `option` with `value`, if `command` has the option.
-  private static func hint(_ option: String, _ value: String, of command: Command) -> String? {
-    hint(option, of: command, "\(option) \(value)")
-  }
-
-  /// Returns `text`, if `command` has `option`.
-  private static func hint(_ option: String, of command: Command, _ text: String) -> String? {
-    command.options.contains { $0.name == option } ? text : nil
   }
 
   /// Whether it is about a root, which is neither repaired nor signed again: clients need every

@@ -4,20 +4,16 @@
 enum ManualCommand {
   static let command = Command(
     name: "manual", summary: "Prints the man page in the form of man(7).", operands: "",
-    operandCount: 0...0, options: [], example: "hostedcontent manual > hostedcontent.1"
+    options: [], example: "hostedcontent manual > hostedcontent.1"
   ) { _, console in
-    console.print(document: ManualPage(CommandTable.commands).text)
+    console.print(document: ManualPage.text)
     return .done
   }
 }
 
 /// The man page, generated from the same table as the help.
-struct ManualPage {
-  let commands: [Command]
-
-  init(_ commands: [Command]) { self.commands = commands }
-
-  var text: String {
+enum ManualPage {
+  static var text: String {
     """
     .TH HOSTEDCONTENT 1 "" "hostedcontent \(CommandTable.version)" "User Commands"
     .SH NAME
@@ -32,7 +28,7 @@ struct ManualPage {
     content packages are installed, version beside version. Results go to standard output, messages
     and progress to standard error. Run an interrupted command again to continue where it stopped.
     .SH COMMANDS
-    \(commands.map(section).joined(separator: "\n"))
+    \(CommandTable.commands.map(section).joined(separator: "\n"))
     .SH "EXIT STATUS"
     \(ExitStatus.allCases.map { ".TP\n.B \($0.rawValue)\n\(escaped($0.meaning))" }
       .joined(separator: "\n"))
@@ -49,12 +45,12 @@ struct ManualPage {
     says otherwise
     .SH EXAMPLES
     .nf
-    \(commands.map { escaped($0.example) }.joined(separator: "\n"))
+    \(CommandTable.commands.map { escaped($0.example) }.joined(separator: "\n"))
     .fi
     """
   }
 
-  private func section(_ command: Command) -> String {
+  private static func section(_ command: Command) -> String {
     let operands = command.operands.isEmpty ? "" : "\n.I \(escaped(command.operands))"
     let options = command.options.map { option in
       let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
@@ -71,7 +67,7 @@ struct ManualPage {
   }
 
   /// Escapes `text` for troff.
-  private func escaped(_ text: String) -> String {
+  private static func escaped(_ text: String) -> String {
     let plain = text.map { $0 == "\\" ? "\\e" : $0 == "-" ? "\\-" : String($0) }.joined()
     return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&\(plain)" : plain
   }

@@ -25,6 +25,11 @@ enum NetworkArguments {
       "the maximum wait for a server that answers 429 or 503; default 90"),
   ]
 
+  /// The options except those with `names`.
+  static func options(without names: Set<String>) -> [Command.Option] {
+    options.filter { !names.contains($0.name) }
+  }
+
   /// Additional options of commands that download.
   static let transferOptions: [Command.Option] = [
     .limitRate,
@@ -42,10 +47,7 @@ extension Arguments {
 
   /// The bytes of the file of `--root`; nil without the option.
   func trustedRoot() throws -> [UInt8]? {
-    try text("--root").map { path in
-      let place = FilePlace(path)
-      return try place.folder().contents(of: place.name, limit: 512 << 10)
-    }
+    try text("--root").map { try FileSystem.real.file(at: $0).contents(limit: 512 << 10) }
   }
 
   /// Whether to trust the root of a store on the web.
@@ -77,22 +79,20 @@ extension Arguments {
     }
     network.certificateAuthorities = try text("--ca").map { URL(filePath: $0) }
     if let proxy = try text("--proxy") { network.proxy = proxy == "none" ? .direct : .url(proxy) }
-    if let seconds = try number("--connect-timeout", minimum: 1) {
-      network.connectTimeout = .seconds(seconds)
-    }
-    if let seconds = try number("--stall-timeout", minimum: 1) {
-      network.stallTimeout = .seconds(seconds)
-    }
-    if let seconds = try number("--busy-timeout", minimum: 1) {
-      network.busyTimeout = .seconds(seconds)
-    }
-    if let attempts = try number("--attempts", minimum: 1) { network.attempts = attempts }
+    network.connectTimeout = try seconds("--connect-timeout") ?? network.connectTimeout
+    network.stallTimeout = try seconds("--stall-timeout") ?? network.stallTimeout
+    network.busyTimeout = try seconds("--busy-timeout") ?? network.busyTimeout
+    network.attempts = try number("--attempts", minimum: 1) ?? network.attempts
     if let connections = try number("--connections", minimum: 1) {
       network.limits.connectionsPerHost = connections
       network.limits.connections = max(network.limits.connections, connections)
     }
     network.limits.bytesPerSecond = try bytesPerSecond()
     return network
+  }
+
+  private func seconds(_ option: String) throws -> Duration? {
+    try number(option, minimum: 1).map { .seconds($0) }
   }
 
   /// The value of `--limit-rate`; nil without the option.

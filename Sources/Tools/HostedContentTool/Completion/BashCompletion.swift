@@ -1,14 +1,10 @@
 /// The completion for bash 4 and newer; it does not need the package bash-completion.
-struct BashCompletion {
-  let words: CompletionWords
-
-  init(_ words: CompletionWords) { self.words = words }
-
-  var script: String {
+enum BashCompletion {
+  static var script: String {
     """
     # bash completion for hostedcontent; made by: hostedcontent completion bash
     _hostedcontent() {
-      local word=${COMP_WORDS[COMP_CWORD]} first=${COMP_WORDS[1]-} second=${COMP_WORDS[2]-}
+      local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-}
       local options='' files='' folders='' values='' start=2 repeats=0 operands=()
       COMPREPLY=()
       # bash takes --option=value for three words.
@@ -17,19 +13,12 @@ struct BashCompletion {
         COMPREPLY=($(compgen -W '\(firstWords)' -- "$word"))
         return
       fi
-    \(words.nested.map(secondWords).joined(separator: "\n"))
-      case "$first $second" in
-    \(words.commands.filter { $0.words.count > 1 }.map { row($0, pattern: "'\($0.name)'") }
-      .joined(separator: "\n"))
-        *)
-          case $first in
-    \(words.commands.filter { $0.words.count == 1 }.map { row($0, pattern: $0.name) }
-      .joined(separator: "\n"))
-          esac
-          ;;
+    \(CommandTable.nestedGroups.map(secondWords).joined(separator: "\n"))
+      case $command in
+    \(CommandTable.commands.map(row).joined(separator: "\n"))
       esac
-    \(Self.position)
-    \(Self.offers)
+    \(position)
+    \(offers)
     }
     complete -o default -F _hostedcontent hostedcontent
     """
@@ -99,23 +88,24 @@ struct BashCompletion {
       esac
     """
 
-  private var firstWords: String {
-    (words.groups.map(\.word) + ["help", "--help", "--version"]).joined(separator: " ")
+  private static var firstWords: String {
+    (CommandTable.groups.map(\.word) + ["help", "--help", "--version"]).joined(separator: " ")
   }
 
-  private func secondWords(_ word: String, _ commands: [Command]) -> String {
+  private static func secondWords(_ word: String, _ commands: [Command]) -> String {
     """
-      if [[ $first == \(word) ]]; then
+      if [[ $command == \(word) ]]; then
         start=3
         if ((COMP_CWORD == 2)); then
           COMPREPLY=($(compgen -W '\(commands.map { $0.words[1] }.joined(separator: " ")) --help' -- "$word"))
           return
         fi
+        command+=" ${COMP_WORDS[2]}"
       fi
     """
   }
 
-  private func row(_ command: Command, pattern: String) -> String {
+  private static func row(_ command: Command) -> String {
     var (files, folders, values): ([String], [String], [String]) = ([], [], [])
     for option in command.allOptions {
       guard let value = option.value else { continue }
@@ -126,12 +116,12 @@ struct BashCompletion {
       }
     }
     return """
-          \(pattern))
+          '\(command.name)')
             options='\(command.allOptions.map(\.name).joined(separator: " "))'
             files='\(files.joined(separator: " "))'
             folders='\(folders.joined(separator: " "))'
             values='\(values.joined(separator: " "))'
-            operands=(\(command.completions.map(Self.word).joined(separator: " ")))
+            operands=(\(command.completions.map(word).joined(separator: " ")))
             repeats=\(command.repeatsOperand ? 1 : 0)
             ;;
       """

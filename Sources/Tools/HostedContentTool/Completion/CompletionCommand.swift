@@ -5,16 +5,15 @@ enum CompletionCommand {
   static let command = Command(
     name: "completion",
     summary: "Prints a completion script for bash or zsh.",
-    operands: "bash|zsh", operandCount: 1...1, options: [],
+    operands: "bash|zsh", options: [],
     example:
       "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent",
     run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let words = CompletionWords(CommandTable.commands)
     switch arguments.operands[0] {
-    case "bash": console.print(document: BashCompletion(words).script)
-    case "zsh": console.print(document: ZshCompletion(words).script)
+    case "bash": console.print(document: BashCompletion.script)
+    case "zsh": console.print(document: ZshCompletion.script)
     case let shell:
       throw arguments.wrong("Unsupported shell “\(shell)”, expected bash or zsh")
     }
@@ -22,16 +21,10 @@ enum CompletionCommand {
   }
 }
 
-/// The commands for a shell: grouped by first word, with a second word in some groups.
-struct CompletionWords {
-  let commands: [Command]
-  /// The first words in order, with their commands.
-  let groups: [(word: String, commands: [Command])]
-
-  init(_ commands: [Command]) {
-    self.commands = commands
-    var groups: [(word: String, commands: [Command])] = []
-    for command in commands {
+extension CommandTable {
+  /// The first words of the commands in order, with their commands.
+  static var groups: [(word: String, commands: [Command])] {
+    commands.reduce(into: []) { groups, command in
       let word = command.words[0]
       if let place = groups.firstIndex(where: { $0.word == word }) {
         groups[place].commands.append(command)
@@ -39,11 +32,10 @@ struct CompletionWords {
         groups.append((word, [command]))
       }
     }
-    self.groups = groups
   }
 
   /// The groups with a second word.
-  var nested: [(word: String, commands: [Command])] {
+  static var nestedGroups: [(word: String, commands: [Command])] {
     groups.filter { $0.commands[0].words.count > 1 }
   }
 }
@@ -68,9 +60,6 @@ extension Command {
       }
     }
   }
-
-  /// Whether the last operand may be repeated.
-  var repeatsOperand: Bool { operands.contains("…") }
 }
 
 /// The completion of an operand or of an option's value.

@@ -1,12 +1,8 @@
 import FoundationEssentials
 
 /// The completion for zsh, as a function file named `_hostedcontent` in `fpath`.
-struct ZshCompletion {
-  let words: CompletionWords
-
-  init(_ words: CompletionWords) { self.words = words }
-
-  var script: String {
+enum ZshCompletion {
+  static var script: String {
     """
     #compdef hostedcontent
     # zsh completion for hostedcontent; made by: hostedcontent completion zsh
@@ -26,7 +22,7 @@ struct ZshCompletion {
       local -A opt_args
       if ((CURRENT == 2)); then
         commands=(
-    \(words.groups.map { described($0.word, $0.commands) }.joined(separator: "\n"))
+    \(CommandTable.groups.map { described($0.word, $0.commands) }.joined(separator: "\n"))
         )
         _describe -t commands command commands
         return
@@ -34,23 +30,23 @@ struct ZshCompletion {
       local command=$words[2]
       shift words
       ((CURRENT -= 1))
-    \(words.nested.map(group).joined(separator: "\n"))
+    \(CommandTable.nestedGroups.map(group).joined(separator: "\n"))
       case $command in
-    \(words.commands.map(row).joined(separator: "\n"))
+    \(CommandTable.commands.map(row).joined(separator: "\n"))
       esac
     }
     _hostedcontent "$@"
     """
   }
 
-  private func described(_ word: String, _ commands: [Command]) -> String {
+  private static func described(_ word: String, _ commands: [Command]) -> String {
     let summary =
       commands[0].words.count > 1
       ? commands.map { $0.words[1] }.joined(separator: ", ") : commands[0].summary
     return "      \(quoted("\(word):\(escaped(summary, ":"))"))"
   }
 
-  private func group(_ word: String, _ commands: [Command]) -> String {
+  private static func group(_ word: String, _ commands: [Command]) -> String {
     let rows = commands.map { "        " + quoted("\($0.words[1]):\(escaped($0.summary, ":"))") }
     return """
         if [[ $command == \(word) ]]; then
@@ -68,7 +64,7 @@ struct ZshCompletion {
       """
   }
 
-  private func row(_ command: Command) -> String {
+  private static func row(_ command: Command) -> String {
     var specifications = command.allOptions.map(specification)
     let names = command.operands.split(separator: " ").map(String.init)
     for (index, completion) in command.completions.enumerated() {
@@ -85,14 +81,14 @@ struct ZshCompletion {
       """
   }
 
-  private func specification(_ option: Command.Option) -> String {
+  private static func specification(_ option: Command.Option) -> String {
     let help = escaped(option.markedHelp, "[]:")
     guard let value = option.value else { return "*\(option.name)[\(help)]" }
     return
       "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action(Completion(value: value)))"
   }
 
-  private func action(_ completion: Completion) -> String {
+  private static func action(_ completion: Completion) -> String {
     switch completion {
     case .file: "_files"
     case .folder: "_files -/"
@@ -105,12 +101,12 @@ struct ZshCompletion {
   }
 
   /// Escapes backslashes and `marks` with a backslash.
-  private func escaped(_ text: String, _ marks: String) -> String {
+  private static func escaped(_ text: String, _ marks: String) -> String {
     text.map { $0 == "\\" || marks.contains($0) ? "\\\($0)" : String($0) }.joined()
   }
 
   /// Quotes `text` as one word of the shell.
-  private func quoted(_ text: String) -> String {
+  private static func quoted(_ text: String) -> String {
     "'" + text.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
   }
 }

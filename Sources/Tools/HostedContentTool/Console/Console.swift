@@ -18,7 +18,8 @@ struct Console: Sendable {
   var stoppableFileSystem: FileSystem { signals?.stoppableFileSystem() ?? .real }
 
   /// Whether standard error is a terminal that can show progress bars.
-  let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
+  let showsBars =
+    isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
   /// The errno of a failed write to standard output.
   private let outputError = OutputError()
@@ -36,10 +37,6 @@ struct Console: Sendable {
       .fileFailed, "Cannot write to standard output",
       remedy: "Check the file or program that receives the output",
       cause: String(cString: strerror(number)))
-  }
-
-  private static func environment(_ name: String) -> String? {
-    getenv(name).map { String(cString: $0) }
   }
 
   /// Prints one line of a result; it may contain untrusted titles, names and messages.
@@ -88,25 +85,20 @@ struct Console: Sendable {
   /// Prints a table with `heading`, and returns the widths of its columns.
   @discardableResult
   func print(table rows: [[String]], heading: [String]) -> [Int] {
-    let rows = rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
+    let rows = [heading] + rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
     let widths = heading.indices.map { column in
-      ([heading] + rows).map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+      rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
     }
-    print(cells: [heading] + rows, widths)
+    print(rows: rows, widths: widths)
     return widths
   }
 
-  /// Prints rows of a table; longer cells move the rest of their row.
+  /// Prints rows of a table at once; longer cells move the rest of their row.
   func print(rows: [[String]], widths: [Int]) {
-    print(cells: rows.map { $0.map { $0.printable(limit: Self.longestCell) } }, widths)
-  }
-
-  /// Prints rows of printable cells at once.
-  private func print(cells rows: [[String]], _ widths: [Int]) {
     let lines = rows.map { row in
-      row.enumerated().map { column, text in
-        column == row.count - 1
-          ? text : text + String(repeating: " ", count: max(0, widths[column] - text.count))
+      row.enumerated().map { column, cell in
+        let text = cell.printable(limit: Self.longestCell)
+        return column == row.count - 1 ? text : text.padded(to: widths[column])
       }.joined(separator: "  ")
     }
     if !lines.isEmpty { print(document: lines.joined(separator: "\n")) }
@@ -158,5 +150,12 @@ struct Console: Sendable {
   private static func rounded(_ value: Double) -> String {
     let tenths = Int64((value * 10).rounded())
     return "\(tenths / 10).\(tenths % 10)"
+  }
+}
+
+extension String {
+  /// The text with spaces after it, so that it has at least `width` characters.
+  func padded(to width: Int) -> String {
+    self + String(repeating: " ", count: max(0, width - count))
   }
 }

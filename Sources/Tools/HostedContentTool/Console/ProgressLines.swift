@@ -116,7 +116,8 @@ final class ProgressLines: Sendable {
       return download.state == .waiting ? nil : "\(name): \(download.state)\(fetched(download))"
     }
     guard download.state == .active, last?.tenths != tenths else { return nil }
-    return "\(name): \(amount(download))"
+    let percent = Int((download.progress * 100).rounded(.down))
+    return "\(name): \(percent) % \(details(download))"
   }
 
   /// The fetched part of an installed package, and the reason if it is the whole package.
@@ -126,11 +127,6 @@ final class ProgressLines: Sendable {
     let reason = download.statistics.wholePackages.keys.first
     return ", \(amount) of \(Console.bytes(download.expectedContentLength)) fetched"
       + (reason.map { " (the whole package: \($0))" } ?? "")
-  }
-
-  /// The progress of a download as text.
-  private static func amount(_ download: Download) -> String {
-    "\(Int((download.progress * 100).rounded(.down))) % \(details(download))"
   }
 
   private static func details(_ download: Download) -> String {

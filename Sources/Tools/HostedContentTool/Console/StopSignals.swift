@@ -60,14 +60,11 @@ final class StopSignals: Sendable {
   /// Waits for the first signal, also for one that came before.
   func waitForFirst() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      onFirstSignal { continuation.resume() }
+      let hasResumed = Atomic(false)
+      onSignal = { _ in
+        if !hasResumed.exchange(true, ordering: .relaxed) { continuation.resume() }
+      }
     }
-  }
-
-  /// Calls `body` once, also for a signal that came before.
-  private func onFirstSignal(_ body: @escaping @Sendable () -> Void) {
-    let hasCalled = Atomic(false)
-    onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
   }
 
   /// Prevents signals from ending the process; the returned function throws after a signal.

@@ -6,7 +6,7 @@ import FoundationEssentials
 enum AppUpdateCommand {
   static let command = Command(
     name: "app-update", summary: "Checks for a newer version of an app.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .init("--id", "ID", "the app's Apple ID, or a store link that contains it"),
       .init("--bundle-id", "ID", "the app's bundle identifier, instead of --id"),

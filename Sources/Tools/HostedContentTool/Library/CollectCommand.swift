@@ -5,7 +5,7 @@ import HostedContent
 enum CollectCommand {
   static let command = Command(
     name: "collect", summary: "Removes old versions, except pinned ones and those in use.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .library, .json,
       .init("--keep", "N", "versions of a content to keep, including the current one; default 1"),

@@ -9,14 +9,19 @@ struct DeliveredProduct: Encodable {
   let contents: [Content]
 
   struct Content: Encodable {
-    let contentIdentifier: String
-    let version: String
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
   }
 
-  init(_ product: Product, contents: [Content]) {
+  /// Creates the product with those of its contents that have a version in `installed`.
+  ///
+  /// An update skips contents that were never installed, so some may be missing.
+  init(_ product: Product, _ installed: [ProductIdentifier: ContentVersion]) {
     productIdentifier = product.productIdentifier
     hasContent = !product.contents.isEmpty
-    self.contents = contents
+    contents = product.contents.map(\.contentIdentifier).compactMap { content in
+      installed[content].map { Content(contentIdentifier: content, version: $0) }
+    }
   }
 
   var summary: String {

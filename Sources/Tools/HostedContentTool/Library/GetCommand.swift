@@ -5,7 +5,7 @@ import HostedContent
 enum GetCommand {
   static let command = Command(
     name: "get", summary: "Buys, downloads and installs products. Safe to repeat.",
-    operands: "ID…", operandCount: 1...Int.max,
+    operands: "ID…",
     options: InstallSession.options + [.json],
     example: "hostedcontent get com.example.book.chapter1 --store store --library lib", run: run)
 
@@ -21,7 +21,6 @@ enum GetCommand {
 enum UpdateCommand {
   static let command = Command(
     name: "update", summary: "Installs newer versions of installed content.", operands: "[ID…]",
-    operandCount: 0...Int.max,
     options: InstallSession.options + [
       .init("--require-update", nil, "exit with 3 if there is nothing to update")
     ],
@@ -38,13 +37,12 @@ enum UpdateCommand {
     missing.sorted().forEach { console.report(.notInstalled($0.rawValue, among: installed)) }
     let outdated = try await session.outdated()
     let wanted = given.isEmpty ? outdated : given.filter { !missing.contains($0) }
-    let isUpToDate = !outdated.contains(where: wanted.contains)
-    if isUpToDate, missing.isEmpty {
-      console.print("Everything is up to date.")
-      if arguments.has("--require-update") { return .nothingToDo }
+    if outdated.contains(where: wanted.contains) {
+      return try await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
     }
-    guard !isUpToDate else { return missing.isEmpty ? .done : .failed }
-    return try await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
+    guard missing.isEmpty else { return .failed }
+    console.print("Everything is up to date.")
+    return arguments.has("--require-update") ? .nothingToDo : .done
   }
 }
 

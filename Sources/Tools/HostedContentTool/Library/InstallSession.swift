@@ -91,14 +91,14 @@ final class InstallSession: Sendable {
       return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
     progress.end()
-    if driver.abortion == nil { await queue.waitForNotices(Self.noticeLimit) }
+    if driver.abortReason == nil { await queue.waitForNotices(Self.noticeLimit) }
     if console.printsJSON {
       let sorted = delivered.sorted { $0.productIdentifier < $1.productIdentifier }
       try console.print(json: ["products": sorted])
     }
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()
-    if let abort = driver.abortion, !left.isEmpty { console.report(abort.before(left)) }
+    if let abort = driver.abortReason, !left.isEmpty { console.report(abort.before(left)) }
     return left.isEmpty && isComplete
   }
 
@@ -122,7 +122,7 @@ final class InstallSession: Sendable {
     let identifier = product.productIdentifier
     do {
       try await takeSteps(product, unfinished.filter { $0.isFor(identifier) }, mayBuy)
-      let delivered = DeliveredProduct(product, contents: try installedVersions(of: product))
+      let delivered = DeliveredProduct(product, try installedVersions(of: product))
       guard !delivered.contents.isEmpty || product.contents.isEmpty else {
         throw ContentError.notDelivered(identifier)
       }
@@ -130,7 +130,7 @@ final class InstallSession: Sendable {
       return delivered
     } catch {
       // The error that stops the whole command is reported once, at its end.
-      if driver.abortion == nil {
+      if driver.abortReason == nil {
         let error = ContentError(error, while: "installing \(identifier)")
         progress.report(error.naming(identifier))
       }
@@ -138,15 +138,12 @@ final class InstallSession: Sendable {
     }
   }
 
-  /// The installed contents of a product, with their versions.
-  ///
-  /// An update skips contents that were never installed, so some may be missing.
-  private func installedVersions(of product: Product) throws -> [DeliveredProduct.Content] {
-    try product.contents.compactMap { offer in
-      try queue.installedVersion(of: offer.contentIdentifier).map {
-        DeliveredProduct.Content(
-          contentIdentifier: offer.contentIdentifier.rawValue, version: $0.rawValue)
-      }
+  /// The current versions of the contents of a product, by content.
+  private func installedVersions(of product: Product) throws
+    -> [ProductIdentifier: ContentVersion]
+  {
+    try product.contents.map(\.contentIdentifier).reduce(into: [:]) {
+      $0[$1] = try queue.installedVersion(of: $1)
     }
   }
 
@@ -159,7 +156,7 @@ final class InstallSession: Sendable {
     // At most one step for each open transaction, and one purchase or update for each content.
     var stepsLeft = open.count + max(1, product.contents.count)
     // Files of a version that this run has just installed are not looked up again.
-    var unchecked = try versionsBefore(product)
+    var unchecked = try installedVersions(of: product)
     // Check again, because an open transaction may be for an older version.
     while let step = try await nextStep(for: product, &open, mayBuy, &unchecked) {
       guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
@@ -169,19 +166,10 @@ final class InstallSession: Sendable {
         continue
       }
       triesLeft -= 1
-      let isAborted = driver.abortion != nil
+      let isAborted = driver.abortReason != nil
       guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
       open = queue.transactions.filter { $0.isFor(identifier) }
     }
-  }
-
-  /// The versions that are installed before the first step, whose files are to be looked up.
-  private func versionsBefore(_ product: Product) throws -> [ProductIdentifier: ContentVersion] {
-    var versions: [ProductIdentifier: ContentVersion] = [:]
-    for offer in product.contents {
-      versions[offer.contentIdentifier] = try queue.installedVersion(of: offer.contentIdentifier)
-    }
-    return versions
   }
 
   private enum Step {
@@ -194,7 +182,7 @@ final class InstallSession: Sendable {
     for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool,
     _ unchecked: inout [ProductIdentifier: ContentVersion]
   ) async throws -> Step? {
-    if let abort = driver.abortion { throw abort }
+    if let abort = driver.abortReason { throw abort }
     while let transaction = open.popLast() {
       if transaction.transactionState != .failed { return .proceed(transaction) }
       queue.finishTransaction(transaction)

@@ -5,7 +5,7 @@ import HostedContent
 /// `list`: lists installed versions.
 enum ListCommand {
   static let command = Command(
-    name: "list", summary: "Lists installed versions.", operands: "", operandCount: 0...0,
+    name: "list", summary: "Lists installed versions.", operands: "",
     options: [.library, .json], example: "hostedcontent list --library lib", run: run)
 
   private struct Report: Encodable {

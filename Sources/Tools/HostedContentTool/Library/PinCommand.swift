@@ -6,7 +6,7 @@ enum PinCommand {
   static let command = Command(
     name: "pin",
     summary: "Pins a version, so that collect never removes it. Without operands, lists pins.",
-    operands: "[ID VERSION]", operandCount: 0...2,
+    operands: "[ID VERSION]",
     options: [.library, .json, .init("--remove", nil, "remove the pin")],
     example: "hostedcontent pin com.example.book.chapter1 1.0 --library lib", run: run)
 

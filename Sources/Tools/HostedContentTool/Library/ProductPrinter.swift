@@ -8,16 +8,10 @@ struct ProductPrinter {
   private let console: Console
   /// Products that are not printed yet.
   private var waiting: [Product] = []
-  /// How far the output is.
-  private var progress = Progress.nothing
-
-  private enum Progress {
-    case nothing
-    /// The first products are printed: a table with these widths of columns.
-    case table(widths: [Int])
-    /// The JSON document has its beginning and at least one product.
-    case json
-  }
+  /// Whether the first products are printed, after the beginning of the table or JSON document.
+  private var hasBegun = false
+  /// The widths of the table's columns.
+  private var widths: [Int] = []
 
   private static let limit = 1_000
   private static let heading = ["product", "version", "size", "price", "title"]
@@ -25,9 +19,7 @@ struct ProductPrinter {
   init(_ console: Console) { self.console = console }
 
   /// Whether no product was added.
-  var isEmpty: Bool {
-    if case .nothing = progress { waiting.isEmpty } else { false }
-  }
+  var isEmpty: Bool { !hasBegun && waiting.isEmpty }
 
   mutating func add(_ products: [Product]) throws {
     waiting += products
@@ -37,7 +29,7 @@ struct ProductPrinter {
   /// Prints the rest; `invalid` are identifiers that the store does not offer.
   mutating func end(invalid: [String]) throws {
     if console.printsJSON {
-      guard case .json = progress else {
+      guard hasBegun else {
         sortWaiting()
         return try console.print(
           json: Report(products: waiting, invalidProductIdentifiers: invalid))
@@ -62,23 +54,17 @@ struct ProductPrinter {
     sortWaiting()
     if console.printsJSON {
       for product in waiting {
-        if case .json = progress {
-          console.print(document: ",")
-        } else {
-          console.print(document: "{\"invalidProductIdentifiers\":[],\"products\":[")
-          progress = .json
-        }
+        console.print(
+          document: hasBegun ? "," : "{\"invalidProductIdentifiers\":[],\"products\":[")
+        hasBegun = true
         try console.print(json: product)
       }
+    } else if hasBegun {
+      console.print(rows: waiting.map(Self.row), widths: widths)
     } else {
-      let rows = waiting.map(Self.row)
-      if case .table(let widths) = progress {
-        console.print(rows: rows, widths: widths)
-      } else {
-        progress = .table(widths: console.print(table: rows, heading: Self.heading))
-      }
+      widths = console.print(table: waiting.map(Self.row), heading: Self.heading)
     }
-    waiting = []
+    (hasBegun, waiting) = (true, [])
   }
 
   private static func row(_ product: Product) -> [String] {

@@ -6,7 +6,6 @@ import HostedContent
 enum ProductsCommand {
   static let command = Command(
     name: "products", summary: "Lists the products of a store.", operands: "[ID…]",
-    operandCount: 0...Int.max,
     options: [
       .store, .json,
       .init("--library", "FOLDER", "a library whose trusted root and recorded versions are used"),

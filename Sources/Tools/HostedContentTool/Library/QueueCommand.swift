@@ -5,7 +5,7 @@ import HostedContent
 enum QueueCommand {
   static let command = Command(
     name: "queue", summary: "Lists unfinished transactions, their downloads, and why they wait.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .library, .json, .init("--finished", nil, "list finished transactions instead"),
     ],

@@ -5,7 +5,7 @@ import HostedContent
 enum RemoveCommand {
   static let command = Command(
     name: "remove", summary: "Removes an installed version, or all versions of a content.",
-    operands: "ID [VERSION]", operandCount: 1...2, options: [.library],
+    operands: "ID [VERSION]", options: [.library],
     example: "hostedcontent remove com.example.book.chapter1 1.0 --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {

@@ -5,7 +5,7 @@ import HostedContent
 enum RepairCommand {
   static let command = Command(
     name: "repair", summary: "Repairs damaged files, and fetches only what it needs.",
-    operands: "[ID…]", operandCount: 0...Int.max,
+    operands: "[ID…]",
     options: [.store, .library, .json] + ServiceArguments.optional + NetworkArguments.options,
     example: "hostedcontent repair --store store --library lib", run: run)
 

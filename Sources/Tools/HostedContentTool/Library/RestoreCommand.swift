@@ -6,7 +6,7 @@ import HostedContent
 enum RestoreCommand {
   static let command = Command(
     name: "restore", summary: "Restores the account's purchases. With --download, installs them.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .store, .library,
       .account, .grants,
@@ -44,12 +44,11 @@ enum RestoreCommand {
         failures.append(ContentError(error, while: "restoring \(product)").about(product.rawValue))
       }
     }
-    if console.signals?.hasArrived == true, done.count < transactions.count {
-      let left = transactions.filter { !done.contains($0) }
-      failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
-    }
     if console.signals?.hasArrived != true {
       await queue.waitForNotices(InstallSession.noticeLimit)
+    } else if done.count < transactions.count {
+      let left = transactions.filter { !done.contains($0) }
+      failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
     }
     try print(done, isAll: failures.isEmpty, arguments, console)
     failures.forEach(console.report)

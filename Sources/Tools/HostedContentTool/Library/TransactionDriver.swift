@@ -45,7 +45,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   }
 
   /// The reason why the command must stop; nil if it can continue.
-  var abortion: ContentError? { state.withLock { $0.abort } }
+  var abortReason: ContentError? { state.withLock { $0.abort } }
 
   /// Waits until `transaction` is finished; returns the error if it fails.
   func end(of transaction: TransactionID, known: PaymentTransaction? = nil) async -> ContentError? {

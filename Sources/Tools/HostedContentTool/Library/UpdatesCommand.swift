@@ -5,7 +5,7 @@ import HostedContent
 enum UpdatesCommand {
   static let command = Command(
     name: "updates", summary: "Lists installed content with a newer version in the store.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .store, .library, .json,
       .init("--require-update", nil, "exit with 3 if there is nothing to update"),

@@ -7,7 +7,7 @@ import HostedContent
 enum VerifyCommand {
   static let command = Command(
     name: "verify", summary: "Compares every byte of installed files with their recorded digests.",
-    operands: "[ID…]", operandCount: 0...Int.max,
+    operands: "[ID…]",
     options: [.library, .json, .limitRate],
     example: "hostedcontent verify --library lib", run: run)
 

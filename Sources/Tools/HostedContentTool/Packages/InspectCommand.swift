@@ -1,11 +1,12 @@
 import ContentModel
 import ContentPackage
+import FileIO
 
 /// `inspect`: shows the contents of a package.
 enum InspectCommand {
   static let command = Command(
     name: "inspect", summary: "Shows a package's format, product, content, version and files.",
-    operands: "FILE.pkg", operandCount: 1...1, options: [.json],
+    operands: "FILE.pkg", options: [.json],
     example: "hostedcontent inspect chapter1.pkg --json", run: run)
 
   private struct Report: Encodable {
@@ -21,13 +22,14 @@ enum InspectCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let examination = try examinePackage(FilePlace(path).byteSource(), name: path)
+    let source = try FileByteSource(FileSystem.real.file(at: path))
+    let examination = try examinePackage(source, name: path)
     let report = Report(
       form: examination.form.rawValue,
       productIdentifier: examination.info?.productIdentifier.rawValue,
       contentIdentifier: examination.info?.contentIdentifier.rawValue,
       contentVersion: examination.info?.version.rawValue, packedBytes: examination.packedLength,
-      unpackedBytes: examination.entries.reduce(0) { $0 + $1.size },
+      unpackedBytes: examination.installedSize,
       findings: examination.findings.count, entries: examination.entries)
     try console.print(report) {
       for line in [

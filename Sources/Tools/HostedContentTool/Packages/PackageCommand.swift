@@ -6,7 +6,7 @@ import FileIO
 enum PackageCommand {
   static let command = Command(
     name: "package", summary: "Builds a content package from a folder with Contents.",
-    operands: "[FOLDER]", operandCount: 0...1,
+    operands: "[FOLDER]",
     options: [
       .init(
         "--from", "ARCHIVE", "convert a package, xar, zip or tar built elsewhere, not a folder"),
@@ -22,7 +22,7 @@ enum PackageCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let text = try arguments.required("--output")
-    let output = try FilePlace(new: text)
+    let output = try FilePlace(text)
     guard !text.hasSuffix("/") else {
       throw arguments.wrong("--output \(text) is a folder, expected the path of the package")
     }
@@ -71,19 +71,15 @@ enum PackageCommand {
 struct FilePlace {
   let path: String
 
-  init(_ path: String) { self.path = path }
-
-  /// Creates the place of a new file or folder.
-  ///
-  /// A trailing slash is removed. Throws `usage` for a path without a last name, such as `..`.
-  init(new path: String) throws {
+  /// Removes slashes at the end; throws `usage` for a path without a last name, such as `..`.
+  init(_ path: String) throws {
     var trimmed = path[...]
     while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }
     self.path = String(trimmed)
     guard !["", "/", ".", ".."].contains(name) else {
       throw ContentError(
         .usage, "“\(path)” does not end with a name",
-        remedy: "Use a path that ends with a new name", subject: path)
+        remedy: "Use a path that ends with the name of the file or folder", subject: path)
     }
   }
 
@@ -94,10 +90,6 @@ struct FilePlace {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
       return try fileSystem.directory(at: ".")
     }
-    let parent = String(path[...slash])
-    return try fileSystem.directory(at: parent)
+    return try fileSystem.directory(at: String(path[...slash]))
   }
-
-  /// Opens the file as the bytes of an archive.
-  func byteSource() throws -> FileByteSource { try FileByteSource(FileSystem.real.file(at: path)) }
 }

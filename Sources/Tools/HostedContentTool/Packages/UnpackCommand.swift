@@ -6,7 +6,7 @@ import FileIO
 enum UnpackCommand {
   static let command = Command(
     name: "unpack", summary: "Unpacks a package safely into a new folder.",
-    operands: "FILE.pkg", operandCount: 1...1,
+    operands: "FILE.pkg",
     options: [
       .init("--into", "FOLDER", "the folder to create; it must not exist", isRequired: true),
       .init("--any-archive", nil, "accept any readable archive: safety rules, no content rules"),
@@ -15,14 +15,14 @@ enum UnpackCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let target = try FilePlace(new: arguments.required("--into"))
+    let target = try FilePlace(arguments.required("--into"))
     let parent = try target.folder()
     guard try parent.status(of: target.name) == nil else {
       throw ContentError(
         .fileExists, "\(target.path) already exists", remedy: "Use a folder that does not exist",
         subject: target.path)
     }
-    let source = try FilePlace(path).byteSource()
+    let source = try FileByteSource(FileSystem.real.file(at: path))
     let checkpoint = console.signals?.checkpoint()
     let files = try unpack(
       source, name: path, as: target.name, in: parent, isContent: !arguments.has("--any-archive")

@@ -1,11 +1,12 @@
 import ContentModel
 import ContentPackage
+import FileIO
 
 /// `validate`: checks every rule and reports all findings at once.
 enum ValidateCommand {
   static let command = Command(
     name: "validate", summary: "Checks a package against every rule and reports all findings.",
-    operands: "FILE.pkg", operandCount: 1...1, options: [.json],
+    operands: "FILE.pkg", options: [.json],
     example: "hostedcontent validate chapter1.pkg", run: run)
 
   private struct Report: Encodable {
@@ -29,7 +30,7 @@ enum ValidateCommand {
 
   /// All findings; a file that is not a package is a finding too.
   private static func findings(in path: String) throws -> [Finding] {
-    let source = try FilePlace(path).byteSource()
+    let source = try FileByteSource(FileSystem.real.file(at: path))
     do {
       return try examinePackage(source, name: path).findings
     } catch let error as ContentError where error.code == .formUnknown {

@@ -6,7 +6,7 @@ enum AccountEraseCommand {
   static let command = Command(
     name: "account erase",
     summary: "Replaces an account's name by a random one. Needs a token with the scope admin.",
-    operands: "ACCOUNT", operandCount: 1...1, options: ServiceArguments.required,
+    operands: "ACCOUNT", options: ServiceArguments.required,
     example: "hostedcontent account erase alice \(ServiceArguments.example)", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {

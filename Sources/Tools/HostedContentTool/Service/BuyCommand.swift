@@ -8,7 +8,7 @@ import StoreLedger
 enum BuyCommand {
   static let command = Command(
     name: "purchase", summary: "Buys a product from a store server, without installing it.",
-    operands: "ID", operandCount: 1...1,
+    operands: "ID",
     options: [
       ServiceArguments.account,
       .init(

@@ -20,7 +20,7 @@ enum DecisionCommand {
   {
     Command(
       name: name, summary: "\(summary) Needs a token with the scope admin.",
-      operands: "TRANSACTION", operandCount: 1...1,
+      operands: "TRANSACTION",
       options: (hasReason ? [reason] : []) + ServiceArguments.required,
       example: "hostedcontent \(name) order-1 \(ServiceArguments.example)"
     ) { arguments, console in try await run(name, arguments, console) }

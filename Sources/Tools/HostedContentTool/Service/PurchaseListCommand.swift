@@ -14,7 +14,7 @@ enum PurchaseListCommand {
     -> Command
   {
     Command(
-      name: list.rawValue, summary: summary, operands: "", operandCount: 0...0,
+      name: list.rawValue, summary: summary, operands: "",
       options: [ServiceArguments.account] + ServiceArguments.required,
       example: "hostedcontent \(list.rawValue) --account alice \(ServiceArguments.example)"
     ) { arguments, console in try await run(list, arguments, console) }
@@ -33,16 +33,15 @@ enum PurchaseListCommand {
     ]
     try console.print(report) {
       if transactions.isEmpty { return console.print("No purchases.") }
-      let rows = try transactions.map { row(try PurchaseRecord(json: $0)) }
+      let rows = try transactions.map { transaction in
+        let purchase = try PurchaseRecord(json: transaction)
+        return [
+          purchase.product.rawValue, purchase.state.name, MessageDate.text(purchase.date),
+          purchase.transaction,
+        ]
+      }
       console.print(table: rows, heading: ["product", "state", "date", "transaction"])
     }
     return .done
-  }
-
-  private static func row(_ purchase: PurchaseRecord) -> [String] {
-    [
-      purchase.product.rawValue, purchase.state.name, MessageDate.text(purchase.date),
-      purchase.transaction,
-    ]
   }
 }

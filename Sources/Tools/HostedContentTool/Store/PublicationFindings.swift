@@ -1,20 +1,18 @@
 import ContentModel
 import ContentStore
 
-extension PackageFinding {
-  /// The finding as one line: the package, the finding and the remedy.
-  fileprivate var line: ContentError {
-    // Most messages already name the entry.
-    let place = entry.flatMap { message.contains($0) ? nil : "\($0): " } ?? ""
-    return ContentError(
-      code, "\(path): \(place)\(message)", remedy: remedy, subject: error.subject, cause: cause)
-  }
-}
-
 extension Console {
   /// Prints one line for each of `findings`, for which packages were not published.
   func reportFindings(_ findings: [PackageFinding]) {
-    for finding in findings { report(finding.line) }
+    for finding in findings {
+      let message = finding.message
+      // Most messages already name the entry.
+      let entry = finding.entry.flatMap { message.contains($0) ? nil : "\($0): " } ?? ""
+      report(
+        ContentError(
+          finding.code, "\(finding.path): \(entry)\(message)", remedy: finding.remedy,
+          subject: finding.error.subject, cause: finding.cause))
+    }
     guard findings.count > 1 else { return }
     let packages = Set(findings.map(\.path)).count
     report(

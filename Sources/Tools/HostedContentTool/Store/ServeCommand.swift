@@ -7,7 +7,7 @@ import StoreServer
 enum ServeCommand {
   static let command = Command(
     name: "serve", summary: "Serves a store over HTTP, optionally with scripted faults.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [
       .init(
         "--listen", "ADDRESS",

@@ -6,7 +6,7 @@ enum StoreCheckCommand {
   static let command = Command(
     name: "store check",
     summary: "Checks how a web server serves a store, as a client sees it.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .init("--at", "URL", "the URL at which clients find the store", isRequired: true),
       .init("--root", "FILE", "the store's trusted root; default: the store's first root"),
@@ -17,11 +17,9 @@ enum StoreCheckCommand {
     run: run)
 
   /// The options of one server, and of one attempt for each request.
-  private static let networkOptions = NetworkArguments.options.filter { option in
-    ![
-      "--root", "--mirror", "--trust-on-first-use", "--attempts", "--busy-timeout",
-    ].contains(option.name)
-  }
+  private static let networkOptions = NetworkArguments.options(without: [
+    "--root", "--mirror", "--trust-on-first-use", "--attempts", "--busy-timeout",
+  ])
 
   private struct Report: Encodable {
     let url: String

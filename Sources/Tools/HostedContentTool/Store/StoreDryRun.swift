@@ -1,5 +1,6 @@
 import ContentModel
 import ContentStore
+import FileIO
 
 /// `--dry-run` of commands that change a store.
 enum StoreDryRun {
@@ -18,7 +19,12 @@ enum StoreDryRun {
     let bytes: Int64
 
     init(_ rehearsal: StoreRehearsal) {
-      products = rehearsal.changes.map(Product.init)
+      products = rehearsal.changes.map {
+        Product(
+          productIdentifier: $0.productIdentifier, isNew: $0.isNew,
+          changedFields: $0.fields.map(Field.init), newVersions: $0.addedVersions,
+          retiredVersions: $0.retiredVersions)
+      }
       updates = rehearsal.updates
       files = rehearsal.files
       removedFiles = rehearsal.removedFiles
@@ -31,14 +37,6 @@ enum StoreDryRun {
       let changedFields: [Field]
       let newVersions: [StoredVersion]
       let retiredVersions: [StoredVersion]
-
-      init(_ change: CatalogChange) {
-        productIdentifier = change.productIdentifier
-        isNew = change.isNew
-        changedFields = change.fields.map(Field.init)
-        newVersions = change.addedVersions
-        retiredVersions = change.retiredVersions
-      }
     }
 
     struct Field: Encodable {
@@ -69,9 +67,12 @@ enum StoreDryRun {
     }
     lines += rehearsal.files.map { "\($0.path): would be written, \(Console.bytes($0.bytes))" }
     lines += rehearsal.removedFiles.map { "\($0.path): would be removed" }
-    let written = "\(count(rehearsal.files)), \(Console.bytes(rehearsal.bytes)) would be written"
-    let removed = rehearsal.removedFiles
-    return lines + [written + (removed.isEmpty ? "" : ", \(count(removed)) would be removed")]
+    let written = Console.count(rehearsal.files.count, "file")
+    let removed = Console.count(rehearsal.removedFiles.count, "file")
+    return lines + [
+      "\(written), \(Console.bytes(rehearsal.bytes)) would be written"
+        + (rehearsal.removedFiles.isEmpty ? "" : ", \(removed) would be removed")
+    ]
   }
 
   private static func lines(_ change: CatalogChange) -> [String] {
@@ -89,23 +90,23 @@ enum StoreDryRun {
     }
     return lines
   }
-
-  private static func count(_ files: [StoreRehearsal.File]) -> String {
-    Console.count(files.count, "file")
-  }
 }
 
 extension Arguments {
-  /// Whether nothing may be changed.
-  var isDryRun: Bool { has("--dry-run") }
-
-  /// Runs `change` on `store`; with `--dry-run`, only rehearses it and prints what it would do.
-  func change<Value>(
-    _ store: StoreFolder, _ console: Console, _ change: (StoreFolder) throws -> Value
+  /// Runs `change` on the store of the first operand, and then `report`.
+  ///
+  /// With `--dry-run`, only rehearses the change, and prints what it would do.
+  @discardableResult
+  func changeStore<Value>(
+    _ console: Console, _ fileSystem: FileSystem = .real,
+    _ change: (StoreFolder) throws -> Value, report: (Value) -> Void
   ) throws -> Value {
-    guard isDryRun else {
+    let store = try openedStore(fileSystem)
+    guard has("--dry-run") else {
       if has("--json") { throw wrong("--json needs --dry-run") }
-      return try change(store)
+      let value = try change(store)
+      report(value)
+      return value
     }
     let (value, rehearsal) = try store.rehearse(change)
     try console.print(StoreDryRun.Report(rehearsal)) {

@@ -5,7 +5,7 @@ import ContentStore
 enum StorePruneCommand {
   static let command = Command(
     name: "store prune", summary: "Removes files that no catalog of the last days refers to.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [
       keepDays, .init("--dry-run", nil, "only print what would be removed; needs no keys"), .json,
     ] + StoreKeyArguments.record,

@@ -6,7 +6,7 @@ import FileIO
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
-    operands: "STORE FILE.pkg…", operandCount: 2...Int.max,
+    operands: "STORE FILE.pkg…",
     options: [
       .init("--repackage", nil, "convert packages built elsewhere, so that updates fetch less")
     ] + StoreDryRun.options + details + StoreKeyArguments.options,
@@ -27,33 +27,30 @@ enum StorePublishCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let repackaging = arguments.has("--repackage")
     // After a signal, a conversion removes what it has written. A publication is atomic anyway.
-    let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
+    let fileSystem = repackaging ? console.stoppableFileSystem : .real
     let packages = Array(arguments.operands.dropFirst())
     let details = try arguments.productDetails()
     var findings: [PackageFinding] = []
     do {
-      let publication = try arguments.change(store, console) {
+      try arguments.changeStore(console, fileSystem) {
         try $0.publish(packages, details: details, repackaging: repackaging) {
           findings.append($0)
         }
+      } report: { publication in
+        for version in publication.versions {
+          let size = Console.bytes(version.length)
+          console.print("\(version.contentIdentifier) \(version.version): published, \(size)")
+        }
+        if publication.versions.isEmpty { console.print("The store already has these packages.") }
+        for change in publication.changes where !change.isNew {
+          console.print("\(change.productIdentifier): \(change.sentence)")
+        }
       }
-      if !arguments.isDryRun { show(publication, console) }
       return .done
     } catch {
       guard !findings.isEmpty else { throw error }
       console.reportFindings(findings)
       return .failed
-    }
-  }
-
-  private static func show(_ publication: Publication, _ console: Console) {
-    for version in publication.versions {
-      let size = Console.bytes(version.length)
-      console.print("\(version.contentIdentifier) \(version.version): published, \(size)")
-    }
-    if publication.versions.isEmpty { console.print("The store already has these packages.") }
-    for change in publication.changes where !change.isNew {
-      console.print("\(change.productIdentifier): \(change.sentence)")
     }
   }
 }

@@ -6,7 +6,7 @@ enum StoreReceiptKeyCommand {
   static let command = Command(
     name: "store receipt-key",
     summary: "Signs the public keys of sellers, with which clients verify receipts.",
-    operands: "STORE [FILE…]", operandCount: 1...Int.max,
+    operands: "STORE [FILE…]",
     options: [
       .init("--replace", nil, "list only these keys, such as after a theft"), .json,
     ] + StoreKeyArguments.options,

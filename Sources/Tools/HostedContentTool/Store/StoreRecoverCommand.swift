@@ -7,7 +7,7 @@ enum StoreRecoverCommand {
   static let command = Command(
     name: "store recover",
     summary: "Signs a store from a backup with numbers above those that clients have seen.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: seenOptions + StoreKeyArguments.keys + networkOptions,
     example: "hostedcontent store recover store --at https://content.example.com/", run: run)
 
@@ -25,9 +25,9 @@ enum StoreRecoverCommand {
     }
 
   /// The options of one server, whose files are trusted by the store's own root.
-  private static let networkOptions = NetworkArguments.options.filter { option in
-    !["--root", "--mirror", "--trust-on-first-use"].contains(option.name)
-  }
+  private static let networkOptions = NetworkArguments.options(without: [
+    "--root", "--mirror", "--trust-on-first-use",
+  ])
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]

@@ -6,20 +6,18 @@ import FoundationEssentials
 enum StoreRefreshCommand {
   static let command = Command(
     name: "store refresh", summary: "Renews metadata that expires soon. Run it daily.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [.init("--everything", nil, "also renew metadata that does not expire soon")]
       + StoreDryRun.options + StoreKeyArguments.options,
     example: "hostedcontent store refresh store", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let renewal = try arguments.change(arguments.openedStore(), console) {
+    let renewal = try arguments.changeStore(console) {
       try $0.refresh(everything: arguments.has("--everything"))
-    }
-    if !arguments.isDryRun {
+    } report: { renewal in
       let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
-      console.print(
-        renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
+      console.print("\(path): \(roles.isEmpty ? "nothing expires soon" : "renewed \(roles)")")
     }
     if let expires = renewal.rootExpires {
       let error = ContentError(

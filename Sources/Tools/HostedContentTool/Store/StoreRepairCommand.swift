@@ -6,7 +6,7 @@ enum StoreRepairCommand {
   static let command = Command(
     name: "store repair",
     summary: "Repairs lost or inconsistent metadata from the newest consistent version.",
-    operands: "STORE", operandCount: 1...1, options: StoreKeyArguments.keys,
+    operands: "STORE", options: StoreKeyArguments.keys,
     example: "hostedcontent store repair store", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {

@@ -1,25 +1,46 @@
 import ContentModel
 import ContentStore
 
-/// `store retire`: removes a version from the catalog.
+/// `store retire` and `store withdraw`: no longer offer a version.
 enum StoreRetireCommand {
-  static let command = Command(
-    name: "store retire", summary: "Removes a version from the catalog.",
-    operands: "STORE ID VERSION", operandCount: 3...3,
-    options: [
-      .init("--content", "ID", "the content's identifier; default: the product's own content")
-    ] + StoreDryRun.options + StoreKeyArguments.options,
-    example: "hostedcontent store retire store com.example.book 1.0", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let product = try arguments.identifier(arguments.operands[1])
-    let version = try arguments.version(arguments.operands[2])
-    let content = try arguments.text("--content").map { try arguments.identifier($0) }
-    try arguments.change(arguments.openedStore(), console) {
+  static let retire = Command(
+    name: "store retire", summary: "Removes a version from the catalog.", operands: operands,
+    options: [content] + StoreDryRun.options + StoreKeyArguments.options,
+    example: "hostedcontent store retire store com.example.book 1.0"
+  ) { arguments, console in
+    let (product, version, content) = try target(arguments)
+    try arguments.changeStore(console) {
       try $0.retire(product, version, content: content)
+    } report: { _ in
+      console.print("\(content ?? product) \(version): retired; its files are kept")
     }
-    if arguments.isDryRun { return .done }
-    console.print("\(content ?? product) \(version): retired; its files are kept")
     return .done
+  }
+
+  static let withdraw = Command(
+    name: "store withdraw",
+    summary: "Takes back a version that was published by mistake, so that a lower one can follow.",
+    operands: operands, options: [content] + StoreKeyArguments.options,
+    example: "hostedcontent store withdraw store com.example.book 9.9"
+  ) { arguments, console in
+    let (product, version, content) = try target(arguments)
+    try arguments.openedStore().withdraw(product, version, content: content)
+    console.print("\(content ?? product) \(version): withdrawn; its files are kept")
+    console.note(
+      "Publish the right version now. Clients replace \(version) with the newest offered version.")
+    return .done
+  }
+
+  private static let operands = "STORE ID VERSION"
+  private static let content = Command.Option(
+    "--content", "ID", "the content's identifier; default: the product's own content")
+
+  private static func target(_ arguments: Arguments) throws -> (
+    ProductIdentifier, ContentVersion, content: ProductIdentifier?
+  ) {
+    (
+      try arguments.identifier(arguments.operands[1]), try arguments.version(arguments.operands[2]),
+      try arguments.text("--content").map { try arguments.identifier($0) }
+    )
   }
 }

@@ -5,7 +5,7 @@ import ContentStore
 enum StoreRotateCommand {
   static let command = Command(
     name: "store rotate", summary: "Creates new keys for roles, and signs everything with them.",
-    operands: "STORE ROLE…", operandCount: 2...5,
+    operands: "STORE ROLE…",
     options: StoreDryRun.options + StoreKeyArguments.options + StoreKeyArguments.plan,
     example:
       "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",
@@ -19,12 +19,13 @@ enum StoreRotateCommand {
       }
       return role
     }
-    let store = try arguments.openedStore()
     let plan = try arguments.keyPlan()
-    try arguments.change(store, console) { try $0.rotate(roles, plan: plan) }
-    if arguments.isDryRun { return .done }
-    let names = roles.map(\.rawValue).joined(separator: ", ")
-    console.print("\(arguments.operands[0]): new keys for \(names)")
+    try arguments.changeStore(console) {
+      try $0.rotate(roles, plan: plan)
+    } report: { _ in
+      let names = roles.map(\.rawValue).joined(separator: ", ")
+      console.print("\(arguments.operands[0]): new keys for \(names)")
+    }
     return .done
   }
 }

@@ -7,7 +7,7 @@ enum StoreStatusCommand {
   static let command = Command(
     name: "store status",
     summary: "Shows what a store has, what expires, and what needs attention.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [StorePruneCommand.keepDays, .json] + StoreKeyArguments.keys,
     example: "hostedcontent store status store --json", run: run)
 
@@ -22,25 +22,17 @@ enum StoreStatusCommand {
     let prunableBytes: Int64
     let unknownFiles: [String]
     let attention: [ContentError]
-
-    init(_ status: StoreStatus) {
-      products = status.products
-      sizes = status.sizes
-      roles = status.roles
-      dueRoles = status.dueRoles
-      record = status.record
-      missingFiles = status.missingFiles
-      prunableFiles = status.prunable.files.count
-      prunableBytes = status.prunable.bytes
-      unknownFiles = status.prunable.unknown
-      attention = status.attention
-    }
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let days = try arguments.keepDays()
     let status = try arguments.openedStore().status(keepDays: days)
-    try console.print(Report(status)) {
+    let report = Report(
+      products: status.products, sizes: status.sizes, roles: status.roles,
+      dueRoles: status.dueRoles, record: status.record, missingFiles: status.missingFiles,
+      prunableFiles: status.prunable.files.count, prunableBytes: status.prunable.bytes,
+      unknownFiles: status.prunable.unknown, attention: status.attention)
+    try console.print(report) {
       printVersions(status, console)
       printRoles(status, console)
       printSizes(status, console)
@@ -51,15 +43,7 @@ enum StoreStatusCommand {
 
   private static func printVersions(_ status: StoreStatus, _ console: Console) {
     if status.products.isEmpty { return console.print("The store has no products.") }
-    let rows = status.products.flatMap { product -> [[String]] in
-      let identifier = product.record.productIdentifier.rawValue
-      if product.versions.isEmpty { return [[identifier, "-", "-", "no content"]] }
-      return product.versions.map {
-        [
-          identifier, $0.contentIdentifier.rawValue, $0.version.rawValue, Console.bytes($0.length),
-        ]
-      }
-    }
+    let rows = status.products.flatMap(\.rows)
     console.print(table: rows, heading: ["product", "content", "version", "size"])
   }
 

@@ -6,7 +6,7 @@ enum StoreVerifyCommand {
   static let command = Command(
     name: "store verify",
     summary: "Compares every byte of archives, indexes and records with the signed metadata.",
-    operands: "STORE [ID…]", operandCount: 1...Int.max,
+    operands: "STORE [ID…]",
     options: [.json, .limitRate] + StoreKeyArguments.record,
     example: "hostedcontent store verify store --limit-rate 50M", run: run)
 

@@ -7,7 +7,7 @@ enum StoreServerBackupCommand {
   static let command = Command(
     name: "store-server backup",
     summary: "Copies a server's SQLite ledger, also while it runs.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .init("--data", "FOLDER", "the server's data folder", isRequired: true),
       .init("--output", "FILE", "the new file", isRequired: true),
@@ -15,7 +15,7 @@ enum StoreServerBackupCommand {
     example: "hostedcontent store-server backup --data data --output backup.sqlite", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let output = try FilePlace(new: arguments.required("--output"))
+    let output = try FilePlace(arguments.required("--output"))
     let folder = try StoreServerFolder(arguments.required("--data"), creating: false)
     let ledger = try folder.ledgerDatabase()
     defer { ledger.close() }

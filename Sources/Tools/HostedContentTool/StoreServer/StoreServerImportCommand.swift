@@ -9,7 +9,7 @@ enum StoreServerImportCommand {
   static let command = Command(
     name: "store-server import",
     summary: "Adds the purchases in a library's ledger to the server's. Safe to repeat.",
-    operands: "", operandCount: 0...0,
+    operands: "",
     options: [
       .init("--grants", "FILE", "the library's ledger.sqlite", isRequired: true),
       LedgerArguments.data, LedgerArguments.database,
@@ -27,7 +27,7 @@ enum StoreServerImportCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let place = FilePlace(try arguments.required("--grants"))
+    let place = try FilePlace(arguments.required("--grants"))
     let folder = try place.folder()
     guard try folder.status(of: place.name) != nil else {
       throw ContentError(

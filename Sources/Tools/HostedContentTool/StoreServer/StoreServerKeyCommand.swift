@@ -10,7 +10,7 @@ enum StoreServerKeyCommand {
   static let command = Command(
     name: "store-server key",
     summary: "Adds, lists, revokes or rotates the keys of a store server, also while it runs.",
-    operands: "add|list|revoke|rotate [KID]", operandCount: 1...2,
+    operands: "add|list|revoke|rotate [KID]",
     options: [
       LedgerArguments.data, LedgerArguments.database,
       .init(
@@ -47,14 +47,13 @@ enum StoreServerKeyCommand {
   /// Throws `usage` for an unknown action, and for operands and options that it does not have.
   private static func check(_ action: String, _ kid: String?, _ arguments: Arguments) throws {
     let options = ["--scopes", "--public-key", "--overlap"]
-    let permitted: [String: Set<String>] = [
-      "add": ["--scopes", "--public-key"], "list": [], "revoke": [],
-      "rotate": ["--public-key", "--overlap"],
+    let permitted: [String: (needsKey: Bool, options: Set<String>)] = [
+      "add": (false, ["--scopes", "--public-key"]), "list": (false, []), "revoke": (true, []),
+      "rotate": (true, ["--public-key", "--overlap"]),
     ]
-    guard let own = permitted[action] else {
+    guard let (needsKey, own) = permitted[action] else {
       throw arguments.wrong("Unknown action “\(action)”, expected add, list, revoke or rotate")
     }
-    let needsKey = ["revoke", "rotate"].contains(action)
     guard needsKey == (kid != nil) else {
       throw arguments.wrong("\(action) takes \(needsKey ? "a KID" : "no KID")")
     }
@@ -95,12 +94,6 @@ enum StoreServerKeyCommand {
 
   // MARK: Actions
 
-  private struct NewKey: Encodable {
-    let kid: String
-    /// Nil for a key pair.
-    let token: String?
-  }
-
   /// Adds a key and prints its token, which is not stored.
   private static func add(
     _ kid: String, account: String, _ scopes: Set<KeyScope>, _ publicKey: String?,
@@ -118,7 +111,9 @@ enum StoreServerKeyCommand {
       throw ContentError(
         .inconsistent, "The key \(kid) already exists", remedy: "Run the command again")
     }
-    try console.print(NewKey(kid: kid, token: token)) {
+    var report = ["kid": kid]
+    report["token"] = token
+    try console.print(report) {
       // Only the token, so that it can be redirected into a file.
       console.print(token ?? kid)
       console.note("Added \(kid): \(scopes.map(\.rawValue).sorted().joined(separator: ","))")

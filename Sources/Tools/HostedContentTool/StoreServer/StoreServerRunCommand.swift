@@ -10,7 +10,7 @@ import StoreAPIServer
 enum StoreServerRunCommand {
   static let command = Command(
     name: "store-server run", summary: "Sells the products of a store over HTTP, until SIGTERM.",
-    operands: "STORE", operandCount: 1...1,
+    operands: "STORE",
     options: [
       .init(
         "--data", "FOLDER", "the server's private data: ledger and receipt key", isRequired: true),

@@ -7,7 +7,7 @@ enum StoreServerVoucherCommand {
   static let command = Command(
     name: "store-server voucher",
     summary: "Makes vouchers, each for one purchase, and prints them.",
-    operands: "add", operandCount: 1...1,
+    operands: "add",
     options: [
       LedgerArguments.data, LedgerArguments.database,
       .init("--product", "ID", "the only product that they pay for; default: any"),
