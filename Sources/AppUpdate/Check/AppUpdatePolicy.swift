@@ -183,12 +183,10 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   /// Creates an empty history.
   public init() {}
 
-  /// Returns the highest version that `origin` offered.
-  func highest(of origin: UpdateOffer.Origin) -> AppVersion? {
-    switch origin {
-    case .store: highestInStore
-    case .server: highestOnServer
-    }
+  /// The highest version that `origin` offered.
+  private subscript(origin: UpdateOffer.Origin) -> AppVersion? {
+    get { origin == .store ? highestInStore : highestOnServer }
+    set { if origin == .store { highestInStore = newValue } else { highestOnServer = newValue } }
   }
 
   /// The highest version from any origin.
@@ -196,9 +194,8 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
 
   /// Returns the highest version from the same origin if the offer is lower; nil otherwise.
   func decrease(to offer: UpdateOffer) -> AppVersion? {
-    guard let version = offer.version, let highest = highest(of: offer.origin), version < highest
-    else { return nil }
-    return highest
+    guard let version = offer.version, let highest = self[offer.origin] else { return nil }
+    return version < highest ? highest : nil
   }
 
   /// Records the offer's version if it is the highest.
@@ -209,11 +206,6 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   mutating func note(_ offer: UpdateOffer) {
     guard let version = offer.version else { return }
     let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
-    let highest =
-      isCorrected ? version : max(version, highest(of: offer.origin) ?? version)
-    switch offer.origin {
-    case .store: highestInStore = highest
-    case .server: highestOnServer = highest
-    }
+    self[offer.origin] = isCorrected ? version : max(version, self[offer.origin] ?? version)
   }
 }

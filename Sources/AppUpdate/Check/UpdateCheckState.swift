@@ -83,7 +83,9 @@ struct UpdateCheckState: Sendable {
   /// Applies an event and returns its effects.
   mutating func apply(_ event: Event, at now: Date) -> [Effect] {
     let memoryBefore = memory
-    let closedBefore: UpdateDecision? = event.isLaunch ? nil : requirement?.decision
+    var closedBefore = requirement?.decision
+    // At launch, the gate is open, regardless of the saved state.
+    if case .launched = event { closedBefore = nil }
     let wanted = react(to: event, at: now)
     var effects: [Effect] = memory == memoryBefore ? [] : [.save]
     let closedNow = requirement?.decision
@@ -235,9 +237,4 @@ extension ContentError {
       "The server offers version \(offered?.rawValue ?? "unknown"), but offered \(highest) before",
       remedy: "Ask the server's owner. Versions older than an earlier offer are not accepted")
   }
-}
-
-extension UpdateCheckState.Event {
-  /// At launch, the gate is open, regardless of the saved state.
-  fileprivate var isLaunch: Bool { if case .launched = self { true } else { false } }
 }

@@ -25,10 +25,10 @@ struct UpdateMemory: Codable, Hashable, Sendable {
 
   /// Adds a requirement, or replaces the one of the same origin and account.
   mutating func require(_ requirement: UpdateRequirement) {
-    let isSame = { (other: UpdateRequirement) in
-      other.origin == requirement.origin && other.account == requirement.account
+    let index = requirements.firstIndex {
+      $0.origin == requirement.origin && $0.account == requirement.account
     }
-    if let index = requirements.firstIndex(where: isSame) {
+    if let index {
       requirements[index] = requirement
       return
     }

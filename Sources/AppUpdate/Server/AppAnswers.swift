@@ -109,11 +109,11 @@ extension AppCatalog.App {
     let isForced =
       minimumVersion.map { installed < $0 } ?? false || blockedVersions.contains(installed)
       || account.map(forcedAccounts.contains) ?? false
-    let answer = AppVersionAnswer(
+    var fields = AppVersionAnswer(
       hasNewVersion: isNewer, requiresUpdate: isNewer && isForced,
       downloadURL: downloadURL ?? listing.trackViewURL, version: listing.version,
-      releaseNotes: listing.releaseNotes)
-    var fields = answer.fields
+      releaseNotes: listing.releaseNotes
+    ).fields
     fields["minimumOsVersion"] = listing.fields["minimumOsVersion"]
     return AppVersionAnswer(fields: fields)
   }

@@ -180,8 +180,10 @@ final class StoreHost: Sendable {
   /// Adds an observer of `queue`, held weakly.
   func add(_ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue) {
     let adapter = ObserverAdapter(observer, of: queue, self)
-    removeReleased()
+    let released = state.withLock { $0.observers }.filter { $0.observer == nil }
     let (isNew, isOpening) = state.withLock { state in
+      // A released observer may have had the address of the new one.
+      state.observers.removeAll { adapter in released.contains { $0 === adapter } }
       guard !state.observers.contains(where: { $0.isAdapter(of: observer) }) else {
         return (false, false)
       }
@@ -193,7 +195,7 @@ final class StoreHost: Sendable {
     useSession { $0.engine.add(adapter) }
     let refused = state.withLock { $0.refused }
     if !refused.isEmpty {
-      deliver { adapter.notify { $1.paymentQueue($0, updatedTransactions: refused) } }
+      notify([adapter]) { $1.paymentQueue($0, updatedTransactions: refused) }
     }
   }
 
@@ -212,13 +214,12 @@ final class StoreHost: Sendable {
     state.withLock { state in state.observers.contains { $0 === adapter } }
   }
 
-  /// Removes adapters of deallocated observers, even if the address is reused.
-  private func removeReleased() {
-    let released = state.withLock { $0.observers }.filter { $0.observer == nil }
-    guard !released.isEmpty else { return }
-    state.withLock { state in
-      state.observers.removeAll { adapter in released.contains { $0 === adapter } }
-    }
+  /// Calls `body` with the observers of `adapters`, on the delivery queue.
+  private func notify(
+    _ adapters: [ObserverAdapter],
+    _ body: @escaping @Sendable (SKPaymentQueue, any SKPaymentTransactionObserver) -> Void
+  ) {
+    deliver { for adapter in adapters { adapter.notify(body) } }
   }
 
   var observers: [any SKPaymentTransactionObserver] {
@@ -260,11 +261,7 @@ final class StoreHost: Sendable {
         state.refused.append(transaction)
         return state.observers
       }
-      deliver {
-        for adapter in adapters {
-          adapter.notify { $1.paymentQueue($0, updatedTransactions: [transaction]) }
-        }
-      }
+      notify(adapters) { $1.paymentQueue($0, updatedTransactions: [transaction]) }
     }
   }
 
@@ -279,11 +276,7 @@ final class StoreHost: Sendable {
       return state.observers
     }
     guard let adapters else { return }
-    deliver {
-      for adapter in adapters {
-        adapter.notify { $1.paymentQueue($0, removedTransactions: [transaction]) }
-      }
-    }
+    notify(adapters) { $1.paymentQueue($0, removedTransactions: [transaction]) }
   }
 
   // MARK: Installed content

@@ -59,7 +59,7 @@ public final class StoreServerSession: Sendable {
     ownAccount = try Self.add(
       .token(Self.digest(of: token)), [.read, .purchase, .content], to: ledger, of: session)
     try start()
-    session.onPublication { [weak self] in try self?.refreshCatalog() }
+    session.onPublication { [weak self] in try self?.server.withLock { $0 }?.refreshCatalog() }
   }
 
   private static func url(_ port: UInt16) throws -> URL {
@@ -110,8 +110,6 @@ public final class StoreServerSession: Sendable {
     }
     running?.stop()
   }
-
-  private func refreshCatalog() throws { try server.withLock { $0 }?.refreshCatalog() }
 
   /// Delivers the events of changes in `ledger` at once; otherwise it takes up to a second.
   func deliverEvents() { server.withLock { $0 }?.deliverEvents() }
