@@ -85,7 +85,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// The rule for a server's `hasNewVersion`.
   ///
   /// Its action is not used.
-  public var serverReminder: Rule
+  public var serverReminder = Rule.standard
   /// Older versions must be updated at once, for any level, if a newer version is offered.
   public var minimumSupportedVersion: AppVersion?
   /// Versions that must be updated if a newer version is offered.
@@ -118,7 +118,6 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     patch = rule
     revision = rule
     suffix = rule
-    serverReminder = .standard
     self.minimumSupportedVersion = minimumSupportedVersion
     self.daysSinceRelease = daysSinceRelease
   }

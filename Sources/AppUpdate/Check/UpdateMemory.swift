@@ -49,7 +49,9 @@ struct UpdateMemory: Codable, Hashable, Sendable {
 
   /// Removes the requirements that `version` meets.
   mutating func removeRequirements(metBy version: AppVersion) {
-    requirements.removeAll { $0.isMet(by: version) }
+    requirements.removeAll { requirement in
+      requirement.needed.map { version >= $0 } ?? (version > requirement.decision.installed)
+    }
   }
 
   /// Replaces each saved link with the result of `replacement`.
@@ -88,10 +90,5 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
   func isLower(than other: UpdateRequirement) -> Bool {
     guard let needed else { return other.needed != nil }
     return other.needed.map { needed < $0 } ?? false
-  }
-
-  /// Whether `installed` meets the requirement.
-  func isMet(by installed: AppVersion) -> Bool {
-    needed.map { installed >= $0 } ?? (installed > decision.installed)
   }
 }
