@@ -60,7 +60,12 @@ public actor AppUpdateChecker {
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
   /// The checks in progress; a caller that requests the same check waits for its result.
-  private var looks: [LookupCachePolicy: Task<UpdateDecision?, Never>] = [:]
+  private var checks: [CheckKey: Task<UpdateDecision?, Never>] = [:]
+
+  private struct CheckKey: Hashable {
+    let account: String?
+    let caching: LookupCachePolicy
+  }
 
   /// Creates a checker.
   ///
@@ -207,15 +212,15 @@ public actor AppUpdateChecker {
     _ event: UpdateCheckState.Event, _ caching: LookupCachePolicy = .useCache
   ) async -> UpdateDecision? {
     let effects = apply(event)
-    if effects.contains(.look) { return await result(of: looking(caching)) }
+    if effects.contains(.look) { return await result(of: runningCheck(caching)) }
     for case .decided(let decision) in effects.reversed() { return decision }
     return nil
   }
 
   /// Waits for a check, or until the caller's task is canceled.
-  private func result(of look: Task<UpdateDecision?, Never>) async -> UpdateDecision? {
+  private func result(of check: Task<UpdateDecision?, Never>) async -> UpdateDecision? {
     let (results, result) = AsyncStream.makeStream(of: UpdateDecision?.self)
-    Task { result.yield(await look.value) }
+    Task { result.yield(await check.value) }
     for await decision in results { return decision }
     return state.decision(otherwise: .cancelled)
   }
@@ -223,11 +228,11 @@ public actor AppUpdateChecker {
   /// Performs all effects except a check; not suspended, so that two events do not interleave.
   private func apply(_ event: UpdateCheckState.Event) -> [UpdateCheckState.Effect] {
     let effects = state.apply(event, at: clock.now())
-    for effect in effects { carryOut(effect) }
+    for effect in effects { perform(effect) }
     return effects
   }
 
-  private func carryOut(_ effect: UpdateCheckState.Effect) {
+  private func perform(_ effect: UpdateCheckState.Effect) {
     switch effect {
     case .save: save()
     case .closeGate(let decision):
@@ -256,9 +261,10 @@ public actor AppUpdateChecker {
     }
   }
 
-  private func looking(_ caching: LookupCachePolicy) -> Task<UpdateDecision?, Never> {
-    if let look = looks[caching] { return look }
+  private func runningCheck(_ caching: LookupCachePolicy) -> Task<UpdateDecision?, Never> {
     let account = state.memory.account
+    let key = CheckKey(account: account, caching: caching)
+    if let check = checks[key] { return check }
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
@@ -268,10 +274,10 @@ public actor AppUpdateChecker {
       } catch {
         event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))
       }
-      looks[caching] = nil
+      checks[key] = nil
       return await take(event)
     }
-    looks[caching] = task
+    checks[key] = task
     return task
   }
 }

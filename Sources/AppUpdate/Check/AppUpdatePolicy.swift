@@ -142,7 +142,7 @@ extension AppUpdatePolicy.Frequency: Codable {
   }
 
   /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
-  private static let longestInSeconds = 3_155_760_000.0
+  private static let maximumSeconds = 3_155_760_000.0
 
   /// Reads the frequency; an interval is in seconds, and at most 100 years.
   public init(from decoder: any Decoder) throws {
@@ -151,7 +151,7 @@ extension AppUpdatePolicy.Frequency: Codable {
     case .daily: self = .daily
     case .weekly: self = .weekly
     case .every(let seconds):
-      self = .every(.seconds(min(max(0, seconds), Self.longestInSeconds)))
+      self = .every(.seconds(min(max(0, seconds), Self.maximumSeconds)))
     }
   }
 

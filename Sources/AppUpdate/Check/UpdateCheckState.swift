@@ -167,8 +167,12 @@ struct UpdateCheckState: Sendable {
     let decision = policy.decision(
       about: offer, installed: installed, history: memory.history, now: now)
     var effects: [Effect] = []
-    if let offer, let highest = memory.history.decrease(to: offer) {
-      effects.append(.report(.wentDown(from: highest, to: offer.version)))
+    if let offer, let offered = offer.version, let highest = memory.history.decrease(to: offer) {
+      let error = ContentError(
+        .appVersionWentDown,
+        "The server offers version \(offered), but offered \(highest) before",
+        remedy: "Ask the server's owner. Versions older than an earlier offer are not accepted")
+      effects.append(.report(error))
     }
     if let offer { memory.history.note(offer) }
     settle(decision, offer)
@@ -224,17 +228,5 @@ struct UpdateCheckState: Sendable {
     }
     memory.require(pushed)
     return [.handledPush(.remembered(decision))] + [refusal.map(Effect.report)].compactMap(\.self)
-  }
-}
-
-extension ContentError {
-  /// An offer is older than an earlier offer.
-  fileprivate static func wentDown(from highest: AppVersion, to offered: AppVersion?)
-    -> ContentError
-  {
-    ContentError(
-      .appVersionWentDown,
-      "The server offers version \(offered?.rawValue ?? "unknown"), but offered \(highest) before",
-      remedy: "Ask the server's owner. Versions older than an earlier offer are not accepted")
   }
 }
