@@ -6,13 +6,13 @@ import Concurrency
 /// The state of a StoreKit queue: its configuration, engine and observers.
 ///
 /// The engine is created when it is needed. May be used from any thread. Opening the library calls
-/// user code (`StoreService.events()`), so it happens outside the lock.
+/// user code (`StoreService.events()`), so it happens outside the lock of the state.
 final class StoreHost: Sendable {
   /// The host of `SKPaymentQueue.default()`.
   static let shared = StoreHost()
 
   private let state = Mutex(State())
-  /// Held by the thread that opens the library, or that calls `close()` meanwhile.
+  /// Held by the thread that opens the library; other threads that open or close it wait.
   private let openings = OperationLock()
   /// Logs a line if no configuration, and so no handler, is set.
   private let log: @Sendable (ContentError) -> Void
