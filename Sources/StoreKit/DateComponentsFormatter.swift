@@ -110,7 +110,7 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   open func string(from components: DateComponents) -> String? {
     // Add absolute values, because years and seconds could cancel each other out.
     let length = Unit.all.reduce(0) { $0 + abs(Double($1.value(in: components))) * $1.seconds }
-    guard length < Self.longest else { return nil }
+    guard length < Self.maximumDistance else { return nil }
     var known = DateComponents()
     for unit in Unit.all { known.setValue(unit.value(in: components), for: unit.component) }
     let calendar = Self.plainCalendar
@@ -131,7 +131,7 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   /// The start of each length: the first day of a month of 31 days.
   private static let start = Date(timeIntervalSinceReferenceDate: 0)
   /// The maximum distance from `start` that a calendar supports, in seconds.
-  private static let longest = 2e11
+  private static let maximumDistance = 2e11
 
   private static var plainCalendar: Calendar {
     var calendar = Calendar(identifier: .gregorian)
@@ -144,8 +144,8 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     let units = Unit.all.filter { settings.units.isEmpty || settings.units.contains($0.option) }
     // False for NaN, too.
     guard let smallest = units.last,
-      abs(start.timeIntervalSinceReferenceDate) < Self.longest,
-      abs(end.timeIntervalSinceReferenceDate) < Self.longest
+      abs(start.timeIntervalSinceReferenceDate) < Self.maximumDistance,
+      abs(end.timeIntervalSinceReferenceDate) < Self.maximumDistance
     else { return nil }
     let parts = calendar.dateComponents(Set(units.map(\.component)), from: start, to: end)
     let values = units.map { (unit: $0, value: parts.value(for: $0.component) ?? 0) }

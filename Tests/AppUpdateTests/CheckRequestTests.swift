@@ -77,4 +77,25 @@ struct CheckRequestTests {
     open.finish()
     #expect(await other.value.action == .remind)
   }
+
+  @Test(
+    "A check after another account has logged in asks for that account",
+    .timeLimit(.minutes(10)))
+  func otherAccount() async throws {
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let source = ScriptedSource { account in
+      if account == "ada" { for await _ in gate { break } }
+      return UpdateOffer(
+        AppVersionAnswer(hasNewVersion: true, requiresUpdate: account == "bob", version: "2.0"))
+    }
+    let checker = try checker(source)
+    try await checker.logIn(account: "ada", answer: nil)
+    async let first = checker.check()
+    await waitUntil { source.looks == 1 }
+    try await checker.logIn(account: "bob", answer: nil)
+    #expect(await checker.check().reason == .serverRequiresUpdate)
+    open.yield()
+    _ = await first
+    #expect(source.looks == 2)
+  }
 }

@@ -89,6 +89,39 @@ struct SessionTests {
     #expect(folders.count == 1 && next.transactions.isEmpty)
   }
 
+  /// A store without products.
+  private struct EmptyStore: StoreService {
+    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+      ProductsResponse(products: [])
+    }
+
+    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+
+    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+      .deferred
+    }
+
+    func grants(account: String?) async throws -> [Grant] { [] }
+  }
+
+  @Test("A second decision is refused, and does not change the first one")
+  func secondDecision() async throws {
+    let session = try StoreSession()
+    try session.askToBuy("book")
+    let makeSeller = try #require(session.configuration().seller)
+    let seller = makeSeller(EmptyStore())
+    let payment = try payment("book")
+    _ = try await seller.purchase(payment, transaction: "order")
+    try await session.decline("order")
+    await #expect(throws: ContentError.self) { try await session.approve("order") }
+    let outcome = try await seller.purchase(payment, transaction: "order")
+    guard case .failed(let error) = outcome else {
+      Issue.record("The declined payment has the outcome \(outcome)")
+      return
+    }
+    #expect(error.code == .notEntitled)
+  }
+
   @Test(
     "A deferred payment waits across launches until the decision",
     arguments: [true, false])

@@ -60,7 +60,12 @@ public actor AppUpdateChecker {
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
   /// The checks in progress; a caller that requests the same check waits for its result.
-  private var looks: [LookupCachePolicy: Task<UpdateDecision?, Never>] = [:]
+  private var checks: [CheckKey: Task<UpdateDecision, Never>] = [:]
+
+  private struct CheckKey: Hashable {
+    let account: String?
+    let caching: LookupCachePolicy
+  }
 
   /// Creates a checker.
   ///
@@ -111,7 +116,7 @@ public actor AppUpdateChecker {
   /// decision. If the check fails, observers get the error, and a forced update stays forced.
   @discardableResult
   public func enterForeground() async -> UpdateDecision {
-    await take(.foreground(ignoresInterval: false)) ?? current
+    await take(.foreground(ignoresInterval: false))
   }
 
   /// Checks now with a request, regardless of the interval.
@@ -122,7 +127,7 @@ public actor AppUpdateChecker {
   @discardableResult
   public func check(bypassesCDN: Bool = false) async -> UpdateDecision {
     let caching: LookupCachePolicy = bypassesCDN ? .reloadIgnoringAllCaches : .reload
-    return await take(.foreground(ignoresInterval: true), caching) ?? current
+    return await take(.foreground(ignoresInterval: true), caching)
   }
 
   /// Call it after an account has logged in.
@@ -137,7 +142,7 @@ public actor AppUpdateChecker {
         .queryInvalid, "The account has \(account.utf8.count) bytes, more than 1024",
         remedy: "Use the account's identifier")
     }
-    return await take(.loggedIn(account: account, answer)) ?? current
+    return await take(.loggedIn(account: account, answer))
   }
 
   /// Call it after the logout.
@@ -170,7 +175,7 @@ public actor AppUpdateChecker {
   /// policy in its configuration.
   @discardableResult
   public func setPolicy(_ policy: AppUpdatePolicy) async -> UpdateDecision {
-    await take(.policyChanged(policy)) ?? current
+    await take(.policyChanged(policy))
   }
 
   /// Forgets skipped versions, reminders and the highest offered versions.
@@ -200,22 +205,20 @@ public actor AppUpdateChecker {
 
   // MARK: Effects
 
-  private var current: UpdateDecision { state.decision(otherwise: .serverDidNotAnswer) }
-
   /// Applies an event, performs its effects, and returns the decision.
   private func take(
     _ event: UpdateCheckState.Event, _ caching: LookupCachePolicy = .useCache
-  ) async -> UpdateDecision? {
+  ) async -> UpdateDecision {
     let effects = apply(event)
-    if effects.contains(.look) { return await result(of: looking(caching)) }
+    if effects.contains(.look) { return await result(of: runningCheck(caching)) }
     for case .decided(let decision) in effects.reversed() { return decision }
-    return nil
+    return state.decision(otherwise: .serverDidNotAnswer)
   }
 
   /// Waits for a check, or until the caller's task is canceled.
-  private func result(of look: Task<UpdateDecision?, Never>) async -> UpdateDecision? {
-    let (results, result) = AsyncStream.makeStream(of: UpdateDecision?.self)
-    Task { result.yield(await look.value) }
+  private func result(of check: Task<UpdateDecision, Never>) async -> UpdateDecision {
+    let (results, result) = AsyncStream.makeStream(of: UpdateDecision.self)
+    Task { result.yield(await check.value) }
     for await decision in results { return decision }
     return state.decision(otherwise: .cancelled)
   }
@@ -223,13 +226,19 @@ public actor AppUpdateChecker {
   /// Performs all effects except a check; not suspended, so that two events do not interleave.
   private func apply(_ event: UpdateCheckState.Event) -> [UpdateCheckState.Effect] {
     let effects = state.apply(event, at: clock.now())
-    for effect in effects { carryOut(effect) }
+    for effect in effects { perform(effect) }
     return effects
   }
 
-  private func carryOut(_ effect: UpdateCheckState.Effect) {
+  private func perform(_ effect: UpdateCheckState.Effect) {
     switch effect {
-    case .save: save()
+    case .save:
+      do {
+        try file.save(state.memory)
+      } catch {
+        let failure = ContentError(error, while: "saving the state of app updates")
+        delivery.deliver(.failed(failure), of: self)
+      }
     case .closeGate(let decision):
       gate.close(decision)
       delivery.deliver(.gateClosed(decision), of: self)
@@ -247,18 +256,10 @@ public actor AppUpdateChecker {
     }
   }
 
-  private func save() {
-    do {
-      try file.save(state.memory)
-    } catch {
-      let failure = ContentError(error, while: "saving the state of app updates")
-      delivery.deliver(.failed(failure), of: self)
-    }
-  }
-
-  private func looking(_ caching: LookupCachePolicy) -> Task<UpdateDecision?, Never> {
-    if let look = looks[caching] { return look }
+  private func runningCheck(_ caching: LookupCachePolicy) -> Task<UpdateDecision, Never> {
     let account = state.memory.account
+    let key = CheckKey(account: account, caching: caching)
+    if let check = checks[key] { return check }
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
@@ -268,10 +269,10 @@ public actor AppUpdateChecker {
       } catch {
         event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))
       }
-      looks[caching] = nil
+      checks[key] = nil
       return await take(event)
     }
-    looks[caching] = task
+    checks[key] = task
     return task
   }
 }

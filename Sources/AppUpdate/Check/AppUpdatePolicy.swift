@@ -85,7 +85,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// The rule for a server's `hasNewVersion`.
   ///
   /// Its action is not used.
-  public var serverReminder: Rule
+  public var serverReminder = Rule.standard
   /// Older versions must be updated at once, for any level, if a newer version is offered.
   public var minimumSupportedVersion: AppVersion?
   /// Versions that must be updated if a newer version is offered.
@@ -118,7 +118,6 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     patch = rule
     revision = rule
     suffix = rule
-    serverReminder = .standard
     self.minimumSupportedVersion = minimumSupportedVersion
     self.daysSinceRelease = daysSinceRelease
   }
@@ -143,7 +142,7 @@ extension AppUpdatePolicy.Frequency: Codable {
   }
 
   /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
-  private static let longestInSeconds = 3_155_760_000.0
+  private static let maximumSeconds = 3_155_760_000.0
 
   /// Reads the frequency; an interval is in seconds, and at most 100 years.
   public init(from decoder: any Decoder) throws {
@@ -152,7 +151,7 @@ extension AppUpdatePolicy.Frequency: Codable {
     case .daily: self = .daily
     case .weekly: self = .weekly
     case .every(let seconds):
-      self = .every(.seconds(min(max(0, seconds), Self.longestInSeconds)))
+      self = .every(.seconds(min(max(0, seconds), Self.maximumSeconds)))
     }
   }
 
@@ -183,12 +182,10 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   /// Creates an empty history.
   public init() {}
 
-  /// Returns the highest version that `origin` offered.
-  func highest(of origin: UpdateOffer.Origin) -> AppVersion? {
-    switch origin {
-    case .store: highestInStore
-    case .server: highestOnServer
-    }
+  /// The highest version that `origin` offered.
+  private subscript(origin: UpdateOffer.Origin) -> AppVersion? {
+    get { origin == .store ? highestInStore : highestOnServer }
+    set { if origin == .store { highestInStore = newValue } else { highestOnServer = newValue } }
   }
 
   /// The highest version from any origin.
@@ -196,9 +193,8 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
 
   /// Returns the highest version from the same origin if the offer is lower; nil otherwise.
   func decrease(to offer: UpdateOffer) -> AppVersion? {
-    guard let version = offer.version, let highest = highest(of: offer.origin), version < highest
-    else { return nil }
-    return highest
+    guard let version = offer.version, let highest = self[offer.origin] else { return nil }
+    return version < highest ? highest : nil
   }
 
   /// Records the offer's version if it is the highest.
@@ -209,11 +205,6 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   mutating func note(_ offer: UpdateOffer) {
     guard let version = offer.version else { return }
     let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
-    let highest =
-      isCorrected ? version : max(version, highest(of: offer.origin) ?? version)
-    switch offer.origin {
-    case .store: highestInStore = highest
-    case .server: highestOnServer = highest
-    }
+    self[offer.origin] = isCorrected ? version : max(version, self[offer.origin] ?? version)
   }
 }

@@ -83,7 +83,9 @@ struct UpdateCheckState: Sendable {
   /// Applies an event and returns its effects.
   mutating func apply(_ event: Event, at now: Date) -> [Effect] {
     let memoryBefore = memory
-    let closedBefore: UpdateDecision? = event.isLaunch ? nil : requirement?.decision
+    var closedBefore = requirement?.decision
+    // At launch, the gate is open, regardless of the saved state.
+    if case .launched = event { closedBefore = nil }
     let wanted = react(to: event, at: now)
     var effects: [Effect] = memory == memoryBefore ? [] : [.save]
     let closedNow = requirement?.decision
@@ -165,8 +167,12 @@ struct UpdateCheckState: Sendable {
     let decision = policy.decision(
       about: offer, installed: installed, history: memory.history, now: now)
     var effects: [Effect] = []
-    if let offer, let highest = memory.history.decrease(to: offer) {
-      effects.append(.report(.wentDown(from: highest, to: offer.version)))
+    if let offer, let offered = offer.version, let highest = memory.history.decrease(to: offer) {
+      let error = ContentError(
+        .appVersionWentDown,
+        "The server offers version \(offered), but offered \(highest) before",
+        remedy: "Ask the server's owner. Versions older than an earlier offer are not accepted")
+      effects.append(.report(error))
     }
     if let offer { memory.history.note(offer) }
     settle(decision, offer)
@@ -223,21 +229,4 @@ struct UpdateCheckState: Sendable {
     memory.require(pushed)
     return [.handledPush(.remembered(decision))] + [refusal.map(Effect.report)].compactMap(\.self)
   }
-}
-
-extension ContentError {
-  /// An offer is older than an earlier offer.
-  fileprivate static func wentDown(from highest: AppVersion, to offered: AppVersion?)
-    -> ContentError
-  {
-    ContentError(
-      .appVersionWentDown,
-      "The server offers version \(offered?.rawValue ?? "unknown"), but offered \(highest) before",
-      remedy: "Ask the server's owner. Versions older than an earlier offer are not accepted")
-  }
-}
-
-extension UpdateCheckState.Event {
-  /// At launch, the gate is open, regardless of the saved state.
-  fileprivate var isLaunch: Bool { if case .launched = self { true } else { false } }
 }

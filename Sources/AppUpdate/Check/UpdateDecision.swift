@@ -100,10 +100,8 @@ extension UpdateDecision.Reason {
 extension String {
   /// Returns a prefix of at most `limit` bytes of UTF-8, cut between two scalars.
   func bounded(to limit: Int) -> String {
-    guard var end = utf8.index(startIndex, offsetBy: limit, limitedBy: endIndex) else {
-      return self
-    }
-    while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-    return String(self[..<end])
+    let end = utf8.index(startIndex, offsetBy: limit, limitedBy: endIndex) ?? endIndex
+    // A view of scalars ends before a scalar that its end would cut.
+    return String(unicodeScalars[..<end])
   }
 }

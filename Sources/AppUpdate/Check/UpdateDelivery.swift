@@ -16,14 +16,6 @@ final class UpdateDelivery: Sendable {
     var streams: [String: AsyncStream<AppUpdateEvent>.Continuation] = [:]
     /// Events from before the first observer, such as a damaged state; nil after it was added.
     var backlog: [AppUpdateEvent]?
-
-    /// Keeps an event for the first observer; returns false if there is or was one.
-    mutating func keep(_ event: AppUpdateEvent) -> Bool {
-      guard let count = backlog?.count else { return false }
-      if count >= backlogLimit { backlog?.removeFirst() }
-      backlog?.append(event)
-      return true
-    }
   }
 
   /// Creates a private serial queue with `target`; `early` events wait for the first observer.
@@ -62,7 +54,10 @@ final class UpdateDelivery: Sendable {
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     queue.async { [self] in
       let streams: [AsyncStream<AppUpdateEvent>.Continuation]? = state.withLock { state in
-        state.keep(event) ? nil : Array(state.streams.values)
+        guard let count = state.backlog?.count else { return Array(state.streams.values) }
+        if count >= Self.backlogLimit { state.backlog?.removeFirst() }
+        state.backlog?.append(event)
+        return nil
       }
       guard let streams else { return }
       for stream in streams { stream.yield(event) }

@@ -15,10 +15,7 @@ extension AppUpdatePolicy {
     let judgment = Judgment(
       policy: self, offer: offer, installed: installed, history: history, now: now)
     if let reason = judgment.objection { return judgment.conclusion(.none, reason) }
-    return switch offer.origin {
-    case .store: judgment.ofStore()
-    case .server: judgment.ofServer()
-    }
+    return offer.origin == .store ? judgment.ofStore() : judgment.ofServer()
   }
 }
 

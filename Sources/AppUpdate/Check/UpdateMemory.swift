@@ -25,10 +25,10 @@ struct UpdateMemory: Codable, Hashable, Sendable {
 
   /// Adds a requirement, or replaces the one of the same origin and account.
   mutating func require(_ requirement: UpdateRequirement) {
-    let isSame = { (other: UpdateRequirement) in
-      other.origin == requirement.origin && other.account == requirement.account
+    let index = requirements.firstIndex {
+      $0.origin == requirement.origin && $0.account == requirement.account
     }
-    if let index = requirements.firstIndex(where: isSame) {
+    if let index {
       requirements[index] = requirement
       return
     }
@@ -49,7 +49,9 @@ struct UpdateMemory: Codable, Hashable, Sendable {
 
   /// Removes the requirements that `version` meets.
   mutating func removeRequirements(metBy version: AppVersion) {
-    requirements.removeAll { $0.isMet(by: version) }
+    requirements.removeAll { requirement in
+      requirement.needed.map { version >= $0 } ?? (version > requirement.decision.installed)
+    }
   }
 
   /// Replaces each saved link with the result of `replacement`.
@@ -88,10 +90,5 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
   func isLower(than other: UpdateRequirement) -> Bool {
     guard let needed else { return other.needed != nil }
     return other.needed.map { needed < $0 } ?? false
-  }
-
-  /// Whether `installed` meets the requirement.
-  func isMet(by installed: AppVersion) -> Bool {
-    needed.map { installed >= $0 } ?? (installed > decision.installed)
   }
 }

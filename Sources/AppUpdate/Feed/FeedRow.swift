@@ -32,11 +32,8 @@ public struct FeedRow {
   ///
   /// Columns without a name are omitted.
   public var textsByColumn: [String: String] {
-    var texts: [String: String] = [:]
-    for (index, column) in columns.enumerated() {
-      texts[column] = String(decoding: field(at: index), as: UTF8.self)
-    }
-    return texts
+    let texts = columns.indices.map { String(decoding: field(at: $0), as: UTF8.self) }
+    return Dictionary(zip(columns, texts)) { $1 }
   }
 }
 

@@ -12,14 +12,9 @@ struct AppField {
   let value: JSONField
   let path: [String]
 
-  init(_ value: JSONField, path: [String]) {
-    self.value = value
-    self.path = path
-  }
-
   /// The member `name` of an object; nil if it does not exist.
   subscript(name: String) -> AppField? {
-    value.members?[name].map { AppField($0, path: path + [name]) }
+    value.members?[name].map { AppField(value: $0, path: path + [name]) }
   }
 
   /// Creates a problem with this value, or with its member `name`.
@@ -55,7 +50,7 @@ struct AppField {
   /// The elements of a list.
   func elements() throws -> [AppField] {
     guard case .array(let list) = value else { throw problem("expected a list") }
-    return list.enumerated().map { AppField($1, path: path + [String($0)]) }
+    return list.enumerated().map { AppField(value: $1, path: path + [String($0)]) }
   }
 
   /// A non-empty text.

@@ -32,11 +32,8 @@ struct LookupCache {
 
   /// Stores an answer for a number of seconds; 0 does not store it.
   mutating func store(_ answer: LookupAnswer, for url: String, seconds: Double, at now: Date) {
-    guard seconds > 0, capacity > 0 else {
-      entries[url] = nil
-      return
-    }
-    entries[url] = Entry(answer: answer, stored: now, ends: now + seconds)
+    entries[url] =
+      seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
     if entries.count > capacity, let first = entries.min(by: { $0.value.ends < $1.value.ends }) {
       entries[first.key] = nil
     }

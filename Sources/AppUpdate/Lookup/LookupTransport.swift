@@ -32,10 +32,9 @@ public struct LookupRequest: Hashable, Sendable {
     timeout: Duration = .seconds(20)
   ) {
     self.url = url
-    headers =
-      revalidates
-      ? ["Accept": "application/json", "Cache-Control": "no-cache"]
-      : ["Accept": "application/json"]
+    var headers = ["Accept": "application/json"]
+    if revalidates { headers["Cache-Control"] = "no-cache" }
+    self.headers = headers
     self.maximumSize = maximumSize
     self.timeout = timeout
   }

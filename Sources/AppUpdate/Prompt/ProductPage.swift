@@ -125,8 +125,6 @@ public struct ProductPageError: Error, Hashable, Sendable {
   public let code = 5
   /// The cause.
   public let cause: ContentError
-
-  init(cause: ContentError) { self.cause = cause }
 }
 
 extension ProductPageError: LocalizedError, CustomStringConvertible {

@@ -5,13 +5,13 @@ import Concurrency
 ///
 /// Operations that have entered continue normally. Thread-safe.
 public final class UpdateGate: Sendable {
-  private let demand = Mutex<UpdateDecision?>(nil)
+  private let requirement = Mutex<UpdateDecision?>(nil)
 
   /// Creates an open gate.
   public init() {}
 
   /// The decision that closed the gate; nil while it is open.
-  public var closedBy: UpdateDecision? { demand.withLock { $0 } }
+  public var closedBy: UpdateDecision? { requirement.withLock { $0 } }
 
   /// Returns at once if the gate is open.
   ///
@@ -34,10 +34,10 @@ public final class UpdateGate: Sendable {
   }
 
   /// Closes the gate for the next operations, like a checker for a forced update.
-  public func close(_ decision: UpdateDecision) { demand.withLock { $0 = decision } }
+  public func close(_ decision: UpdateDecision) { requirement.withLock { $0 = decision } }
 
   /// Opens the gate.
-  public func open() { demand.withLock { $0 = nil } }
+  public func open() { requirement.withLock { $0 = nil } }
 }
 
 /// An operation was refused because the app must be updated.

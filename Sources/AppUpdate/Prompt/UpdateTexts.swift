@@ -73,7 +73,7 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
 
   /// Replaces `{name}` in the template; replaced text is not expanded again.
   static func fill(_ template: String, _ values: [String: String]) -> String {
-    template.replacing(#/\{([^{}]*)\}/#) { match in
+    template.replacing(#/\{([^\{\}]*)\}/#) { match in
       values[String(match.output.1)] ?? String(match.output.0)
     }
   }

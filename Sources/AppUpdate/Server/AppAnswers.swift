@@ -68,8 +68,10 @@ extension AppCatalog {
     else { return .refused("term, limit") }
     let words = term.lowercased().split(separator: " ")
     let fields = Self.searchedFields[question["attribute"] ?? ""] ?? Self.allSearchedFields
+    let allowsExplicit = question["explicit"]?.lowercased() != "no"
     let found = sold.map(\.listing).filter { listing in
-      guard listing.isOf(entity: question["entity"]), listing.isAllowed(question["explicit"])
+      guard listing.isOf(entity: question["entity"]),
+        allowsExplicit || listing.fields["trackExplicitness"]?.string != "explicit"
       else { return false }
       let text = fields.compactMap { listing.fields[$0]?.string?.lowercased() }
         .joined(separator: "\n")
@@ -109,11 +111,11 @@ extension AppCatalog.App {
     let isForced =
       minimumVersion.map { installed < $0 } ?? false || blockedVersions.contains(installed)
       || account.map(forcedAccounts.contains) ?? false
-    let answer = AppVersionAnswer(
+    var fields = AppVersionAnswer(
       hasNewVersion: isNewer, requiresUpdate: isNewer && isForced,
       downloadURL: downloadURL ?? listing.trackViewURL, version: listing.version,
-      releaseNotes: listing.releaseNotes)
-    var fields = answer.fields
+      releaseNotes: listing.releaseNotes
+    ).fields
     fields["minimumOsVersion"] = listing.fields["minimumOsVersion"]
     return AppVersionAnswer(fields: fields)
   }
@@ -127,10 +129,6 @@ extension AppListing {
     case "software", "iPadSoftware": kind != "mac-software"
     default: true
     }
-  }
-
-  fileprivate func isAllowed(_ explicit: String?) -> Bool {
-    explicit?.lowercased() != "no" || fields["trackExplicitness"]?.string != "explicit"
   }
 }
 

@@ -31,7 +31,7 @@ public struct AppCatalog: Hashable, Sendable {
   public init(json bytes: [UInt8], source: String = "apps.json") throws {
     do {
       let document = try JSONField(document: bytes, limit: 16 << 20, source: source)
-      apps = try Self.apps(in: AppField(document, path: []))
+      apps = try Self.apps(in: AppField(value: document, path: []))
     } catch let error as AppField.Problem {
       let line = JSONReader.line(of: error.path, in: bytes) ?? 1
       throw Self.damaged(source, "line \(line): \(error.what)", cause: error.cause)

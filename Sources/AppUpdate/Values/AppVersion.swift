@@ -60,9 +60,7 @@ public struct AppVersion: ValidatedText {
   }
 
   private func number(_ index: Int) -> UInt64 { index < numbers.count ? numbers[index] : 0 }
-}
 
-extension AppVersion: Comparable {
   /// Compares numbers and suffix: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool {
     left.numbers == right.numbers && left.suffix == right.suffix

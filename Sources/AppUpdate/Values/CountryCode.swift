@@ -23,6 +23,9 @@ public struct CountryCode: ValidatedText {
     rawValue = code
   }
 
+  /// Compares the letters.
+  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
   private static func remedy(for code: String) -> String {
     if code == "uk" { return "Use gb for the United Kingdom" }
     let last = code.split { $0 == "_" || $0 == "-" }.last.map(String.init) ?? ""

@@ -12,7 +12,7 @@ struct DownloadLink: Hashable, Sendable {
   ]
   private static let itmsServices = "itms-services"
   /// The maximum length in bytes.
-  private static let longest = 2000
+  private static let maximumLength = 2000
 
   /// Creates a link to a store or a web page.
   ///
@@ -20,14 +20,14 @@ struct DownloadLink: Hashable, Sendable {
   init?(_ url: URL?) {
     guard let url, let scheme = url.scheme?.lowercased(),
       Self.storeSchemes.contains(scheme) || ["https", "http", Self.itmsServices].contains(scheme),
-      url.absoluteString.utf8.count <= Self.longest
+      url.absoluteString.utf8.count <= Self.maximumLength
     else { return nil }
     self.url = url
   }
 
   /// Creates the link from a server's field.
   init?(_ field: JSONField?) {
-    guard case .string(let text)? = field, text.utf8.count <= Self.longest else { return nil }
+    guard case .string(let text)? = field, text.utf8.count <= Self.maximumLength else { return nil }
     self.init(URL(string: text))
   }
 

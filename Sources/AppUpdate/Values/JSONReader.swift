@@ -165,7 +165,7 @@ struct JSONReader {
 
   private mutating func skipDigits() throws(Failure) -> Int {
     let start = position
-    while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
+    while let byte = next, byte.isDigit { position += 1 }
     guard position > start else { throw failure("expected a value") }
     return position - start
   }

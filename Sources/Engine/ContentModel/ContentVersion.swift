@@ -40,7 +40,7 @@ public struct ContentVersion: ValidatedText {
   }
 }
 
-extension ContentVersion: Comparable {
+extension ContentVersion {
   /// Compares by number: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool { left.significant == right.significant }
 

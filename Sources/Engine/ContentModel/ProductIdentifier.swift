@@ -3,7 +3,7 @@
 /// It has 1 to 200 ASCII letters, digits, periods, underscores and hyphens, and starts with a
 /// letter or digit. Stores and libraries use it as a folder name, so other characters are not
 /// allowed.
-public struct ProductIdentifier: ValidatedText, Comparable {
+public struct ProductIdentifier: ValidatedText {
   /// The identifier as text.
   public let rawValue: String
 

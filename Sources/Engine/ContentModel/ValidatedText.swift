@@ -1,16 +1,16 @@
-/// A value that is written as text with rules, such as an identifier or a version.
-public protocol ValidatedText: Hashable, Sendable, Codable, CustomStringConvertible,
+/// A value that is a text with rules; it is encoded as this text.
+public protocol ValidatedText: Hashable, Comparable, Codable, Sendable, CustomStringConvertible,
   ExpressibleByStringLiteral
 {
-  /// The value as text.
+  /// The text.
   var rawValue: String { get }
 
-  /// Validates `text`; throws an error that names the rule if it breaks one.
+  /// Validates `text`; throws an error that names the broken rule.
   init(validating text: String) throws
 }
 
 extension ValidatedText {
-  /// The value as text.
+  /// The text.
   public var description: String { rawValue }
 
   /// Decodes and validates a string.

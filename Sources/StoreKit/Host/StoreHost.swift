@@ -6,13 +6,13 @@ import Concurrency
 /// The state of a StoreKit queue: its configuration, engine and observers.
 ///
 /// The engine is created when it is needed. May be used from any thread. Opening the library calls
-/// user code (`StoreService.events()`), so it happens outside the lock.
+/// user code (`StoreService.events()`), so it happens outside the lock of the state.
 final class StoreHost: Sendable {
   /// The host of `SKPaymentQueue.default()`.
   static let shared = StoreHost()
 
   private let state = Mutex(State())
-  /// Held by the thread that opens the library, or that calls `close()` meanwhile.
+  /// Held by the thread that opens the library; other threads that open or close it wait.
   private let openings = OperationLock()
   /// Logs a line if no configuration, and so no handler, is set.
   private let log: @Sendable (ContentError) -> Void
@@ -180,8 +180,10 @@ final class StoreHost: Sendable {
   /// Adds an observer of `queue`, held weakly.
   func add(_ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue) {
     let adapter = ObserverAdapter(observer, of: queue, self)
-    removeReleased()
+    let released = state.withLock { $0.observers }.filter { $0.observer == nil }
     let (isNew, isOpening) = state.withLock { state in
+      // A released observer may have had the address of the new one.
+      state.observers.removeAll { adapter in released.contains { $0 === adapter } }
       guard !state.observers.contains(where: { $0.isAdapter(of: observer) }) else {
         return (false, false)
       }
@@ -193,7 +195,7 @@ final class StoreHost: Sendable {
     useSession { $0.engine.add(adapter) }
     let refused = state.withLock { $0.refused }
     if !refused.isEmpty {
-      deliver { adapter.notify { $1.paymentQueue($0, updatedTransactions: refused) } }
+      notify([adapter]) { $1.paymentQueue($0, updatedTransactions: refused) }
     }
   }
 
@@ -212,13 +214,12 @@ final class StoreHost: Sendable {
     state.withLock { state in state.observers.contains { $0 === adapter } }
   }
 
-  /// Removes adapters of deallocated observers, even if the address is reused.
-  private func removeReleased() {
-    let released = state.withLock { $0.observers }.filter { $0.observer == nil }
-    guard !released.isEmpty else { return }
-    state.withLock { state in
-      state.observers.removeAll { adapter in released.contains { $0 === adapter } }
-    }
+  /// Calls `body` with the observers of `adapters`, on the delivery queue.
+  private func notify(
+    _ adapters: [ObserverAdapter],
+    _ body: @escaping @Sendable (SKPaymentQueue, any SKPaymentTransactionObserver) -> Void
+  ) {
+    deliver { for adapter in adapters { adapter.notify(body) } }
   }
 
   var observers: [any SKPaymentTransactionObserver] {
@@ -260,11 +261,7 @@ final class StoreHost: Sendable {
         state.refused.append(transaction)
         return state.observers
       }
-      deliver {
-        for adapter in adapters {
-          adapter.notify { $1.paymentQueue($0, updatedTransactions: [transaction]) }
-        }
-      }
+      notify(adapters) { $1.paymentQueue($0, updatedTransactions: [transaction]) }
     }
   }
 
@@ -279,11 +276,7 @@ final class StoreHost: Sendable {
       return state.observers
     }
     guard let adapters else { return }
-    deliver {
-      for adapter in adapters {
-        adapter.notify { $1.paymentQueue($0, removedTransactions: [transaction]) }
-      }
-    }
+    notify(adapters) { $1.paymentQueue($0, removedTransactions: [transaction]) }
   }
 
   // MARK: Installed content

@@ -44,13 +44,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   ) {
     let request = Result { try ProductPageParameters(storeKit: parameters) }
     Task { [self] in
-      let failure: (any Error)?
-      do {
-        try await load(request.get())
-        failure = nil
-      } catch {
-        failure = Self.notAvailable(error)
-      }
+      let failure = await load(request)
       host.deliver { block?(failure == nil, failure) }
     }
   }
@@ -58,11 +52,8 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   /// Loads an item's page; throws the errors of the method with a block.
   @discardableResult
   open func loadProduct(withParameters parameters: [String: Any]) async throws -> Bool {
-    do {
-      try await load(ProductPageParameters(storeKit: parameters))
-    } catch {
-      throw Self.notAvailable(error)
-    }
+    let request = Result { try ProductPageParameters(storeKit: parameters) }
+    if let failure = await load(request) { throw failure }
     return true
   }
 
@@ -78,11 +69,25 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     host.deliver { [self] in delegate?.productViewControllerDidFinish(self) }
   }
 
-  private func load(_ parameters: ProductPageParameters) async throws {
-    try await page().load(parameters)
+  /// Loads a page; returns the error if it fails.
+  private func load(_ request: Result<ProductPageParameters, any Error>) async -> SKError? {
+    do {
+      try await page().load(request.get())
+      return nil
+    } catch {
+      let cause =
+        (error as? ProductPageError)?.cause ?? ContentError(error, while: "loading a page")
+      return SKError.make(
+        .storeProductNotAvailable,
+        [
+          NSLocalizedDescriptionKey: "Cannot connect to the store: \(cause.message)",
+          NSLocalizedRecoverySuggestionErrorKey: cause.remedy, NSUnderlyingErrorKey: cause,
+        ])
+    }
   }
 
   private func page() throws -> ProductPage {
+    if let page = state.withLock({ $0.page }) { return page }
     // Created outside the lock, because a configuration from the environment reads a file.
     let new = ProductPage(
       lookup: AppLookup(host.lookup, transport: try HTTPLookupTransport()))
@@ -91,16 +96,6 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
       state.page = page
       return page
     }
-  }
-
-  private static func notAvailable(_ error: any Error) -> SKError {
-    let cause = (error as? ProductPageError)?.cause ?? ContentError(error, while: "loading a page")
-    return .make(
-      .storeProductNotAvailable,
-      [
-        NSLocalizedDescriptionKey: "Cannot connect to the store: \(cause.message)",
-        NSLocalizedRecoverySuggestionErrorKey: cause.remedy, NSUnderlyingErrorKey: cause,
-      ])
   }
 }
 

@@ -38,24 +38,31 @@ struct SellerScript: Sendable {
     if let error = failures[transaction] { return .failed(error) }
     switch decisions[transaction] {
     case .approved: return nil
-    case .declined: return .failed(.declined(product))
+    case .declined:
+      return .failed(
+        ContentError(
+          .notEntitled, "The purchase of \(product) was declined", remedy: "Ask again",
+          subject: product.rawValue))
     case nil: if deferred[transaction] != nil { return .deferred }
     }
     guard let rule = rules.take(for: product) ?? (payment.simulatesAskToBuy ? .asks : nil) else {
       return nil
     }
+    let error: ContentError
     switch rule {
     case .asks:
       deferred[transaction] = payment
       return .deferred
     case .interrupted:
       interrupted[product] = payment
-      failures[transaction] = .interrupted(product)
-      return .failed(.interrupted(product))
-    case .fails(let error):
-      failures[transaction] = error
-      return .failed(error)
+      error = ContentError(
+        .stopped, "The purchase of \(product) was interrupted",
+        remedy: "Wait for the buyer to resolve it. The purchase is then another transaction",
+        subject: product.rawValue)
+    case .fails(let scripted): error = scripted
     }
+    failures[transaction] = error
+    return .failed(error)
   }
 
   /// Returns the grants that the account owns at `now`.
@@ -65,20 +72,5 @@ struct SellerScript: Sendable {
 
   func isExpired(_ grant: Grant, at now: Date) -> Bool {
     lifetimes[grant.payment.productIdentifier].map { grant.date + $0.inSeconds <= now } ?? false
-  }
-}
-
-extension ContentError {
-  static func declined(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .notEntitled, "The purchase of \(product) was declined", remedy: "Ask again",
-      subject: product.rawValue)
-  }
-
-  static func interrupted(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .stopped, "The purchase of \(product) was interrupted",
-      remedy: "Wait for the buyer to resolve it. The purchase is then another transaction",
-      subject: product.rawValue)
   }
 }

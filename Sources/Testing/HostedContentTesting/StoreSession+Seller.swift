@@ -66,9 +66,11 @@ extension StoreSession {
 
   private func decide(_ transaction: TransactionID, _ decision: SellerScript.Decision) async throws
   {
-    let payment = script.change { script in
-      defer { if script.deferred[transaction] != nil { script.decisions[transaction] = decision } }
-      return script.decisions[transaction] == nil ? script.deferred[transaction] : nil
+    let payment: Payment? = script.change { script in
+      guard script.decisions[transaction] == nil, let payment = script.deferred[transaction]
+      else { return nil }
+      script.decisions[transaction] = decision
+      return payment
     }
     guard let payment else {
       throw ContentError(

@@ -43,8 +43,7 @@ extension StoreSession {
         remedy: "Use its path below Contents as the name")
     }
     for component in components { folder = try folder.createDirectory(component) }
-    let file = try folder.createFile(name)
-    try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+    try folder.createFile(name).write(bytes)
   }
 
   /// Adds a product of any type without content, or changes the description of a product.

@@ -21,7 +21,7 @@ public final class StoreSession: Sendable {
 
   private struct State {
     var place: Place
-    var engine: RunningEngine?
+    var engine: (queue: PaymentQueue, power: Power)?
     /// The seller of the last launched engine.
     var seller: ScriptedSeller?
     var number = 0
@@ -41,11 +41,6 @@ public final class StoreSession: Sendable {
       server = try StoreServer(folder: "\(folder.path)/store")
       try server.start()
     }
-  }
-
-  private struct RunningEngine: Sendable {
-    let queue: PaymentQueue
-    let power: Power
   }
 
   /// Creates an empty store.
@@ -131,7 +126,7 @@ public final class StoreSession: Sendable {
     let power = Power()
     configuration.fileSystem = power.fileSystem
     let queue = try PaymentQueue(configuration)
-    state.withLock { $0.engine = RunningEngine(queue: queue, power: power) }
+    state.withLock { $0.engine = (queue, power) }
     return queue
   }
 

@@ -30,7 +30,7 @@ public final class StoreServerSession: Sendable {
   private let place: StoreSession.Place
   private let data: StoreServerFolder
   private let port: HeldPort
-  private let log = Mutex((requests: [String](), errors: [ContentError]()))
+  private let log = StoreServerLog()
   private let server = Mutex<SellingServer?>(nil)
 
   private static let address = "127.0.0.1"
@@ -59,7 +59,7 @@ public final class StoreServerSession: Sendable {
     ownAccount = try Self.add(
       .token(Self.digest(of: token)), [.read, .purchase, .content], to: ledger, of: session)
     try start()
-    session.onPublication { [weak self] in try self?.refreshCatalog() }
+    session.onPublication { [weak self] in try self?.server.withLock { $0 }?.refreshCatalog() }
   }
 
   private static func url(_ port: UInt16) throws -> URL {
@@ -85,16 +85,11 @@ public final class StoreServerSession: Sendable {
     configuration.http.heldPort = port
     configuration.decider = decider
     configuration.now = { clock.now }
-    configuration.http.onRequest = { [weak self] request in
-      let status = request.status.map { "\($0)" } ?? "closed"
-      self?.log.withLock { $0.requests.append("\(request.method) \(request.path) \(status)") }
-    }
+    configuration.http.onRequest = { [log] in log.add($0) }
     let catalog = try Catalog(
       at: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
       trustFolder: data.trustFolder(), now: { clock.now })
-    let new = try SellingServer(data, selling: catalog, configuration) { [weak self] error in
-      self?.log.withLock { $0.errors.append(error) }
-    }
+    let new = try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
     try new.start()
     server.withLock { $0 = new }
   }
@@ -109,8 +104,6 @@ public final class StoreServerSession: Sendable {
     }
     running?.stop()
   }
-
-  private func refreshCatalog() throws { try server.withLock { $0 }?.refreshCatalog() }
 
   /// Delivers the events of changes in `ledger` at once; otherwise it takes up to a second.
   func deliverEvents() { server.withLock { $0 }?.deliverEvents() }
@@ -150,8 +143,8 @@ public final class StoreServerSession: Sendable {
   /// The requests in the order in which their responses ended: method, path and status.
   ///
   /// A response may reach its client just before its request is listed.
-  public var requests: [String] { log.withLock { $0.requests } }
+  public var requests: [String] { log.requests }
 
   /// The server's own failures, which clients see as status 500 or 503.
-  public var errors: [ContentError] { log.withLock { $0.errors } }
+  public var errors: [ContentError] { log.errors }
 }
