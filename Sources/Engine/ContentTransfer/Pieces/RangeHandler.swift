@@ -64,12 +64,8 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   }
 
   func end(_ end: ExchangeEnd) {
-    let ended = FetchEvent.ended(request: number, end, received: received)
-    if let slab = assembler.endBody() {
-      handover.add(.pieces(request: number, slab), ended)
-    } else {
-      handover.add(ended)
-    }
+    if let slab = assembler.endBody() { handOver(slab) }
+    handover.add(.ended(request: number, end, received: received))
   }
 
   private func takeSlab(_ capacity: Int) -> Slab? {
