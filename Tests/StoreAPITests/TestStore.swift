@@ -188,6 +188,7 @@ final class TestCatalog: SaleCatalog {
 final class TestDatabase: LedgerDatabase {
   struct State: Sendable {
     var writes = 0
+    var reads = 0
     var isHeld = false
     var failure: ContentError?
   }
@@ -205,6 +206,7 @@ final class TestDatabase: LedgerDatabase {
   }
 
   func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value? {
+    state.change { $0.reads += 1 }
     if let failure = state.value.failure { throw failure }
     return try database.read(body)
   }

@@ -12,6 +12,8 @@ struct OpeningTests {
   private struct HookedService: StoreService {
     let service: any StoreService
     let onEvents: @Sendable () -> Void
+    /// Called when the queue ends its request of events.
+    let onEnd: @Sendable () -> Void
 
     func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
       try await service.products(identifiers)
@@ -29,7 +31,14 @@ struct OpeningTests {
 
     func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
       onEvents()
-      return service.events(after: cursor)
+      let events = service.events(after: cursor)
+      return AsyncStream { continuation in
+        let task = Task { for await event in events { continuation.yield(event) } }
+        continuation.onTermination = { [onEnd] _ in
+          task.cancel()
+          onEnd()
+        }
+      }
     }
   }
 
@@ -43,13 +52,15 @@ struct OpeningTests {
     try session.publish("book")
   }
 
-  private func configuration(onEvents: @escaping @Sendable () -> Void) throws
-    -> SKHostConfiguration
-  {
+  private func configuration(
+    onEnd: @escaping @Sendable () -> Void = {}, onEvents: @escaping @Sendable () -> Void
+  ) throws -> SKHostConfiguration {
     var queue = try session.configuration()
     queue.deliveryQueue = delivery
     let seller = queue.seller
-    queue.seller = { HookedService(service: seller?($0) ?? $0, onEvents: onEvents) }
+    queue.seller = {
+      HookedService(service: seller?($0) ?? $0, onEvents: onEvents, onEnd: onEnd)
+    }
     return SKHostConfiguration(queue: queue)
   }
 
@@ -128,6 +139,25 @@ struct OpeningTests {
     #expect(error?.code == .stopped)
     try host.configure(configuration {})
     #expect(try host.session().engine.canMakePayments)
+    host.close()
+  }
+
+  @Test("A service may use the queue when its stream of events ends")
+  func usedAtEnd() throws {
+    let host = host
+    let ended = DispatchSemaphore(value: 0)
+    let error = #expect(throws: ContentError.self) {
+      try host.configure(
+        configuration {
+          host.close()
+          _ = host.canMakePayments
+          ended.signal()
+        } onEvents: {
+          host.close()
+        })
+    }
+    #expect(error?.code == .stopped)
+    ended.wait()
     host.close()
   }
 

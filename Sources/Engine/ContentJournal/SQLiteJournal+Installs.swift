@@ -145,19 +145,13 @@ extension SQLiteJournal: InstallJournal {
     return files
   }
 
-  package func files(of contents: ArraySlice<InstalledContent>) throws
-    -> [ContentKey: [InstalledFile]]
-  {
-    var records: [ContentKey: [UInt8]] = [:]
-    try read { connection in
+  package func files(of contents: ArraySlice<InstalledContent>) throws -> [[InstalledFile]?] {
+    let records = try read { connection in
       try connection.snapshot {
-        for content in contents {
-          let key = ContentKey(content.contentIdentifier, content.version)
-          records[key] = try Self.files(of: key.contentIdentifier, key.version, connection)
-        }
+        try contents.map { try Self.files(of: $0.contentIdentifier, $0.version, connection) }
       }
     }
-    return records.compactMapValues(InstalledFile.decoded)
+    return records.map { $0.flatMap(InstalledFile.decoded) }
   }
 
   /// The encoded files of a version; nil without a record.

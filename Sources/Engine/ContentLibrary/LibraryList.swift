@@ -42,10 +42,10 @@ extension ContentLibrary {
   private func list(
     _ portion: ArraySlice<InstalledContent>, _ checksFiles: Bool
   ) throws -> [ListedContent] {
-    let files = checksFiles ? (try? journal.files(of: portion)) ?? [:] : [:]
+    let files = (checksFiles ? try? journal.files(of: portion) : nil) ?? portion.map { _ in nil }
     var (home, current): (Directory?, ContentVersion?)
     var listed: [ListedContent] = []
-    for content in portion {
+    for (content, files) in zip(portion, files) {
       if content.contentIdentifier != listed.last?.content.contentIdentifier {
         (home, current) = (nil, nil)
         var folderErrors = FolderErrors()
@@ -54,7 +54,6 @@ extension ContentLibrary {
           current = try home.flatMap { try Self.current(in: $0) }
         }
       }
-      let files = files[ContentKey(content.contentIdentifier, content.version)]
       listed.append(
         ListedContent(
           content: content, isCurrent: current?.rawValue == content.version.rawValue,

@@ -4,10 +4,12 @@ import StoreServer
 
 /// A request and the state of its response.
 final class IncomingRequest: HTTPExchange {
-  private let head: RequestHead
+  private let method: String
   private let start: ContinuousClock.Instant
   private let dispatcher: RequestDispatcher
   private let path: String
+  /// Nil after the request was passed to the handler.
+  private var head: RequestHead?
   /// What the handler gets; nil after it was taken.
   private var received: ServerRequest?
   private var body: [UInt8] = []
@@ -27,6 +29,7 @@ final class IncomingRequest: HTTPExchange {
   private static let streamBuffer = 1 << 10
 
   init(_ head: RequestHead, _ start: ContinuousClock.Instant, _ dispatcher: RequestDispatcher) {
+    method = head.method
     self.head = head
     self.start = start
     self.dispatcher = dispatcher
@@ -41,11 +44,11 @@ final class IncomingRequest: HTTPExchange {
   private var bodyLimit: Int { dispatcher.configuration.bodyLimit }
 
   func receiveHead(_ connection: HTTPConnection) -> Bool {
-    earlyRefusal.map { refuse($0, connection) } ?? true
+    head.flatMap(earlyRefusal).map { refuse($0, connection) } ?? true
   }
 
   /// Why the request is refused before its body, or nil.
-  private var earlyRefusal: RequestHead.Refusal? {
+  private func earlyRefusal(_ head: RequestHead) -> RequestHead.Refusal? {
     if let refusal = head.refusal { return refusal }
     guard head.memory <= RequestDispatcher.headLimit else {
       return RequestHead.Refusal(431, "The target and the header fields are too long.")
@@ -91,7 +94,7 @@ final class IncomingRequest: HTTPExchange {
     guard dispatcher.add(pending) else { return false }
     self.pending = pending
     // Not kept: a stream may stay open for days.
-    (received, body) = (nil, [])
+    (head, received, body) = (nil, nil, [])
     dispatcher.connections.beginAnswer(connection.descriptor)
     guard pending.suspend() else { return false }
     _ = dispatcher.workers.run { [handle = dispatcher.handle] in
@@ -115,7 +118,7 @@ final class IncomingRequest: HTTPExchange {
     switch response.body {
     case .bytes(let bytes): .bytes(bytes)
     // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
-    case .stream where head.method == "HEAD": .empty
+    case .stream where method == "HEAD": .empty
     case .stream:
       .stream(length: nil, bufferSize: Self.streamBuffer) { [pending] in
         pending?.fill($0) ?? HTTPBody.failure
@@ -127,7 +130,7 @@ final class IncomingRequest: HTTPExchange {
     if let pending { dispatcher.remove(pending) }
     guard let onRequest = dispatcher.configuration.onRequest else { return }
     let handled = HandledRequest(
-      method: head.method.printable(limit: 20), path: path, status: status,
+      method: method.printable(limit: 20), path: path, status: status,
       duration: ContinuousClock.now - start)
     _ = dispatcher.workers.run { onRequest(handled) }
   }

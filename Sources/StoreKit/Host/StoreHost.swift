@@ -82,6 +82,8 @@ final class StoreHost: Sendable {
       state.configuration = new ?? state.configuration
       return state.configuration
     }
+    // Until the end, because closing a cancelled engine calls the service on this thread.
+    defer { state.withLock { $0.opening = nil } }
     let result = Result {
       let configuration = try configured ?? SKHostConfiguration()
       var queue = configuration.queue
@@ -90,9 +92,7 @@ final class StoreHost: Sendable {
     }
     // Nil if `close()` was called meanwhile.
     let observers: [ObserverAdapter]? = state.withLock { state in
-      let isCancelled = state.opening?.isCancelled ?? false
-      state.opening = nil
-      guard !isCancelled else { return nil }
+      guard state.opening?.isCancelled == false else { return nil }
       guard case .success((let configuration, let session)) = result else { return [] }
       state.configuration = configuration
       state.session = session

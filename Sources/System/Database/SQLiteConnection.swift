@@ -168,10 +168,10 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   }
 
   /// Runs `body`, whose queries all read the same state.
-  package func snapshot(_ body: () throws -> Void) throws {
+  package func snapshot<Value>(_ body: () throws -> Value) throws -> Value {
     try execute("BEGIN")
     defer { rollBack() }
-    try body()
+    return try body()
   }
 
   /// Rolls back a failed transaction, unless SQLite has already rolled it back.

@@ -18,6 +18,8 @@ extension Directory {
 
 extension FileSystem {
   /// Creates a folder among the temporary files of the system, and removes it after `body`.
+  ///
+  /// They are in the folder `TMPDIR`, which this user must be able to list, or in `/tmp`.
   package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     return try directory(at: parent).withTemporaryDirectory("hostedcontent", body)

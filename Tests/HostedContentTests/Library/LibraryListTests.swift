@@ -21,27 +21,31 @@ struct LibraryListTests {
   }
 
   /// Installs versions of `content`, of which the last one is current.
-  private func install(_ content: ProductIdentifier, _ versions: [String], entryCount: Int = 2)
-    throws
-  {
+  private func install(
+    _ content: ProductIdentifier, _ versions: [String], files names: [String] = ["text"],
+    entryCount: Int = 2
+  ) throws {
     let home = try folder.products.createDirectory(content.rawValue)
-    let files = [
-      InstalledFile(entry: IndexedFile(path: "Contents", kind: .directory), identity: nil),
-      InstalledFile(
-        entry: IndexedFile(
-          path: "Contents/text", kind: .file, size: 4,
-          digest: Digest(bytes: [UInt8](repeating: 1, count: 32))), identity: nil),
-    ]
+    let files =
+      [InstalledFile(entry: IndexedFile(path: "Contents", kind: .directory), identity: nil)]
+      + names.map { name in
+        InstalledFile(
+          entry: IndexedFile(
+            path: "Contents/\(name)", kind: .file, size: 4,
+            digest: Digest(bytes: [UInt8](repeating: 1, count: 32))), identity: nil)
+      }
     for name in versions {
       let version = try ContentVersion(validating: name)
       let tree = try home.createDirectory(name)
-      try tree.createDirectory("Contents").replaceFile("text", with: Array("text".utf8))
+      let contents = try tree.createDirectory("Contents")
+      for name in names { try contents.replaceFile(name, with: Array("text".utf8)) }
       try journal.announce(
         InstalledContent(
           contentIdentifier: content, productIdentifier: content, version: version, size: 4,
           entryCount: entryCount, date: Date(timeIntervalSince1970: 1)), files: files, signers: nil)
       try journal.confirm(content, version)
     }
+    try home.removeFile("current")
     try home.createLink("current", to: versions[versions.count - 1])
   }
 
@@ -82,6 +86,13 @@ struct LibraryListTests {
     try home.directory("1.0").directory("Contents").removeFile("text")
     try home.directory("3.0").directory("Contents").replaceFile("text", with: [1])
     #expect(try list() == ["a 1.0 lacks files", "a 2.0 complete", "a 3.0 current lacks files"])
+  }
+
+  @Test func `each spelling of a version is compared with its own files`() throws {
+    try install("a", ["1.0"], files: ["text", "notes"])
+    try install("a", ["1.0.0"])
+    try folder.products.directory("a").directory("1.0").directory("Contents").removeFile("notes")
+    #expect(try Set(list()) == ["a 1.0 lacks files", "a 1.0.0 current complete"])
   }
 
   @Test func `a version with an unreadable record is listed, because a repair records it again`()

@@ -57,6 +57,25 @@ struct StoreBrowsingTests {
     #expect(try versions() == ["1.0"])
   }
 
+  @Test(arguments: [true, false])
+  func `a replaced folder of the trusted metadata is an error, not a first use`(isLink: Bool)
+    throws
+  {
+    try fixture.queue().close()
+    let (files, trust) = (FileManager.default, "\(fixture.libraryPath)/trust")
+    try? files.removeItem(atPath: trust)
+    try files.createDirectory(
+      atPath: "\(fixture.libraryPath)-trust", withIntermediateDirectories: true)
+    if isLink {
+      try files.createSymbolicLink(
+        atPath: trust, withDestinationPath: "\(fixture.libraryPath)-trust")
+    } else {
+      try Data().write(to: URL(filePath: trust))
+    }
+    let error = #expect(throws: ContentError.self) { try versions(in: fixture.libraryPath) }
+    #expect(error?.code == .fileMissing)
+  }
+
   @Test func `another store's root is refused, and the message names the library's folder`()
     async throws
   {

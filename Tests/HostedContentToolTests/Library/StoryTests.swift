@@ -215,6 +215,15 @@ struct StoryTests {
     let updates = try tool.succeed("updates", "--store", "store", "--library", "lib", "--json")
       .json()
     #expect((updates["updates"] as? [Any])?.isEmpty == true)
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.1.pkg"))
+    let update =
+      try tool.succeed("updates", "--store", "store", "--library", "lib", "--json")
+      .json()["updates"] as? [[String: Any]]
+    #expect(
+      Set(update?.first?.keys.map(\.self) ?? []) == [
+        "productIdentifier", "contentIdentifier", "installed", "offered", "bytesToMove",
+        "bytesInFull",
+      ])
     let verified = try tool.succeed("verify", "--library", "lib", "--json").json()
     #expect(verified["verified"] as? Int == 1)
     #expect((verified["damages"] as? [Any])?.isEmpty == true)
@@ -224,6 +233,21 @@ struct StoryTests {
     #expect((stored["products"] as? [Any])?.count == 2)
     let unknown = try tool.fail("products", "nope", "--store", "store", "--json").json()
     #expect(unknown["invalidProductIdentifiers"] as? [String] == ["nope"])
+  }
+
+  @Test("An invalid identifier is a usage error, also without a library")
+  func invalidIdentifiers() throws {
+    let tool = try Tool()
+    try tool.fail("verify", "../book", "--library", "nowhere", status: 2)
+    try tool.fail("repair", "../book", "--library", "nowhere", "--store", "store", status: 2)
+  }
+
+  @Test("A role of a rotation can be named once")
+  func repeatedRole() throws {
+    let tool = try Tool.withBook()
+    let keys = try tool.tree("store.keys")
+    try tool.fail("store", "rotate", "store", "timestamp", "timestamp", status: 2)
+    #expect(try tool.tree("store.keys") == keys)
   }
 
   @Test("An account's grants are in the given file, and another account buys separately", .slow)

@@ -110,17 +110,17 @@ package protocol InstallJournal: Sendable {
   func setPin(_ pinned: Bool, on key: ContentKey) throws
   /// Returns the files of an announced or installed version, by the bytes of their paths.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
-  /// Returns the files of `contents`, in one read.
+  /// Returns the files of each of `contents`, in one read.
   ///
-  /// May leave out versions; `files(of:_:)` returns their files or the error.
-  func files(of contents: ArraySlice<InstalledContent>) throws -> [ContentKey: [InstalledFile]]
+  /// Nil for a version that is left out: `files(of:_:)` returns its files or the error.
+  func files(of contents: ArraySlice<InstalledContent>) throws -> [[InstalledFile]?]
 }
 
 extension InstallJournal {
   /// Leaves out all versions.
-  package func files(of contents: ArraySlice<InstalledContent>) throws
-    -> [ContentKey: [InstalledFile]]
-  { [:] }
+  package func files(of contents: ArraySlice<InstalledContent>) throws -> [[InstalledFile]?] {
+    contents.map { _ in nil }
+  }
 
   /// Returns no errors.
   package func unreadableContents() throws -> [ContentError] { [] }

@@ -160,8 +160,8 @@ extension HTTPSession {
   /// Sends `request`, and returns the answer with any status, encoding, length and fault.
   ///
   /// Blocks. The body is read up to the limit. A fault that may be temporary is retried once. Each
-  /// attempt may take the deadline, or as long as the body takes at 100 kB/s. Throws `usage` for
-  /// malformed headers.
+  /// attempt may take a minute and the time of the body at 100 kB/s; the request's own deadline is
+  /// not used. Throws `usage` for malformed headers.
   package func examine(_ request: HTTPRequest) throws -> HTTPResponse {
     try Self.check(request.headers, for: request.url)
     // The certificate is only known if the request opens a connection.
@@ -171,7 +171,7 @@ extension HTTPSession {
   }
 
   private func examine(_ request: HTTPRequest, isFresh: Bool) -> HTTPResponse {
-    let seconds = max(request.deadline, 60 + Double(request.limit) / 100_000)
+    let seconds = 60 + Double(request.limit) / 100_000
     var exchange = ExchangeRequest(request, deadline: loop.clock.uptime() + seconds)
     exchange.idleFactor = .infinity
     exchange.isFresh = isFresh

@@ -170,7 +170,8 @@ package final class PackageSpool: @unchecked Sendable {
   /// Waits for block `number`; throws if it will not arrive.
   private func wait(for number: Int) throws {
     while !state.withLock({ $0.hasBlock[number] }) {
-      guard arrivals.next() == nil else { continue }
+      // All, because most blocks arrive before the reader needs them.
+      guard arrivals.takeAll().isEmpty else { continue }
       if let error = state.withLock({ $0.fetchError }) { throw error }
       throw ContentError(
         .pieceDamaged, "A piece of \(package.path) is missing",

@@ -35,6 +35,9 @@ final class SlabLoan: Sendable {
 final class SlabPool: Sendable {
   private let idle = Mutex<[Int: [Slab]]>([:])
 
+  /// The capacity in bytes above which slabs are not kept, because other fetches need the memory.
+  private static let maximumKept = 4 << 20
+
   /// Returns a slab of at least `capacity` bytes.
   func take(capacity: Int) -> Slab {
     let rounded = Self.rounded(capacity)
@@ -43,6 +46,7 @@ final class SlabPool: Sendable {
 
   /// Takes `slab` back for reuse.
   func giveBack(_ slab: Slab) {
+    guard slab.memory.count <= Self.maximumKept else { return }
     slab.used = 0
     slab.pieces = 0..<0
     slab.isValid.removeAll(keepingCapacity: true)

@@ -143,10 +143,10 @@ final class Engine: @unchecked Sendable {
   // MARK: Handling events
 
   private func handleWaiting() {
-    let (pendingEvents, hasMore) = inbox.withLock { inbox in
+    let (taken, hasMore) = inbox.withLock { inbox in
       (inbox.take(Self.groupLimit), inbox.isExpected)
     }
-    if !isClosed { handle(pendingEvents.filter { !held.decides($0.event) }) }
+    if !isClosed { handle(taken.events.filter { !held.decides($0.event) }) }
     if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 

@@ -7,12 +7,19 @@ struct EngineInbox {
   var isExpected = false
 
   /// Removes and returns up to `limit` events.
-  mutating func take(_ limit: Int) -> [PendingEvent] {
+  ///
+  /// The last call also returns the storage of all events, which must be released outside the
+  /// inbox's lock.
+  mutating func take(_ limit: Int) -> (events: [PendingEvent], storage: ArraySlice<PendingEvent>) {
     let taken = Array(pendingEvents.prefix(limit))
-    // An empty slice would keep the handled events in memory.
-    pendingEvents = taken.count == pendingEvents.count ? [] : pendingEvents.dropFirst(limit)
+    var storage: ArraySlice<PendingEvent> = []
+    if taken.count == pendingEvents.count {
+      swap(&storage, &pendingEvents)
+    } else {
+      pendingEvents = pendingEvents.dropFirst(limit)
+    }
     isExpected = !pendingEvents.isEmpty
-    return taken
+    return (taken, storage)
   }
 }
 

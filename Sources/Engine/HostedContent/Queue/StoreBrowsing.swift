@@ -85,6 +85,8 @@ extension StoreLocation {
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError.noLibrary(at: path, error)
     }
-    return try nilIf(.fileMissing) { try library.directory("trust") }
+    // Not `nilIf(.fileMissing)`, which is also thrown for a link: its target may have newer metadata.
+    guard try library.status(of: "trust") != nil else { return nil }
+    return try library.directory("trust")
   }
 }

@@ -77,6 +77,9 @@ struct EventReader {
   private let ledger: Ledger
   /// By the number after which they begin.
   private var batches: [Int64: EventBatch] = [:]
+  /// The failure that ended reading: a ledger that does not respond must not be asked by each
+  /// receiver.
+  private var failure: (any Error)?
   private var chunks: [AccountAccess: [Int64: Chunk]] = [:]
 
   private static let maximumBatches = 16
@@ -96,10 +99,16 @@ struct EventReader {
   /// Returns the next events after a number.
   mutating func batch(after sequence: Int64) throws -> EventBatch {
     if let known = batches[sequence] { return known }
-    let batch = try EventBatch(after: sequence, from: ledger, head)
-    if batches.count >= Self.maximumBatches { batches = [:] }
-    batches[sequence] = batch
-    return batch
+    if let failure { throw failure }
+    do {
+      let batch = try EventBatch(after: sequence, from: ledger, head)
+      if batches.count >= Self.maximumBatches { batches = [:] }
+      batches[sequence] = batch
+      return batch
+    } catch {
+      failure = error
+      throw error
+    }
   }
 
   mutating func chunk(after sequence: Int64, for viewer: AccountAccess) throws -> Chunk {

@@ -16,7 +16,8 @@ enum RepairCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
-    var (contents, errors) = try arguments.installedContents(in: arguments.libraryReader())
+    let wanted = try arguments.contentIdentifiers()
+    var (contents, errors) = try arguments.libraryReader().contents(wanted)
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
     defer { queue.close() }
     let removed = try await queue.repairJournal()

@@ -12,6 +12,24 @@ enum UpdatesCommand {
     ] + NetworkArguments.options,
     example: "hostedcontent updates --store store --library lib", run: run)
 
+  private struct Update: Encodable {
+    let productIdentifier: ProductIdentifier
+    let contentIdentifier: ProductIdentifier
+    let installed: ContentVersion
+    let offered: ContentVersion
+    let bytesToMove: Int64
+    let bytesInFull: Int64
+    let wholePackageReason: String?
+
+    init(_ update: ContentUpdate) {
+      productIdentifier = update.productIdentifier
+      contentIdentifier = update.contentIdentifier
+      (installed, offered) = (update.installed, update.offered)
+      (bytesToMove, bytesInFull) = (update.bytesToMove, update.bytesInFull)
+      wholePackageReason = update.wholePackageReason
+    }
+  }
+
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let store = try arguments.storeLocation()
     let mirrors = try arguments.mirrors()
@@ -24,7 +42,7 @@ enum UpdatesCommand {
     let updates = try arguments.libraryReader().updates(
       of: products.products, from: store, mirrors: mirrors, network: network)
     products.failures.forEach(console.report)
-    try console.print(["updates": updates]) {
+    try console.print(["updates": updates.map(Update.init)]) {
       if updates.isEmpty { return console.print("Everything is up to date.") }
       console.print(
         table: updates.map {

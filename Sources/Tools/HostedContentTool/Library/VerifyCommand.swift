@@ -17,9 +17,10 @@ enum VerifyCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let wanted = try arguments.contentIdentifiers()
     let library = try arguments.libraryReader()
     let rate = try arguments.bytesPerSecond()
-    var (contents, errors) = try arguments.installedContents(in: library)
+    var (contents, errors) = try library.contents(wanted)
     if arguments.operands.isEmpty { errors += try library.unreadableRecords() }
     var damages: [ContentDamage] = []
     var verified = 0
@@ -48,19 +49,25 @@ enum VerifyCommand {
   }
 }
 
-extension Arguments {
-  /// The installed versions of the contents in the operands, or all versions without operands.
+extension LibraryReader {
+  /// The installed versions of the contents in `wanted`, or all versions if it is empty.
   ///
   /// Also returns an error for each content that is not installed.
-  func installedContents(in library: LibraryReader) throws -> ([InstalledContent], [ContentError]) {
-    let wanted = Set(try operands.map { try identifier($0) })
-    let contents = try library.contents().map(\.content)
+  func contents(_ wanted: Set<ProductIdentifier>) throws -> ([InstalledContent], [ContentError]) {
+    let contents = try contents().map(\.content)
     let known = Set(contents.map(\.contentIdentifier))
     let errors = wanted.subtracting(known).sorted().map {
       ContentError.notInstalled($0.rawValue, among: known)
     }
     let selected = contents.filter { wanted.isEmpty || wanted.contains($0.contentIdentifier) }
     return (selected, errors)
+  }
+}
+
+extension Arguments {
+  /// The identifiers in the operands.
+  func contentIdentifiers() throws -> Set<ProductIdentifier> {
+    Set(try operands.map { try identifier($0) })
   }
 
   /// The error of an action on `content`.

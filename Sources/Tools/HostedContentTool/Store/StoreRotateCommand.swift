@@ -19,6 +19,9 @@ enum StoreRotateCommand {
       }
       return role
     }
+    guard Set(roles).count == roles.count else {
+      throw arguments.wrong("Each role can be named once")
+    }
     let plan = try arguments.keyPlan()
     try arguments.changeStore(console) {
       try $0.rotate(roles, plan: plan)

@@ -1,0 +1,23 @@
+import StoreLedger
+import TestSupport
+import Testing
+
+@testable import StoreAPI
+
+@Suite("Reading events for many receivers", .timeLimit(.minutes(10)))
+struct EventReaderTests {
+  @Test func `A ledger that cannot be read is asked once in a round`() throws {
+    let store = try TestStore()
+    _ = try store.ledger.commit([.publish], at: store.clock.value)
+    var reader = try EventReader(store.ledger)
+    #expect(try reader.batch(after: 0).events.count == 1)
+    let reads = store.database.state.value.reads
+    store.database.state.change { $0.failure = .secretFailure }
+    for sequence: Int64 in -3 ... -1 {
+      #expect(throws: (any Error).self) { try reader.batch(after: sequence) }
+    }
+    #expect(store.database.state.value.reads == reads + 1)
+    // What was read before is still there.
+    #expect(try reader.batch(after: 0).events.count == 1)
+  }
+}
