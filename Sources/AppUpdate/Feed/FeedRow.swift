@@ -58,19 +58,37 @@ package struct FeedRows {
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
   ) throws -> Bool {
     summary.byteCount += Int64(bytes.count)
-    return try (rest + bytes).withUnsafeBytes { bytes in
-      var start = 0
-      while let end = bytes.endOfRow(from: start) {
-        try check(end - start)
-        let row = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-        guard try handle(row, body) else { return false }
+    var start = 0
+    if !rest.isEmpty {
+      // Only the row at the boundary is copied. Its terminator may be at the boundary, too.
+      if rest.last == 0x02, bytes.first == 0x0a {
+        start = 1
+        rest.removeLast()
+      } else if let end = bytes.endOfRow(from: 0) {
+        rest.append(contentsOf: bytes[..<end])
         start = end + 2
+      } else {
+        return try keep(bytes)
       }
-      rest = Array(bytes[start...])
-      // The last byte may be the first half of the terminator, which does not belong to the row.
-      try check(rest.count - (rest.last == 0x02 ? 1 : 0))
-      return true
+      try check(rest.count)
+      let row = rest
+      rest.removeAll(keepingCapacity: true)
+      guard try row.withUnsafeBytes({ try handle($0, body) }) else { return false }
     }
+    while let end = bytes.endOfRow(from: start) {
+      try check(end - start)
+      let row = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+      guard try handle(row, body) else { return false }
+      start = end + 2
+    }
+    return try keep(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+  }
+
+  private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+    // The last byte may be the first half of the terminator, which does not belong to the row.
+    try check(rest.count + bytes.count - (bytes.last == 0x02 ? 1 : 0))
+    rest.append(contentsOf: bytes)
+    return true
   }
 
   /// Checks conditions that are only known at the end of the file.

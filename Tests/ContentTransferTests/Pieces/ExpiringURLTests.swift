@@ -99,7 +99,8 @@ struct ExpiringURLTests {
     let source = try source(HTTPSession(configuration), server, authorizer)
     #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
     #expect(authorizer.calls == 2)
-    #expect(ticket.statistics.failures == ["status 403": 1])
+    // On a busy machine, the silent request may also end before the other one.
+    #expect(ticket.statistics.failures["status 403"] == 1)
   }
 
   // MARK: Lifetimes

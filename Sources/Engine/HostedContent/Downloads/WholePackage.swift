@@ -2,7 +2,8 @@ import ContentModel
 import ContentPackage
 import ContentTransfer
 
-/// Fetches a small package whole from a distant server; returns its index, and it as a source.
+/// Fetches a small package whole from a distant server; returns its index and the package as a
+/// source.
 ///
 /// This saves the request for the index. The result is the same, because the store builds its index
 /// in the same way and the package has its signed digest. Returns nil if that does not save time or

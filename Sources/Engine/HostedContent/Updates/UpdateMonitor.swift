@@ -40,10 +40,10 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   private let policy: Policy
   private let interval: Duration
   private let sleep: @Sendable (Duration) async throws -> Void
-  /// Whether a check is in progress.
-  private let isChecking = Atomic(false)
-  /// Streams of waiting checks, which get an element at the end of a check.
-  private let waiting = OpenStreams<Void>()
+  /// The turns of the running check and of those that wait, in order.
+  private let turns = Mutex<[Turn]>([])
+  /// Gets an element when a check may run.
+  private typealias Turn = AsyncStream<Void>.Continuation
 
   /// Creates a monitor, which retains the queue.
   ///
@@ -106,25 +106,32 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   /// throws `CancellationError` at once if its task is cancelled.
   @discardableResult
   public func check() async throws -> Check {
-    try await waitForTurn()
-    defer { endTurn() }
+    let turn = try await waitForTurn()
+    defer { end(turn) }
     return try await look()
   }
 
-  private func waitForTurn() async throws {
-    while true {
-      try Task.checkCancellation()
-      let (ends, sender) = AsyncStream.makeStream(of: Void.self)
-      // Before the test, so that no end is missed.
-      waiting.add(sender)
-      if !isChecking.exchange(true, ordering: .acquiring) { return sender.finish() }
-      for await _ in ends { break }
+  private func waitForTurn() async throws -> Turn {
+    try Task.checkCancellation()
+    let (begins, turn) = AsyncStream.makeStream(of: Void.self)
+    let isFirst = turns.withLock { turns in
+      turns.append(turn)
+      return turns.count == 1
     }
+    if isFirst { return turn }
+    for await _ in begins { return turn }
+    // The task is cancelled; it may have got its turn meanwhile.
+    end(turn)
+    throw CancellationError()
   }
 
-  private func endTurn() {
-    isChecking.store(false, ordering: .releasing)
-    waiting.yield(())
+  private func end(_ turn: Turn) {
+    let next = turns.withLock { turns in
+      let wasFirst = turns.first == turn
+      turns.removeAll { $0 == turn }
+      return wasFirst ? turns.first : nil
+    }
+    next?.yield()
   }
 
   private func look() async throws -> Check {
