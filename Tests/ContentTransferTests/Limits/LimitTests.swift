@@ -212,7 +212,8 @@ struct LimitTests {
       if request.path == "/first" { mayAnswer.wait() }
       return .http("200 OK", body: [1])
     }
-    var configuration = impatientConfiguration()
+    // The first request is silent until the others wait.
+    var configuration = impatientConfiguration(stallTimeout: 600)
     configuration.limits.connections = 1
     let session = try HTTPSession(configuration)
     let raised = TransferTicket()
@@ -220,7 +221,7 @@ struct LimitTests {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (name, ticket) in tickets {
         var request = HTTPRequest(try WebURL(server.url("/\(name)")), limit: 1)
-        request.ticket = ticket
+        (request.ticket, request.deadline) = (ticket, 600)
         group.addTask { [request] in
           try await onOwnThread { _ = try session.send(request) }
         }
