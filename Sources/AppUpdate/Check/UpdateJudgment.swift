@@ -65,7 +65,7 @@ private struct Judgment {
     }
   }
 
-  /// The decision that does not depend on a rule; nil if there is none.
+  /// The decision without a rule, or nil.
   private var withoutRule: UpdateDecision? {
     if let system = installed.systemVersion, let needed = offer.minimumOSVersion, system < needed {
       return conclusion(.none, .systemTooOld(needed: needed))

@@ -63,8 +63,8 @@ public struct LookupResponse: Hashable, Sendable {
 extension LookupResponse {
   /// Returns the body of a success; throws the error of any other status.
   ///
-  /// 403, 429 and 503 ask to wait, and block `limiter`. Without a valid Retry-After, the wait is one
-  /// minute. It is never longer than one day. `subject` is the subject of the error.
+  /// 403, 429 and 503 ask to wait, and block `limiter`. Without a valid Retry-After, the wait is
+  /// one minute. It is never longer than one day. `subject` is the subject of the error.
   func checkedBody(
     from url: URL, blocking limiter: inout CallLimiter, now: Date, subject: String
   ) throws -> [UInt8] {

@@ -141,7 +141,7 @@ extension AppServerAnswer {
   fileprivate init(_ status: Int, _ document: some Encodable) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Encoding only fails for a number that JSON cannot represent, which a JSON file cannot contain.
+    // Encoding only fails for numbers that JSON cannot represent, which a file cannot contain.
     let data = try? encoder.encode(document)
     self.init(status: data == nil ? 500 : status, body: data.map(Array.init) ?? Array("{}".utf8))
   }

@@ -16,8 +16,8 @@ struct StoreMetadata {
   var versions: [RoleName: SignedVersion]
   /// The publication record, which includes this metadata.
   var record: PublicationRecord
-  /// Whether all metadata must be signed again: after an interrupted rotation, a restored backup or a
-  /// repair.
+  /// Whether all metadata must be signed again: after an interrupted rotation, a restored backup
+  /// or a repair.
   var needsSigning = false
 
   /// The targets metadata: the only list of products, or the bins.

@@ -63,8 +63,8 @@ package struct TrustedTargets: Sendable {
 
   /// Fetches and verifies the file at `path`; `name` is for messages.
   ///
-  /// Blocks. Throws `storeMissing` if it does not exist, `limitExceeded` if it has more than `limit`
-  /// bytes, and `digestMismatch` if the bytes differ from the metadata.
+  /// Blocks. Throws `storeMissing` if it does not exist, `limitExceeded` if it has more than
+  /// `limit` bytes, and `digestMismatch` if the bytes differ from the metadata.
   package func fetch(
     _ name: String, _ file: TargetFile, at path: String, limit: Int64
   ) throws -> [UInt8] {

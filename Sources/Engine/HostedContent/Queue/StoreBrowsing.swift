@@ -85,7 +85,8 @@ extension StoreLocation {
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError.noLibrary(at: path, error)
     }
-    // Not `nilIf(.fileMissing)`, which is also thrown for a link: its target may have newer metadata.
+    // Not `nilIf(.fileMissing)`: it is also thrown for a link, whose target may have newer
+    // metadata.
     guard try library.status(of: "trust") != nil else { return nil }
     return try library.directory("trust")
   }

@@ -217,7 +217,7 @@ struct Arguments: Sendable {
     Self.wrong(message, command, suggestion: suggestion)
   }
 
-  /// The error for invalid arguments of `command`, which is empty if there is no command.
+  /// The error for invalid arguments of `command`; an empty name is the program itself.
   static func wrong(_ message: String, _ command: String, suggestion: String = "")
     -> ContentError
   {
