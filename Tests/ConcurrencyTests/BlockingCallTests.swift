@@ -1,10 +1,11 @@
 import Concurrency
 import Dispatch
 import Foundation
+import TestTraits
 import Testing
 
 /// Blocking calls from tasks.
-@Suite("Blocking calls of tasks", .timeLimit(.minutes(10)))
+@Suite("Blocking calls of tasks", .timeLimit(.hang))
 struct BlockingCallTests {
   /// Lets all calls continue when the last one has come.
   private final class Meeting: Sendable {

@@ -1,7 +1,8 @@
 import Concurrency
+import TestTraits
 import Testing
 
-@Suite("Blocking queue", .timeLimit(.minutes(10)))
+@Suite("Blocking queue", .timeLimit(.hang))
 struct BlockingQueueTests {
   @Test func `elements are taken in order, and the queue ends after the last one`() {
     let queue = BlockingQueue<Int>()

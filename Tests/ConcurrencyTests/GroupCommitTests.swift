@@ -2,9 +2,10 @@ import Concurrency
 import Dispatch
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Group commit", .timeLimit(.minutes(10)))
+@Suite("Group commit", .timeLimit(.hang))
 struct GroupCommitTests {
   /// Joins a step for each number from 1 on while number 0 runs its step.
   ///

@@ -1,8 +1,9 @@
 import Concurrency
 import Dispatch
+import TestTraits
 import Testing
 
-@Suite("Locks by key", .timeLimit(.minutes(10)))
+@Suite("Locks by key", .timeLimit(.hang))
 struct KeyedLockTests {
   @Test("Calls of an operation run one at a time, also after a call that throws")
   func oneAtATime() {

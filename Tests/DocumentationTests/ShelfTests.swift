@@ -3,10 +3,11 @@ import Foundation
 import HostedContent
 import HostedContentTesting
 import StoreKit
+import TestTraits
 import Testing
 
 /// The observers of the guides, with products that have zero, one and two contents.
-@Suite("The observers in the documentation", .timeLimit(.minutes(10)))
+@Suite("The observers in the documentation", .timeLimit(.hang))
 struct ShelfTests {
   private static let products = ["com.example.club", "com.example.book", "com.example.course"]
 

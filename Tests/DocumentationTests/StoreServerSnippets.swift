@@ -1,9 +1,10 @@
 // swift-format-ignore-file
 // The code about the store server in the article of HostedContentTesting, as it stands there.
 import HostedContentTesting
+import TestTraits
 import Testing
 
-@Suite("The store server in the documentation", .timeLimit(.minutes(10)))
+@Suite("The store server in the documentation", .timeLimit(.hang))
 struct StoreServerSnippets {
   @Test("The code of the article buys, restores and refunds")
   func article() async throws {

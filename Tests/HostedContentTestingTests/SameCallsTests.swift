@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Observers cannot see which seller a queue has.
-@Suite("The same calls from each seller", .waiting, .timeLimit(.minutes(10)))
+@Suite("The same calls from each seller", .waiting, .timeLimit(.hang))
 struct SameCallsTests {
   @Test("Observers get the same calls from the built-in seller and from a store server", .slow)
   func same() async throws {

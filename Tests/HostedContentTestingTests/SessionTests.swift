@@ -1,8 +1,9 @@
 import Foundation
 import HostedContentTesting
+import TestTraits
 import Testing
 
-@Suite("A store session for tests", .timeLimit(.minutes(10)))
+@Suite("A store session for tests", .timeLimit(.hang))
 struct SessionTests {
   private func payment(_ product: String) throws -> Payment {
     Payment(productIdentifier: try ProductIdentifier(validating: product))

@@ -4,7 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Queues that buy from a store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("Queues that buy from a store server", .waiting, .timeLimit(.hang))
 struct StoreServerQueueTests {
   /// Publishes products with content, and starts a server.
   private func server(_ products: String...) throws -> StoreServerSession {

@@ -4,7 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("A store server for tests", .waiting, .timeLimit(.minutes(10)))
+@Suite("A store server for tests", .waiting, .timeLimit(.hang))
 struct StoreServerSessionTests {
   @Test("Servers are independent: each has its own address, ledger and keys")
   func separate() async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Requests to an API server", .waiting, .timeLimit(.minutes(5)))
+@Suite("Requests to an API server", .waiting, .timeLimit(.hang))
 struct RequestTests {
   @Test func `a connection serves several requests with and without a body`() throws {
     let fixture = try APIFixture()

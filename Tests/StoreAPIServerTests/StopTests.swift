@@ -8,7 +8,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Start and stop of an API server", .waiting, .timeLimit(.minutes(5)))
+@Suite("Start and stop of an API server", .waiting, .timeLimit(.hang))
 struct StopTests {
   @Test func `a stop completes running requests and accepts no others`() throws {
     let isReleased = Watched(false)

@@ -9,7 +9,7 @@ import TestTraits
 @testable import ContentTrust
 @testable import StoreAPI
 
-@Suite(.waiting, .timeLimit(.minutes(10)))
+@Suite(.waiting, .timeLimit(.hang))
 struct AuthenticationTests {
   // MARK: Opaque tokens
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoreAPI
 
-@Suite("A catalog that hangs", .waiting, .timeLimit(.minutes(10)))
+@Suite("A catalog that hangs", .waiting, .timeLimit(.hang))
 struct HungCatalogTests {
   /// Begins `count` requests, and returns their responses.
   private func begin(_ count: Int, _ target: String, _ token: String, to store: TestStore)

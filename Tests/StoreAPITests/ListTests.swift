@@ -7,7 +7,7 @@ import TestTraits
 
 @testable import StoreAPI
 
-@Suite(.waiting, .timeLimit(.minutes(10)))
+@Suite(.waiting, .timeLimit(.hang))
 struct ListTests {
   private func transactions(_ response: APIResponse) -> [String] {
     guard case .array(let list)? = response.document["transactions"] else { return [] }

@@ -7,7 +7,7 @@ import TestTraits
 
 @testable import StoreAPI
 
-@Suite(.waiting, .timeLimit(.minutes(10)))
+@Suite(.waiting, .timeLimit(.hang))
 struct RouteTests {
   /// A request for each operation.
   private static let requests: [(Route.Operation, String, String)] = [

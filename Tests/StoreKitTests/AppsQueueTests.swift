@@ -1,10 +1,11 @@
 import HostedContentTesting
 import Concurrency
 @testable import StoreKit
+import TestTraits
 import Testing
 
 /// The app's queue; no other test configures it.
-@Suite("The app's own queue", .timeLimit(.minutes(10)))
+@Suite("The app's own queue", .timeLimit(.hang))
 struct AppsQueueTests {
   @Test("It is configured once, and finds and deletes the content of a product")
   func content() async throws {

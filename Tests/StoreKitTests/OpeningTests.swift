@@ -3,10 +3,11 @@ import HostedContentTesting
 import Concurrency
 @testable import StoreKit
 import TestSupport
+import TestTraits
 import Testing
 
 /// Calls during the opening of a library, which runs user code.
-@Suite("While the library is opening", .timeLimit(.minutes(10)))
+@Suite("While the library is opening", .timeLimit(.hang))
 struct OpeningTests {
   /// The built-in seller, with a hook for the request of events.
   private struct HookedService: StoreService {

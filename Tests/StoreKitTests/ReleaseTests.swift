@@ -3,10 +3,11 @@ import HostedContentTesting
 import Concurrency
 import StoreKit
 import TestSupport
+import TestTraits
 import Testing
 
 /// Objects that are released while other threads ask for them.
-@Suite("Objects that are released at any time", .timeLimit(.minutes(20)))
+@Suite("Objects that are released at any time", .timeLimit(.hang))
 struct ReleaseTests {
   @Test("Four threads may read the queue's transactions and downloads and release them")
   func transactions() async throws {

@@ -2,10 +2,11 @@ import HostedContentTesting
 import Concurrency
 import StoreKit
 import TestSupport
+import TestTraits
 import Testing
 
 /// Programs often do not retain a request: `let request = …; request.start()`.
-@Suite("Requests that the program does not retain", .timeLimit(.minutes(10)))
+@Suite("Requests that the program does not retain", .timeLimit(.hang))
 struct RequestLifeTests {
   private typealias Recorder = RequestTests.Recorder
 

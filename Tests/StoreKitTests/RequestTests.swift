@@ -3,9 +3,10 @@ import HostedContentTesting
 import Concurrency
 import StoreKit
 import StoreServer
+import TestTraits
 import Testing
 
-@Suite("Requests behave like Apple's", .timeLimit(.minutes(10)))
+@Suite("Requests behave like Apple's", .timeLimit(.hang))
 struct RequestTests {
   /// Records calls in order.
   final class Recorder: NSObject, SKProductsRequestDelegate, Sendable {

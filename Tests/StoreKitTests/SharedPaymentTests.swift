@@ -1,10 +1,11 @@
 import Dispatch
 import Foundation
 import StoreKit
+import TestTraits
 import Testing
 
 /// A payment is Sendable, so all threads may use it.
-@Suite("A payment used by several threads", .timeLimit(.minutes(10)))
+@Suite("A payment used by several threads", .timeLimit(.hang))
 struct SharedPaymentTests {
   @Test("Threads that read a payment during a change see consistent values")
   func sharing() {

@@ -1,10 +1,11 @@
 import HostedContentTesting
 import Concurrency
 import StoreKit
+import TestTraits
 import Testing
 
 /// Handlers for one download per product decide by one call whether all contents are installed.
-@Suite("Each call about downloads has all downloads of one transaction", .timeLimit(.minutes(10)))
+@Suite("Each call about downloads has all downloads of one transaction", .timeLimit(.hang))
 struct TransactionDownloadTests {
   /// A typical handler that records its calls.
   private final class Finisher: NSObject, SKPaymentTransactionObserver, Sendable {

@@ -5,7 +5,7 @@ import TestTraits
 import TestSupport
 import Testing
 
-@Suite("Pages of purchases and events", .waiting, .timeLimit(.minutes(10)))
+@Suite("Pages of purchases and events", .waiting, .timeLimit(.hang))
 struct LedgerPagesTests {
   /// Reads all pages of an account, and calls `afterPage` after each.
   private func pages(

@@ -6,7 +6,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("A ledger on each database", .waiting, .timeLimit(.minutes(10)))
+@Suite("A ledger on each database", .waiting, .timeLimit(.hang))
 struct LedgerTests {
   // MARK: Purchases
 

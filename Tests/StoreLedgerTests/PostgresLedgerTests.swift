@@ -10,7 +10,7 @@ import Testing
 @Suite(
   "A ledger in PostgreSQL",
   .enabled(if: PostgresServer.isInstalled, Comment(rawValue: PostgresServer.reason)), .waiting,
-  .timeLimit(.minutes(10)))
+  .timeLimit(.hang))
 struct PostgresLedgerTests {
   /// Returns a user of a database, which keeps the database.
   private static func postgres(

@@ -4,7 +4,7 @@ import StoreLedger
 import TestTraits
 import Testing
 
-@Suite("The states of a purchase", .waiting, .timeLimit(.minutes(10)))
+@Suite("The states of a purchase", .waiting, .timeLimit(.hang))
 struct PurchaseStateTests {
   typealias Transition = PurchaseState.Transition
 

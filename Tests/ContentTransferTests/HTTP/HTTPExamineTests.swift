@@ -1,9 +1,10 @@
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Requests whose answers are examined", .timeLimit(.minutes(10)))
+@Suite("Requests whose answers are examined", .timeLimit(.hang))
 struct HTTPExamineTests {
   @Test("Any status and encoding is returned, with as much of the body as the limit allows")
   func anyAnswer() throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Small answers over HTTP", .waiting, .timeLimit(.minutes(10)))
+@Suite("Small answers over HTTP", .waiting, .timeLimit(.hang))
 struct HTTPGetTests {
   private static let impatient = impatientConfiguration()
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Requests with a body", .waiting, .timeLimit(.minutes(10)))
+@Suite("Requests with a body", .waiting, .timeLimit(.hang))
 struct HTTPPostTests {
   private func post(
     _ server: ScriptedServer, _ body: [UInt8] = Array("{}".utf8), isRepeatable: Bool = true

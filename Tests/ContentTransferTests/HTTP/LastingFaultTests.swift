@@ -8,7 +8,7 @@ import Testing
 @Suite(
   "Permanent faults",
   .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .waiting,
-  .timeLimit(.minutes(10)))
+  .timeLimit(.hang))
 struct LastingFaultTests {
   private let folder: TemporaryFolder
 

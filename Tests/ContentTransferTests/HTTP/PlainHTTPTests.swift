@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// Secrets are only sent over plain HTTP to this machine and to allowed servers.
-@Suite("Secrets and plain HTTP", .waiting, .timeLimit(.minutes(10)))
+@Suite("Secrets and plain HTTP", .waiting, .timeLimit(.hang))
 struct PlainHTTPTests {
   private func configuration(_ url: String, proxy: ProxySetting = .direct) throws
     -> HTTPConfiguration

@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Proxies that fail", .waiting, .timeLimit(.minutes(10)))
+@Suite("Proxies that fail", .waiting, .timeLimit(.hang))
 struct ProxyTests {
   /// Squid with a required user name and password.
   private static let login = """

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(
   "Encrypted connections", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .waiting, .timeLimit(.minutes(10)))
+  .waiting, .timeLimit(.hang))
 struct SecureTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

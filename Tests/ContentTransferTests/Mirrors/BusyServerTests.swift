@@ -7,7 +7,7 @@ import Testing
 
 @Suite(
   "Busy servers", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .waiting, .timeLimit(.minutes(20)))
+  .waiting, .timeLimit(.hang))
 struct BusyServerTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

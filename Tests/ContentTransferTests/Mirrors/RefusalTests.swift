@@ -3,7 +3,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Servers that answer 429 or 503 for a while", .waiting, .timeLimit(.minutes(20)))
+@Suite("Servers that answer 429 or 503 for a while", .waiting, .timeLimit(.hang))
 struct RefusalTests {
   @Test("Refusals of a small answer are retried longer than other failures", .slow)
   func patient() throws {

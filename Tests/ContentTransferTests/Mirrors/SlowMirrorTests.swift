@@ -8,7 +8,7 @@ import Testing
 @Suite(
   "Mirrors with different speeds",
   .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .waiting,
-  .timeLimit(.minutes(10)))
+  .timeLimit(.hang))
 struct SlowMirrorTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

@@ -4,7 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Servers that send little for each request", .waiting, .timeLimit(.minutes(10)))
+@Suite("Servers that send little for each request", .waiting, .timeLimit(.hang))
 struct DrippingServerTests {
   /// After so many requests a test ends a transfer that does not end by itself.
   private static let requestLimit = 60

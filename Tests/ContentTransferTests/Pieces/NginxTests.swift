@@ -7,7 +7,7 @@ import Testing
 
 @Suite(
   "Pieces from nginx", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .waiting, .timeLimit(.minutes(10)))
+  .waiting, .timeLimit(.hang))
 struct NginxTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

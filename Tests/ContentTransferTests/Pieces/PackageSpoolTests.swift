@@ -4,7 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("A package that is read while it is fetched", .waiting, .timeLimit(.minutes(10)))
+@Suite("A package that is read while it is fetched", .waiting, .timeLimit(.hang))
 struct PackageSpoolTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

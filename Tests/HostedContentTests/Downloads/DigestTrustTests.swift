@@ -5,10 +5,11 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// A signed index with wrong digests of a file.
-@Suite("Trust in the digests of files", .timeLimit(.minutes(10)))
+@Suite("Trust in the digests of files", .timeLimit(.hang))
 struct DigestTrustTests {
   private static let path = "Contents/page.txt"
   private static let old = ["Contents/page.txt": Array("What was published first.".utf8)]

@@ -10,7 +10,7 @@ import TestTraits
 import Testing
 
 /// Packages from other tools: fetched by blocks and read with libarchive.
-@Suite("Packages from other tools", .timeLimit(.minutes(10)))
+@Suite("Packages from other tools", .timeLimit(.hang))
 struct ForeignPackageTests {
   private let fixture: StoreFixture
   private let server: StoreServer

@@ -8,7 +8,7 @@ import TestTraits
 import Testing
 
 /// Content that a web server sends only for URLs of the service.
-@Suite("Content for buyers only", .timeLimit(.minutes(10)))
+@Suite("Content for buyers only", .timeLimit(.hang))
 struct GatedContentTests {
   private let fixture: StoreFixture
   private let gate: BuyersGate

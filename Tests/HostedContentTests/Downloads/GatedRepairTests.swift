@@ -3,10 +3,11 @@ import Foundation
 import HostedContent
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Repair of content that a web server sends only to buyers.
-@Suite("Repair of content for buyers only", .timeLimit(.minutes(10)))
+@Suite("Repair of content for buyers only", .timeLimit(.hang))
 struct GatedRepairTests {
   @Test("Content that another account has bought is repaired with that account's URLs")
   func account() async throws {

@@ -6,10 +6,11 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// Small cases of faults that the simulation found, on a real disk.
-@Suite("Interrupted installs and repairs", .timeLimit(.minutes(10)))
+@Suite("Interrupted installs and repairs", .timeLimit(.hang))
 struct InterruptedInstallTests {
   /// A file system whose first operation of this kind on a path with this suffix fails.
   private static func failingOnce(_ kind: FileOperation, _ suffix: String) -> FileSystem {

@@ -8,7 +8,7 @@ import TestTraits
 import Testing
 
 /// Apps for Apple's hosted content move files out of `contentURL`, or delete it.
-@Suite("Installed files that an app moved or deleted", .timeLimit(.minutes(10)))
+@Suite("Installed files that an app moved or deleted", .timeLimit(.hang))
 struct MovedFilesTests {
   private let fixture: StoreFixture
   private let product = ProductIdentifier("a")

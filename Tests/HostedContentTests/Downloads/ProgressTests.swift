@@ -8,7 +8,7 @@ import TestTraits
 import Testing
 
 /// Reports of a download's progress.
-@Suite("Progress", .timeLimit(.minutes(10)))
+@Suite("Progress", .timeLimit(.hang))
 struct ProgressTests {
   /// Returns incompressible bytes, so that their package has many blocks.
   private static func noise(_ count: Int) -> [String: [UInt8]] {

@@ -4,13 +4,14 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 import Database
 @testable import ContentJournal
 
 /// Repair of installed content, and the cost of updates.
-@Suite("Repair and the cost of updates", .timeLimit(.minutes(10)))
+@Suite("Repair and the cost of updates", .timeLimit(.hang))
 struct RepairTests {
   private static func files(_ seed: UInt64 = 1) -> [String: [UInt8]] {
     var random = SplitMix(state: seed)

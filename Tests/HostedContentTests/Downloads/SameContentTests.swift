@@ -4,10 +4,11 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// Several downloads of one content in one queue, of one version or of several.
-@Suite("Downloads of the same content", .timeLimit(.minutes(10)))
+@Suite("Downloads of the same content", .timeLimit(.hang))
 struct SameContentTests {
   @Test(
     "A product that is bought twice at the same time is installed, and no download fails",

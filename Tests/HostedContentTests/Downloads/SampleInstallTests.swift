@@ -6,10 +6,11 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Installs of the sample packages.
-@Suite("The sample packages, installed", .timeLimit(.minutes(10)))
+@Suite("The sample packages, installed", .timeLimit(.hang))
 struct SampleInstallTests {
   static let samples = SourceTree.root.appending(path: "SamplePackages")
 

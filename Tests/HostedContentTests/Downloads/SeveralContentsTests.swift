@@ -3,10 +3,11 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// A product with two contents, a course and its audio.
-@Suite("A product with several contents", .timeLimit(.minutes(10)))
+@Suite("A product with several contents", .timeLimit(.hang))
 struct SeveralContentsTests {
   private static let course = "com.example.course"
   private static let audio = "com.example.course.audio"

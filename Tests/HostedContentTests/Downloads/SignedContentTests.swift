@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// A seller names contents; the signed catalog provides their details.
-@Suite("Contents that a seller names", .timeLimit(.minutes(10)))
+@Suite("Contents that a seller names", .timeLimit(.hang))
 struct SignedContentTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()

@@ -6,9 +6,10 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Small packages of distant servers", .timeLimit(.minutes(10)))
+@Suite("Small packages of distant servers", .timeLimit(.hang))
 struct WholePackageTests {
   private let fixture: StoreFixture
   private let source: DistantStore

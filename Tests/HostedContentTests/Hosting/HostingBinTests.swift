@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// Checks of a store whose catalog is in four bins.
-@Suite("The check of a hosted store with bins", .timeLimit(.minutes(10)))
+@Suite("The check of a hosted store with bins", .timeLimit(.hang))
 struct HostingBinTests {
   private static let products = 130
   private let fixture: HostingFixture

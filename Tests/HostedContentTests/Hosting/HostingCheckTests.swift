@@ -8,7 +8,7 @@ import TestTraits
 import Testing
 
 /// Checks of a store on our test server, which makes one fault at a time.
-@Suite("The check of a hosted store", .timeLimit(.minutes(10)))
+@Suite("The check of a hosted store", .timeLimit(.hang))
 struct HostingCheckTests {
   /// A fault of the server, and the finding.
   struct Case: Sendable, CustomTestStringConvertible {

@@ -8,7 +8,7 @@ import Testing
 /// Checks of a store on nginx, with mistakes in its configuration.
 @Suite(
   "The check of a store on nginx",
-  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
+  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.hang))
 struct HostingNginxTests {
   /// The location of metadata that never changes, also below another path.
   private static let immutable =

@@ -6,9 +6,10 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Commits of several events", .timeLimit(.minutes(10)))
+@Suite("Commits of several events", .timeLimit(.hang))
 struct QueueCommitTests {
   private let fixture: StoreFixture
   private let gate = JournalGate()

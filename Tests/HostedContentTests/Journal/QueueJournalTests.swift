@@ -6,10 +6,11 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// The queue's rows in the journal.
-@Suite("The queue's journal", .timeLimit(.minutes(10)))
+@Suite("The queue's journal", .timeLimit(.hang))
 struct QueueJournalTests {
   private static let error = ContentError(.fileFailed, "It failed", remedy: "Try again")
 

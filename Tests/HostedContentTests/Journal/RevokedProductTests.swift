@@ -1,10 +1,11 @@
 import ContentJournal
 import ContentModel
 import TestSupport
+import TestTraits
 import Testing
 
 /// Rows about the seller, which a restart reads again.
-@Suite("Notices and revoked products in the journal", .timeLimit(.minutes(10)))
+@Suite("Notices and revoked products in the journal", .timeLimit(.hang))
 struct RevokedProductTests {
   private let folder: TemporaryFolder
   private let a = ProductIdentifier("a")

@@ -8,7 +8,7 @@ import Testing
 @testable import ContentJournal
 
 /// Failed commits that a crash may bring back, with real SQLite.
-@Suite("Commits whose outcome is uncertain", .timeLimit(.minutes(10)))
+@Suite("Commits whose outcome is uncertain", .timeLimit(.hang))
 struct UncertainCommitTests {
   private let folder: TemporaryFolder
   private let journal: SQLiteJournal

@@ -3,10 +3,11 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// An outcome that cannot be journaled is not reported until it is durable.
-@Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(10)))
+@Suite("Outcomes that cannot be journaled", .timeLimit(.hang))
 struct UnwrittenJournalTests {
   private let fixture: StoreFixture
   private let product = ProductIdentifier("a")

@@ -8,9 +8,10 @@ import Foundation
 import Glibc
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Housekeeping", .timeLimit(.minutes(10)))
+@Suite("Housekeeping", .timeLimit(.hang))
 struct HousekeepingTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue

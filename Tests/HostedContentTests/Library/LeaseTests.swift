@@ -3,10 +3,11 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// A lease while the leased version is repaired or installed again.
-@Suite("Leases and repairs", .timeLimit(.minutes(10)))
+@Suite("Leases and repairs", .timeLimit(.hang))
 struct LeaseTests {
   private let fixture: StoreFixture
   private let a = ProductIdentifier("a")

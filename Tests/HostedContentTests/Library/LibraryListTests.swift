@@ -5,10 +5,11 @@ import Database
 import FileIO
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// The list of installed versions, whose files are checked in portions.
-@Suite("The list of a library", .timeLimit(.minutes(10)))
+@Suite("The list of a library", .timeLimit(.hang))
 struct LibraryListTests {
   private let temporary: TemporaryFolder
   private let folder: LibraryFolder

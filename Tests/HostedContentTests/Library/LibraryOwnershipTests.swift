@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// Which folders can become a library, and what recovery removes.
-@Suite("Files that do not belong to the library", .timeLimit(.minutes(10)))
+@Suite("Files that do not belong to the library", .timeLimit(.hang))
 struct LibraryOwnershipTests {
   private let fixture: StoreFixture
 

@@ -5,10 +5,11 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// The library's folder: permissions, locations, and leftovers.
-@Suite("The library's folder", .timeLimit(.minutes(10)))
+@Suite("The library's folder", .timeLimit(.hang))
 struct LibraryTests {
   @Test("A version with another spelling is installed under its own name")
   func sameVersionWrittenOtherwise() async throws {

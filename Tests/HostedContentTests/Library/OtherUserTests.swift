@@ -9,7 +9,7 @@ import TestTraits
 import Testing
 
 /// What other users can do with a library.
-@Suite("Other users of the same machine", .timeLimit(.minutes(10)))
+@Suite("Other users of the same machine", .timeLimit(.hang))
 struct OtherUserTests {
   private let fixture: StoreFixture
   private let a = ProductIdentifier("a")

@@ -8,7 +8,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Removing versions", .timeLimit(.minutes(10)))
+@Suite("Removing versions", .timeLimit(.hang))
 struct RemovalTests {
   private let fixture: StoreFixture
   private let a = ProductIdentifier("a")

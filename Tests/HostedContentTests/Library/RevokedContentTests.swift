@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Installed content of revoked products", .timeLimit(.minutes(10)))
+@Suite("Installed content of revoked products", .timeLimit(.hang))
 struct RevokedContentTests {
   private let fixture: StoreFixture
   private let service: ScriptedService

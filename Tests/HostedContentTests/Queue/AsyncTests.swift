@@ -4,9 +4,10 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Async calls without an observer", .timeLimit(.minutes(10)))
+@Suite("Async calls without an observer", .timeLimit(.hang))
 struct AsyncTests {
   @Test("Deliver buys, installs and finishes, and returns the folders")
   func deliver() async throws {

@@ -10,7 +10,7 @@ import TestTraits
 import Testing
 
 /// Bad input fails with a typed error and affects nothing else.
-@Suite("Bad input", .timeLimit(.minutes(10)))
+@Suite("Bad input", .timeLimit(.hang))
 struct BadInputTests {
   /// Installs `good` and tries `bad`; returns the error of `bad`.
   private func failure(

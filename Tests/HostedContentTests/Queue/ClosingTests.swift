@@ -3,12 +3,13 @@ import FileIO
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContent
 
 /// Work and calls after a queue is closed.
-@Suite("Closing a queue", .timeLimit(.minutes(10)))
+@Suite("Closing a queue", .timeLimit(.hang))
 struct ClosingTests {
   private let fixture: StoreFixture
   private let delivery = DispatchQueue(label: "closing.delivery")

@@ -7,7 +7,7 @@ import Testing
 @testable import HostedContent
 
 /// Many tasks, each waiting for one transaction.
-@Suite("Concurrent calls of deliver", .timeLimit(.minutes(10)))
+@Suite("Concurrent calls of deliver", .timeLimit(.hang))
 struct ConcurrentDeliverTests {
   @Test("Many concurrent calls for an installed product each return the folder", .slow)
   func installedAlready() async throws {

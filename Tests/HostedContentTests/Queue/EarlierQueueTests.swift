@@ -1,10 +1,11 @@
 import ContentModel
 import Foundation
 import HostedContent
+import TestTraits
 import Testing
 
 /// Handles of an earlier queue of the same library.
-@Suite("Transactions of an earlier queue", .timeLimit(.minutes(10)))
+@Suite("Transactions of an earlier queue", .timeLimit(.hang))
 struct EarlierQueueTests {
   private let fixture: StoreFixture
 

@@ -3,9 +3,10 @@ import ContentModel
 import Glibc
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Identifiers of transactions", .timeLimit(.minutes(10)))
+@Suite("Identifiers of transactions", .timeLimit(.hang))
 struct IdentifierTests {
   @Test(.enabled(if: SlowTests.allowExitTests))
   func `they differ even if the process cannot open another file`() async {

@@ -2,10 +2,11 @@ import Dispatch
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// Observers that are released while other threads use the queue.
-@Suite("Observers that are released at any time", .timeLimit(.minutes(20)))
+@Suite("Observers that are released at any time", .timeLimit(.hang))
 struct ObserverReleaseTests {
   /// Removes itself when it is deallocated, as many programs for StoreKit do.
   private final class SelfRemoving: PaymentTransactionObserver {

@@ -4,9 +4,10 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Observers of the payment queue", .timeLimit(.minutes(10)))
+@Suite("Observers of the payment queue", .timeLimit(.hang))
 struct PaymentQueueObserverTests {
   @Test("A later observer gets the unfinished transactions, and a removed one gets no more reports")
   func lateObserver() async throws {

@@ -4,9 +4,10 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The payment queue with a store folder", .timeLimit(.minutes(10)))
+@Suite("The payment queue with a store folder", .timeLimit(.hang))
 struct PaymentQueueTests {
   @Test("A payment leads to an installed version, a finished download and a removed transaction")
   func wholeWay() async throws {

@@ -3,10 +3,11 @@ import ContentStore
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Browsing a store without a queue, with the trust of a library.
-@Suite("Browsing a store with a library", .timeLimit(.minutes(10)))
+@Suite("Browsing a store with a library", .timeLimit(.hang))
 struct StoreBrowsingTests {
   private let fixture: StoreFixture
 

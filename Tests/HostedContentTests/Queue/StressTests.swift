@@ -3,12 +3,13 @@ import Foundation
 import HostedContent
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// Many threads use all functions of a queue at the same time.
 ///
 /// `HOSTEDCONTENT_STRESS_SEED` repeats the threads' requests, but not their interleaving.
-@Suite("Stress", .timeLimit(.minutes(10)))
+@Suite("Stress", .timeLimit(.hang))
 struct StressTests {
   private static let products = (1...6).map { "p\($0)" }
 

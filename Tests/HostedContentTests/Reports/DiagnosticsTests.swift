@@ -2,9 +2,10 @@ import ContentModel
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Diagnostics", .timeLimit(.minutes(10)))
+@Suite("Diagnostics", .timeLimit(.hang))
 struct DiagnosticsTests {
   @Test("Events have constant names, and do not contain accounts or receipts")
   func events() async throws {

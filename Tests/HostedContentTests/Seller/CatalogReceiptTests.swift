@@ -3,10 +3,11 @@ import ContentStore
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Receipts of a service, verified with the keys that the store's catalog lists.
-@Suite("Receipt keys in the catalog", .timeLimit(.minutes(10)))
+@Suite("Receipt keys in the catalog", .timeLimit(.hang))
 struct CatalogReceiptTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()

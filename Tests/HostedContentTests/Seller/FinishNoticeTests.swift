@@ -7,7 +7,7 @@ import Testing
 @testable import HostedContent
 
 /// The notices with which a queue tells its service about finished purchases.
-@Suite("Notices of finished purchases", .timeLimit(.minutes(10)))
+@Suite("Notices of finished purchases", .timeLimit(.hang))
 struct FinishNoticeTests {
   @Test func `a purchase that finishes while another is acknowledged is sent once`() async {
     let service = FinishLog()

@@ -3,9 +3,10 @@ import ContentModel
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Products, grants and events of a store server", .timeLimit(.minutes(10)))
+@Suite("Products, grants and events of a store server", .timeLimit(.hang))
 struct HTTPStoreServiceListTests {
   private typealias Script = StoreServerScript
 

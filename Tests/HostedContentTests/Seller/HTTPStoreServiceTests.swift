@@ -4,9 +4,10 @@ import ContentTrust
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Purchases at a store server", .timeLimit(.minutes(10)))
+@Suite("Purchases at a store server", .timeLimit(.hang))
 struct HTTPStoreServiceTests {
   private typealias Script = StoreServerScript
 

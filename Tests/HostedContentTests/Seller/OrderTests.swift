@@ -3,12 +3,13 @@ import ContentTrust
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContent
 
 /// A response to a purchase must match its order.
-@Suite("Responses and orders", .timeLimit(.minutes(10)))
+@Suite("Responses and orders", .timeLimit(.hang))
 struct OrderTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()

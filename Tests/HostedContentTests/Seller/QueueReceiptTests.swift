@@ -3,9 +3,10 @@ import ContentTrust
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Receipts in the queue", .timeLimit(.minutes(10)))
+@Suite("Receipts in the queue", .timeLimit(.hang))
 struct QueueReceiptTests {
   private let fixture: StoreFixture
   private let product = ProductIdentifier("a")

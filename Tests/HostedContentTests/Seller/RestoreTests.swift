@@ -3,9 +3,10 @@ import ContentStore
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Restoring purchases", .timeLimit(.minutes(10)))
+@Suite("Restoring purchases", .timeLimit(.hang))
 struct RestoreTests {
   private func identifier(_ text: String) throws -> ProductIdentifier {
     try ProductIdentifier(validating: text)

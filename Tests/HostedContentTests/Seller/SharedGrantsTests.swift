@@ -2,10 +2,11 @@ import ContentModel
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// A grants file that several libraries share, used through their queues.
-@Suite("Grants that libraries share", .timeLimit(.minutes(10)))
+@Suite("Grants that libraries share", .timeLimit(.hang))
 struct SharedGrantsTests {
   private let fixture: StoreFixture
 

@@ -2,12 +2,13 @@ import FoundationEssentials
 import ContentModel
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import HostedContent
 
 /// A seller that does not respond to an order, or responds late.
-@Suite("Orders without response", .timeLimit(.minutes(10)))
+@Suite("Orders without response", .timeLimit(.hang))
 struct SlowSellerTests {
   private let fixture: StoreFixture
   private let slow = ProductIdentifier("slow")

@@ -2,9 +2,10 @@ import FoundationEssentials
 import ContentModel
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Events of the seller", .timeLimit(.minutes(10)))
+@Suite("Events of the seller", .timeLimit(.hang))
 struct StoreEventTests {
   private let fixture: StoreFixture
   private let service: ScriptedService

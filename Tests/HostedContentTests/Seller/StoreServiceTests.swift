@@ -2,9 +2,10 @@ import ContentModel
 import FoundationEssentials
 @testable import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Calls to and from a store service", .timeLimit(.minutes(10)))
+@Suite("Calls to and from a store service", .timeLimit(.hang))
 struct StoreServiceTests {
   private let fixture: StoreFixture
   private let service: BackEnd

@@ -3,10 +3,11 @@ import ContentTrust
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tokens that are limited to one account: JWTs with `sub`.
-@Suite("Tokens of one account", .timeLimit(.minutes(10)))
+@Suite("Tokens of one account", .timeLimit(.hang))
 struct TokenAccountTests {
   private typealias Script = StoreServerScript
 

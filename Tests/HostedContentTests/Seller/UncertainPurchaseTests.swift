@@ -4,10 +4,11 @@ import ContentTrust
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Purchases that may be sold although the client has no answer about them.
-@Suite("Purchases without an outcome", .timeLimit(.minutes(10)))
+@Suite("Purchases without an outcome", .timeLimit(.hang))
 struct UncertainPurchaseTests {
   private typealias Script = StoreServerScript
 

@@ -7,9 +7,10 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite(.timeLimit(.minutes(10))) struct CatalogTests {
+@Suite(.timeLimit(.hang)) struct CatalogTests {
   let folder: TemporaryFolder
   let store: StoreFolder
   let fetcher: CountingFetcher

@@ -8,7 +8,7 @@ import TestTraits
 import Testing
 
 /// A store over HTTP, on our test server.
-@Suite("A store on the web", .timeLimit(.minutes(10)))
+@Suite("A store on the web", .timeLimit(.hang))
 struct WebStoreTests {
   private let fixture: StoreFixture
   private let server: StoreServer

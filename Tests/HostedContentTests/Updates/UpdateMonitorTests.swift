@@ -3,9 +3,10 @@ import ContentModel
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The update monitor", .timeLimit(.minutes(10)))
+@Suite("The update monitor", .timeLimit(.hang))
 struct UpdateMonitorTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue

@@ -3,10 +3,11 @@ import ContentStore
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Updates from a version that the store has withdrawn, such as 9.9 instead of 1.9.
-@Suite("Updates from withdrawn versions", .timeLimit(.minutes(10)))
+@Suite("Updates from withdrawn versions", .timeLimit(.hang))
 struct WithdrawnUpdateTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue

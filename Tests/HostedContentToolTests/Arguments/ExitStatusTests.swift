@@ -9,7 +9,7 @@ import Testing
 /// The exit status of every command.
 ///
 /// `UsageTests` tests the status of wrong usage.
-@Suite("Exit status", .timeLimit(.minutes(10)))
+@Suite("Exit status", .timeLimit(.hang))
 struct ExitStatusTests {
   private static let service = [
     "--service", "http://127.0.0.1:1/", "--service-token-file", "nothing",

@@ -7,7 +7,7 @@ import Testing
 @testable import HostedContentTool
 
 /// Error messages of the tool: what failed and what to do.
-@Suite("Messages", .timeLimit(.minutes(10)))
+@Suite("Messages", .timeLimit(.hang))
 struct MessageTests {
   @Test("A wrong or missing passphrase is reported with the key's file, without OpenSSL's message")
   func passphrase() throws {

@@ -9,7 +9,7 @@ import Testing
 
 /// Titles, names, paths, targets and server messages that try to control a terminal, forge a line,
 /// or reverse the surrounding text.
-@Suite("Hostile text", .timeLimit(.minutes(10)))
+@Suite("Hostile text", .timeLimit(.hang))
 struct HostileTextTests {
   /// Characters that file names of a package cannot have, and others that they can have.
   static let control = "c\u{1b}[31m\u{9b}31m\r\nforged\u{7}\u{85}\u{7f}"

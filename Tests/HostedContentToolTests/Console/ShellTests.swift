@@ -6,7 +6,7 @@ import Testing
 @testable import HostedContentTool
 
 /// The integration with shells and `man`.
-@Suite("In a shell", .timeLimit(.minutes(10)))
+@Suite("In a shell", .timeLimit(.hang))
 struct ShellTests {
   private static func isThere(_ program: String) -> Bool {
     FileManager.default.isExecutableFile(atPath: program)

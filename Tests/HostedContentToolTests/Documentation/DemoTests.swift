@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Runs Scripts/demo like a user, with the tool that was built with the tests.
-@Suite("The demo", .timeLimit(.minutes(10)))
+@Suite("The demo", .timeLimit(.hang))
 struct DemoTests {
   /// Runs a line or block of README in this repository, with the tool's folder as home.
   private func run(_ script: String, in tool: Tool) throws -> Tool.Result {

@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// The example services as separate processes, with the sample packages.
-@Suite("The examples run", .timeLimit(.minutes(10)))
+@Suite("The examples run", .timeLimit(.hang))
 struct ExampleTests {
   @Test(
     "Each buys, updates, and continues after an interruption", .slow,

@@ -6,7 +6,7 @@ import Testing
 /// Runs the commands of Documentation/Network.md with servers that require its options.
 @Suite(
   "The guide to network settings",
-  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
+  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.hang))
 struct NetworkGuideTests {
   /// Answers only requests with the token.
   private static let guarded = #"if ($http_authorization != "Bearer secret") { return 401; }"#

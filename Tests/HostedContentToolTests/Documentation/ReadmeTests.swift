@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// Runs the commands of README, guides and articles like a reader.
-@Suite("Commands in the documentation", .timeLimit(.minutes(10)))
+@Suite("Commands in the documentation", .timeLimit(.hang))
 struct ReadmeTests {
   private static let update = "Sources/Engine/HostedContent/HostedContent.docc/UpdatingContent.md"
   private static let start = "Sources/Engine/HostedContent/HostedContent.docc/StartInFiveMinutes.md"

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Runs the commands and the fault script of Documentation/Server.md.
-@Suite("The server's guide", .timeLimit(.minutes(10)))
+@Suite("The server's guide", .timeLimit(.hang))
 struct ServerGuideTests {
   private let page: DocumentPage
   private let tool: Tool

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Programs for Apple's StoreKit, as processes with the sample packages.
-@Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.minutes(10)))
+@Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.hang))
 struct StoreKitExampleTests {
   private func run(_ name: String, in tool: Tool, library: String = "lib", _ words: String...)
     throws -> Tool.Result

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Runs the blocks of Documentation/StoreServer.md and Documentation/StoreServerData.md.
-@Suite("The guides to the store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("The guides to the store server", .waiting, .timeLimit(.hang))
 struct StoreServerGuideTests {
   private let tool: Tool
   private let guide: DocumentPage

@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// The tool with a low limit of open files, or of file sizes.
-@Suite("Limits of files", .timeLimit(.minutes(10)))
+@Suite("Limits of files", .timeLimit(.hang))
 struct FileLimitTests {
   /// The system's libraries cannot start with fewer.
   private static let least = 8

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
   "Commands on a full disk",
-  .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(10)))
+  .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.hang))
 struct FullDiskCommandTests {
   /// Runs commands on a library on a full disk.
   private static let script = """

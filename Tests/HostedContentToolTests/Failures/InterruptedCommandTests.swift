@@ -7,7 +7,7 @@ import Testing
 /// Commands that change a store or a library.
 ///
 /// `InterruptionTests` has downloads.
-@Suite("Interrupted commands", .timeLimit(.minutes(10)))
+@Suite("Interrupted commands", .timeLimit(.hang))
 struct InterruptedCommandTests {
   /// The paths of the open files of a process.
   private func openFiles(_ process: ChildProcess) -> [String] {

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// The tool with a low limit of threads, with which libdispatch would wait forever.
-@Suite("Limits of threads of a command", .timeLimit(.minutes(10)))
+@Suite("Limits of threads of a command", .timeLimit(.hang))
 struct ThreadLimitTests {
   /// Runs the tool as a user without other processes, with at most `count` threads.
   private func run(_ tool: Tool, threads count: Int, user: Int, _ words: String...) throws

@@ -10,7 +10,7 @@ import Testing
 @Suite(
   "Interoperation", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
   .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
-  .long, .timeLimit(.minutes(10)))
+  .long, .timeLimit(.hang))
 struct InteroperationTests {
   @Test("tuf-client reads valid and hostile repositories of the reference implementation")
   func client() throws {

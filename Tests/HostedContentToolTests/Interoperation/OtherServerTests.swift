@@ -6,7 +6,7 @@ import Testing
 /// The commands that read a store, with web servers of other projects.
 @Suite(
   "A store on servers of other projects",
-  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
+  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.hang))
 struct OtherServerTests {
   private let tool: Tool
 

@@ -11,7 +11,7 @@ import Testing
 @testable import HostedContentTool
 
 /// The implementation of get and update, in this process, with misbehaving sellers and disks.
-@Suite("A session of installs", .timeLimit(.minutes(10)))
+@Suite("A session of installs", .timeLimit(.hang))
 struct InstallSessionTests {
   /// A store with some products, each with one version.
   private struct Shop {

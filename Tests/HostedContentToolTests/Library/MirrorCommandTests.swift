@@ -6,7 +6,7 @@ import Testing
 /// The use of a mirror if the first server of a store fails.
 @Suite(
   "A mirror of a store", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .timeLimit(.minutes(10)))
+  .timeLimit(.hang))
 struct MirrorCommandTests {
   private let tool: Tool
   private let mirror: Nginx

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// The tool and processes of another user.
-@Suite("Another user's processes", .timeLimit(.minutes(10)))
+@Suite("Another user's processes", .timeLimit(.hang))
 struct OtherUserCommandTests {
   /// A tool with both chapters installed with an open umask.
   private func library() throws -> Tool {

@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// Commands that read a store use the root and the versions in the library.
-@Suite("The trusted metadata of a library", .timeLimit(.minutes(10)))
+@Suite("The trusted metadata of a library", .timeLimit(.hang))
 struct TrustedLibraryCommandTests {
   private let tool: Tool
   private let server: StoreServer

@@ -6,7 +6,7 @@ import TestTraits
 import Testing
 
 /// The commands that read a store, with a store over HTTP.
-@Suite("A store on the web", .timeLimit(.minutes(10)))
+@Suite("A store on the web", .timeLimit(.hang))
 struct WebStoreCommandTests {
   private let tool: Tool
   private let server: StoreServer

@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// `package --from` and `store publish --repackage`.
-@Suite("Commands that convert archives", .timeLimit(.minutes(10)))
+@Suite("Commands that convert archives", .timeLimit(.hang))
 struct ConversionCommandTests {
   private let tool: Tool
 

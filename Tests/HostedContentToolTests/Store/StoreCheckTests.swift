@@ -1,10 +1,11 @@
 import Foundation
 import StoreServer
 import TestSupport
+import TestTraits
 import Testing
 
 /// The command `store check`; `HostingCheckTests` has its findings.
-@Suite("The command store check", .timeLimit(.minutes(10)))
+@Suite("The command store check", .timeLimit(.hang))
 struct StoreCheckTests {
   private let tool: Tool
   private let server: StoreServer

@@ -6,7 +6,7 @@ import TestTraits
 import Testing
 
 /// `--dry-run` of commands that change a store.
-@Suite("Dry runs of changes of a store", .timeLimit(.minutes(10)))
+@Suite("Dry runs of changes of a store", .timeLimit(.hang))
 struct StoreDryRunTests {
   private let tool: Tool
 

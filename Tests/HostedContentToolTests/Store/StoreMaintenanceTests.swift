@@ -6,7 +6,7 @@ import TestTraits
 import Testing
 
 /// `store status`, `store verify` and `store prune`.
-@Suite("Maintenance of stores", .timeLimit(.minutes(10)))
+@Suite("Maintenance of stores", .timeLimit(.hang))
 struct StoreMaintenanceTests {
   private let tool: Tool
 

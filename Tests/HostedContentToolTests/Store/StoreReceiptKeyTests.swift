@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// `store receipt-key`, and clients that verify receipts with the listed keys.
-@Suite("The command store receipt-key", .waiting, .timeLimit(.minutes(10)))
+@Suite("The command store receipt-key", .waiting, .timeLimit(.hang))
 struct StoreReceiptKeyTests {
   private func list(_ tool: Tool, _ words: String...) throws -> String {
     try tool.succeed(["store", "receipt-key", "store"] + words).output

@@ -9,7 +9,7 @@ import Testing
 /// `store recover` after the store and its publication record were restored from a backup.
 ///
 /// `served` is the host's copy of the newest store.
-@Suite("The command store recover", .timeLimit(.minutes(10)))
+@Suite("The command store recover", .timeLimit(.hang))
 struct StoreRecoverTests {
   private let tool: Tool
   private let server: StoreServer

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// `store withdraw`, and clients that have installed the withdrawn version.
-@Suite("The command store withdraw", .timeLimit(.minutes(10)))
+@Suite("The command store withdraw", .timeLimit(.hang))
 struct StoreWithdrawTests {
   private let tool: Tool
 

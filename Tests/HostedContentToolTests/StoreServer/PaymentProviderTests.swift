@@ -6,7 +6,7 @@ import TestTraits
 import Testing
 
 /// Purchases that the example of a payment provider decides about.
-@Suite("The example of a payment provider", .waiting, .timeLimit(.minutes(10)))
+@Suite("The example of a payment provider", .waiting, .timeLimit(.hang))
 struct PaymentProviderTests {
   private let tool: Tool
   private let provider: Provider

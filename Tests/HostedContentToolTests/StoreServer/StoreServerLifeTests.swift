@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// The process of a store server: its start, its end, its data folder, and what it prints.
-@Suite("The process of a store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("The process of a store server", .waiting, .timeLimit(.hang))
 struct StoreServerLifeTests {
   @Test(
     "SIGTERM and SIGINT answer waiting requests, and end with status 0", .slow,

@@ -6,7 +6,7 @@ import Testing
 /// A store server as a process, with many clients and with slow ones.
 @Suite(
   "A store server under load", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
-  .waiting, .timeLimit(.minutes(10)))
+  .waiting, .timeLimit(.hang))
 struct StoreServerLoadTests {
   private static let streamCount = 1_000
   /// The maximum memory of an idle event stream, in bytes.

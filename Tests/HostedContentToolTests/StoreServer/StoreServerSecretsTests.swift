@@ -1,3 +1,4 @@
+import ContentModel
 import ContentTrust
 import Foundation
 import StoreServer
@@ -8,7 +9,7 @@ import Testing
 /// No secret is in what a server and its clients write, whether their work succeeds or fails.
 @Suite(
   "Secrets of a store server", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
-  .waiting, .timeLimit(.minutes(10)))
+  .waiting, .timeLimit(.hang))
 struct StoreServerSecretsTests {
   private let tool: Tool
   /// The content host.

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Commands that run a store server and use it.
-@Suite("Store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("Store server", .waiting, .timeLimit(.hang))
 struct StoreServerTests {
   @Test("A product is bought, installed, listed, refunded and bought back", .slow)
   func sale() throws {

@@ -1,10 +1,11 @@
 import StoreLedger
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import StoreAPI
 
-@Suite("Reading events for many receivers", .timeLimit(.minutes(10)))
+@Suite("Reading events for many receivers", .timeLimit(.hang))
 struct EventReaderTests {
   @Test func `A ledger that cannot be read is asked once in a round`() throws {
     let store = try TestStore()

@@ -7,7 +7,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Erased accounts in the files of a SQLite ledger", .waiting, .timeLimit(.minutes(10)))
+@Suite("Erased accounts in the files of a SQLite ledger", .waiting, .timeLimit(.hang))
 struct ErasureTests {
   private static let account = "account-of-ann"
   private static let erasure = LedgerChange.erase(account: account, replacement: "erased")

@@ -6,7 +6,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Backups of a SQLite ledger, and its server's lock", .waiting, .timeLimit(.minutes(10)))
+@Suite("Backups of a SQLite ledger, and its server's lock", .waiting, .timeLimit(.hang))
 struct LedgerBackupTests {
   private let folder: TemporaryFolder
   private let database: SQLiteLedger

@@ -7,7 +7,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("A ledger in a SQLite file", .waiting, .timeLimit(.minutes(10)))
+@Suite("A ledger in a SQLite file", .waiting, .timeLimit(.hang))
 struct SQLiteLedgerTests {
   private let folder: TemporaryFolder
 

@@ -8,7 +8,7 @@ import Testing
 /// Each fault of a content server behind nginx, and of the server that decides about URLs.
 @Suite(
   "A gate with faulty servers", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
-  .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"), .waiting, .timeLimit(.minutes(10)))
+  .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"), .waiting, .timeLimit(.hang))
 struct GateFaultTests {
   private static let faults = [
     "close", "reset", "reset 5", "cut 1kB", "cut 0", "stall 3 20ms", "stall 0 20ms",

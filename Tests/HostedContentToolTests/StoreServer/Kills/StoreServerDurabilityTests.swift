@@ -11,7 +11,7 @@ import Testing
   "Nothing is answered or reported before it is durable", .waiting, .serialized,
   .enabled(if: SlowTests.areOn, "with the slow tests"),
   .enabled(if: SyncDelay.isUsable, Comment(rawValue: SyncDelay.reason)),
-  .timeLimit(.minutes(20)))
+  .timeLimit(.hang))
 struct StoreServerDurabilityTests {
   private static let count = 32
   private static let milliseconds = 200

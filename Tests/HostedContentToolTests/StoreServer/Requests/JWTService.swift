@@ -1,3 +1,4 @@
+import ContentModel
 import ContentTrust
 import Foundation
 import Testing

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Complete requests that are wrong: each gets a typed problem, and others are served.
-@Suite("Bad requests to a store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("Bad requests to a store server", .waiting, .timeLimit(.hang))
 struct StoreServerBadRequestTests {
   private let fixture: RequestFixture
 

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Requests to a store server that are repeated, reordered, truncated, or hidden in others.
-@Suite("The order of requests to a store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("The order of requests to a store server", .waiting, .timeLimit(.hang))
 struct StoreServerRequestOrderTests {
   private let fixture: RequestFixture
 

@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// Tokens and JWTs that prove nothing, at a store server as a process.
-@Suite("Bad tokens at a store server", .waiting, .timeLimit(.minutes(10)))
+@Suite("Bad tokens at a store server", .waiting, .timeLimit(.hang))
 struct StoreServerTokenTests {
   private let fixture: RequestFixture
 
