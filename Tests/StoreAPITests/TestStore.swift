@@ -1,6 +1,5 @@
 import Concurrency
 import ContentModel
-import ContentTrust
 import Digests
 import FoundationEssentials
 import StoreLedger

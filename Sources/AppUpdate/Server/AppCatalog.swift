@@ -33,7 +33,7 @@ public struct AppCatalog: Hashable, Sendable {
       let document = try JSONField(document: bytes, limit: 16 << 20, source: source)
       apps = try Self.apps(in: AppField(value: document, path: []))
     } catch let error as AppField.Problem {
-      let line = JSONReader.line(of: error.path, in: bytes) ?? 1
+      let line = JSONField.line(of: error.path, in: bytes) ?? 1
       throw Self.damaged(source, "line \(line): \(error.what)", cause: error.cause)
     } catch let error as ContentError {
       throw Self.damaged(source, "cannot be read", cause: error.cause ?? error.message)

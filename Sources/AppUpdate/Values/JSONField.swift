@@ -144,12 +144,7 @@ extension JSONField: Codable {
 }
 
 extension JSONField {
-  /// The maximum depth of nested lists and objects.
-  static let maximumDepth = 32
-  /// The maximum number of values; each one uses up to 200 bytes of memory while reading.
-  static let maximumCount = 1 << 18
-
-  /// Reads a document of at most `limit` bytes, `maximumDepth` levels and `maximumCount` values.
+  /// Reads a document of at most `limit` bytes.
   ///
   /// Throws `answerUnreadable`, with `source` as its subject.
   init(document bytes: [UInt8], limit: Int, source: String) throws {
@@ -159,12 +154,37 @@ extension JSONField {
         remedy: "Request fewer results, or increase the limit", subject: source)
     }
     do {
-      self = try JSONReader.read(bytes)
+      // Half of what others may use, because the values are then copied.
+      self.init(
+        try JSONValue(
+          parsing: bytes, rules: .tolerant, maximumOverhead: JSONValue.maximumOverhead / 2))
     } catch {
       throw ContentError(
         .answerUnreadable, "The answer is not valid JSON",
         remedy: "Check that the server is a server for app versions", subject: source,
-        cause: "line \(error.line): \(error.reason)")
+        cause: "line \(Self.line(at: error.offset, in: bytes)): \(error.reason)")
     }
+  }
+
+  private init(_ value: JSONValue) {
+    self =
+      switch value {
+      case .null: .null
+      case .bool(let truth): .bool(truth)
+      case .integer(let number): .integer(number)
+      case .number(let number): .double(number)
+      case .string(let text): .string(text)
+      case .array(let elements): .array(elements.map(JSONField.init))
+      case .object(let members): .object(members.mapValues(JSONField.init))
+      }
+  }
+
+  /// Returns the line of the member or element at `path`, from 1; nil if it does not exist.
+  static func line(of path: [String], in bytes: [UInt8]) -> Int? {
+    JSONValue.offset(of: path, in: bytes).map { line(at: $0, in: bytes) }
+  }
+
+  private static func line(at offset: Int, in bytes: [UInt8]) -> Int {
+    bytes[..<offset].reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
   }
 }

@@ -26,7 +26,7 @@ package struct PurchaseDraft: Hashable, Sendable {
   package let requestDigest: Digest
   /// The decision: purchased, deferred or failed.
   package let state: PurchaseState
-  package let contents: [SoldContent]
+  package let contents: [ContentKey]
   package let isRestorable: Bool
   package let price: SoldPrice?
   /// The digest of a voucher that pays for it; the purchase fails unless the voucher is unused.
@@ -36,7 +36,7 @@ package struct PurchaseDraft: Hashable, Sendable {
 
   package init(
     transaction: String, account: String?, product: ProductIdentifier, quantity: Int,
-    requestDigest: Digest, state: PurchaseState, contents: [SoldContent], isRestorable: Bool,
+    requestDigest: Digest, state: PurchaseState, contents: [ContentKey], isRestorable: Bool,
     price: SoldPrice? = nil, voucher: Digest? = nil, importedDate: Date? = nil
   ) {
     self.transaction = transaction

@@ -19,7 +19,7 @@ package struct PurchaseRecord: Hashable, Sendable {
   /// account was erased.
   package var receipt: String?
   /// The contents of the product when it was sold.
-  package let contents: [SoldContent]
+  package let contents: [ContentKey]
   /// Whether a restore delivers it again; false for consumables.
   package let isRestorable: Bool
   /// The price when it was sold.
@@ -33,7 +33,7 @@ package struct PurchaseRecord: Hashable, Sendable {
 
   package init(
     transaction: String, account: String?, product: ProductIdentifier, quantity: Int,
-    state: PurchaseState, date: Date, receipt: String? = nil, contents: [SoldContent],
+    state: PurchaseState, date: Date, receipt: String? = nil, contents: [ContentKey],
     isRestorable: Bool, price: SoldPrice? = nil, finished: Date? = nil, sequence: Int64,
     revision: Int64
   ) {
@@ -53,21 +53,10 @@ package struct PurchaseRecord: Hashable, Sendable {
   }
 }
 
-/// A content that was sold, by identifier and version.
-package struct SoldContent: Hashable, Sendable {
-  package let content: ProductIdentifier
-  package let version: ContentVersion
-
-  package init(_ content: ProductIdentifier, _ version: ContentVersion) {
-    self.content = content
-    self.version = version
-  }
-}
-
 extension Product {
   /// The current contents, as a sale records them.
-  package var soldContents: [SoldContent] {
-    contents.map { SoldContent($0.contentIdentifier, $0.version) }
+  package var soldContents: [ContentKey] {
+    contents.map { ContentKey($0.contentIdentifier, $0.version) }
   }
 
   /// Whether a restore delivers the product again.

@@ -31,7 +31,7 @@ struct PurchaseRow {
       let state = PurchaseState(
         row.text(first + 6), row.optionalInteger(first + 7), row.optionalText(first + 8))
     else { throw damaged("state") }
-    guard let contents = SoldContent.list(row.text(first + 10)) else { throw damaged("contents") }
+    guard let contents = ContentKey.list(row.text(first + 10)) else { throw damaged("contents") }
     let price = row.optionalInteger(first + 12)
     let currency = row.optionalText(first + 13)
     record = PurchaseRecord(
@@ -54,7 +54,7 @@ struct PurchaseRow {
       LedgerValue(record.account), .text(record.product.rawValue),
       .integer(Int64(record.quantity)), .text(record.state.name), record.state.dateValue,
       record.state.reasonValue, LedgerValue(record.receipt),
-      .text(SoldContent.text(of: record.contents)), .integer(record.isRestorable ? 1 : 0),
+      .text(ContentKey.text(of: record.contents)), .integer(record.isRestorable ? 1 : 0),
       LedgerValue(record.price?.milliunits), LedgerValue(record.price?.currency),
       .integer(record.date.milliseconds), LedgerValue(record.finished?.milliseconds),
       .text(requestDigest),
@@ -106,19 +106,20 @@ extension PurchaseState {
   }
 }
 
-extension SoldContent {
-  fileprivate static func text(of contents: [SoldContent]) -> String {
-    contents.map { "\($0.content.rawValue) \($0.version.rawValue)" }.joined(separator: "\n")
+extension ContentKey {
+  fileprivate static func text(of contents: [ContentKey]) -> String {
+    contents.map { "\($0.contentIdentifier.rawValue) \($0.version.rawValue)" }.joined(
+      separator: "\n")
   }
 
-  fileprivate static func list(_ text: String) -> [SoldContent]? {
+  fileprivate static func list(_ text: String) -> [ContentKey]? {
     let lines = text.split(separator: "\n")
-    let contents = lines.compactMap { line -> SoldContent? in
+    let contents = lines.compactMap { line -> ContentKey? in
       let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
       guard parts.count == 2, let content = try? ProductIdentifier(validating: parts[0]),
         let version = try? ContentVersion(validating: parts[1])
       else { return nil }
-      return SoldContent(content, version)
+      return ContentKey(content, version)
     }
     return contents.count == lines.count ? contents : nil
   }

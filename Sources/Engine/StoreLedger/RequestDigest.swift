@@ -1,5 +1,4 @@
 package import ContentModel
-import ContentTrust
 import Digests
 
 extension PurchaseDraft {

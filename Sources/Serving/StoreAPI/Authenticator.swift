@@ -113,7 +113,7 @@ struct Authenticator: Sendable {
     // The public key determines the algorithm, so that the token cannot choose a weaker one.
     guard let key = try ledger.key(kid), key.isUsable(at: date),
       case .publicKey(let pem) = key.credential, let publicKey = PublicKey(pem: pem),
-      let claims = try? jwt.claims(verifiedBy: publicKey, allowsFractions: true)
+      let claims = try? jwt.claims(verifiedBy: publicKey, rules: .anyNumber)
     else {
       throw Problem.unauthorized("The JWT's key is unknown, expired or revoked, or did not sign it")
     }

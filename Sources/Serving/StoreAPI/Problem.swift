@@ -1,5 +1,4 @@
 package import ContentModel
-package import ContentTrust
 import StoreLedger
 import StoreServer
 

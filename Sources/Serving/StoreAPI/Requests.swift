@@ -1,5 +1,4 @@
 import ContentModel
-import ContentTrust
 import StoreServer
 
 extension APIRequest {
@@ -23,7 +22,7 @@ extension APIRequest {
         413, "The body has more than \(limit) bytes", remedy: "Send a shorter body")
     }
     do {
-      return try JSONValue(parsing: body, limit: limit, allowsFractions: true)
+      return try JSONValue(parsing: body, limit: limit, rules: .anyNumber)
     } catch {
       throw Problem.malformed("the body has \(error.description.printable(limit: 200))")
     }

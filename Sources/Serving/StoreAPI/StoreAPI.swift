@@ -1,6 +1,5 @@
 import Concurrency
 package import ContentModel
-import ContentTrust
 package import FoundationEssentials
 package import StoreLedger
 package import StoreServer

@@ -1,6 +1,5 @@
 import Concurrency
 import ContentModel
-import ContentTrust
 import Foundation
 import HostedContent
 import TestSupport

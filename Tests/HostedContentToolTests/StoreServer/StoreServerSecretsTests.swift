@@ -1,5 +1,5 @@
-import ContentModel
 import ContentTrust
+import ContentModel
 import Foundation
 import StoreServer
 import TestSupport

@@ -1,6 +1,5 @@
 import Concurrency
 import ContentModel
-import ContentTrust
 import Digests
 import FoundationEssentials
 import StoreAPI
@@ -138,7 +137,7 @@ extension APIResponse {
 extension PurchaseDraft {
   init(
     test transaction: String, _ product: ProductIdentifier, _ account: String?,
-    state: PurchaseState = .purchased, contents: [SoldContent] = []
+    state: PurchaseState = .purchased, contents: [ContentKey] = []
   ) throws {
     self.init(
       transaction: transaction, account: account, product: product, quantity: 1,

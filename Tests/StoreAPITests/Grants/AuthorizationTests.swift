@@ -1,12 +1,11 @@
 import ContentModel
-import ContentTrust
 import StoreAPI
 import StoreLedger
 import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Requests of the content host", .waiting, .timeLimit(.minutes(10)))
+@Suite("Requests of the content host", .waiting, .timeLimit(.hang))
 struct AuthorizationTests {
   /// A fixture with a sold product, and the request target of its package with a grant.
   private func bought(_ urls: [String] = ["https://content.example/"]) throws -> (

@@ -36,7 +36,7 @@ final class GateFixture: Sendable {
 
   func sell(
     _ transaction: String, _ product: ProductIdentifier, to account: String? = "ada",
-    state: PurchaseState = .purchased, contents: [SoldContent] = []
+    state: PurchaseState = .purchased, contents: [ContentKey] = []
   ) throws {
     let draft = try PurchaseDraft(
       test: transaction, product, account, state: state, contents: contents)

@@ -1,3 +1,5 @@
+package import ContentModel
+
 /// The public keys of a store's sellers, which verify receipts: the target `receipt-keys.json`.
 ///
 /// The entry has the content of the file in its `custom` member, so that clients do not fetch the

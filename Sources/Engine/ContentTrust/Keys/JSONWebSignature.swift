@@ -1,5 +1,5 @@
 import CCrypto
-import ContentModel
+package import ContentModel
 
 extension KeyKind {
   /// The names of the algorithm that signs receipts, the usual one first; empty for RSA.
@@ -69,10 +69,10 @@ package struct JSONWebSignature: Sendable {
 
   /// Returns the claims if `key` has signed them; throws `receiptInvalid` otherwise.
   ///
-  /// The key determines the algorithm. A header that names another algorithm is refused. With
-  /// `allowsFractions`, every number of JSON is read.
-  package func claims(verifiedBy key: PublicKey, allowsFractions: Bool = false) throws -> JSONValue
-  {
+  /// The key determines the algorithm. A header that names another algorithm is refused.
+  package func claims(
+    verifiedBy key: PublicKey, rules: JSONRules = .canonical
+  ) throws -> JSONValue {
     let named = header["alg"]?.string ?? ""
     guard key.kind.algorithms.contains(named) else {
       throw ContentError.receiptInvalid(
@@ -82,16 +82,15 @@ package struct JSONWebSignature: Sendable {
     guard let bytes, try key.verifies(bytes, of: message) else {
       throw ContentError.receiptInvalid("its signature does not match the key")
     }
-    return try Self.object(payload, "its content", allowsFractions)
+    return try Self.object(payload, "its content", rules)
   }
 
   private static func object(
-    _ bytes: [UInt8], _ place: String, _ allowsFractions: Bool = false
+    _ bytes: [UInt8], _ place: String, _ rules: JSONRules = .canonical
   ) throws -> JSONValue {
     let value: JSONValue
     do {
-      value = try JSONValue(
-        parsing: bytes, limit: maximumLength, allowsFractions: allowsFractions)
+      value = try JSONValue(parsing: bytes, limit: maximumLength, rules: rules)
     } catch {
       throw ContentError.receiptInvalid("\(place) has \(error)")
     }

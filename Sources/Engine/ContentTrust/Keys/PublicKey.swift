@@ -1,5 +1,5 @@
 import CCrypto
-import ContentModel
+package import ContentModel
 import Digests
 
 /// A public key that verifies signatures of metadata and receipts.

@@ -1,3 +1,5 @@
+import ContentModel
+
 /// Limits for the content of metadata.
 ///
 /// Metadata beyond a limit is refused. The length is checked before parsing (`RoleName.limit`),

@@ -1,4 +1,4 @@
-import ContentModel
+package import ContentModel
 package import FoundationEssentials
 
 /// The root role: lists the keys of each role and how many of them must sign.

@@ -1,4 +1,4 @@
-import ContentModel
+package import ContentModel
 
 /// Fetched metadata: a role and its signatures.
 struct SignedMetadata<Signed: Role>: Sendable {

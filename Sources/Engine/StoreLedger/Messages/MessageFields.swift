@@ -1,5 +1,4 @@
 package import ContentModel
-package import ContentTrust
 package import FoundationEssentials
 
 /// Dates in messages: RFC 3339 in UTC with milliseconds.

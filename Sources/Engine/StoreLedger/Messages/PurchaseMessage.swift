@@ -1,5 +1,5 @@
-import ContentModel
-package import ContentTrust
+package import ContentModel
+import ContentTrust
 import FoundationEssentials
 
 /// Messages of the store server's API, as the server writes and a client reads them.
@@ -54,18 +54,19 @@ extension PurchaseRecord {
       product: try fields.identifier("productIdentifier"), quantity: Int(quantity), state: state,
       date: try fields.date("purchaseDate"),
       receipt: try fields.optionalText("receipt", limit: JSONWebSignature.maximumLength),
-      contents: try fields.list("contents", limit: 1_000).map { try SoldContent(json: $0) },
+      contents: try fields.list("contents", limit: 1_000).map { try ContentKey(json: $0) },
       isRestorable: json["isRestorable"] != .bool(false),
       finished: json["isFinished"] == .bool(true) ? .distantPast : nil, sequence: 0,
       revision: json["revision"]?.integer ?? 0)
   }
 }
 
-extension SoldContent {
+extension ContentKey {
   /// The content as a JSON object.
   package var json: JSONValue {
     .object([
-      "contentIdentifier": .string(content.rawValue), "version": .string(version.rawValue),
+      "contentIdentifier": .string(contentIdentifier.rawValue),
+      "version": .string(version.rawValue),
     ])
   }
 

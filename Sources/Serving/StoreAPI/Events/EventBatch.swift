@@ -1,5 +1,4 @@
 import ContentModel
-import ContentTrust
 import StoreLedger
 
 /// An event as it is sent, encoded once for all receivers.

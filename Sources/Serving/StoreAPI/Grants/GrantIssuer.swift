@@ -1,5 +1,4 @@
-import ContentModel
-package import ContentTrust
+package import ContentModel
 package import FoundationEssentials
 package import StoreLedger
 
@@ -47,7 +46,7 @@ package struct GrantIssuer: Sendable {
     let fields = try RequestFields(body, of: "the body", ["account", "transaction", "contents"])
     let contents = try fields.list("contents", 1...Self.maximumContents).map { element in
       let fields = try RequestFields(element, of: "a content", ["contentIdentifier", "version"])
-      guard let content = try? SoldContent(json: fields.json) else {
+      guard let content = try? ContentKey(json: fields.json) else {
         throw Problem.malformed("contents has an invalid contentIdentifier or version")
       }
       return content

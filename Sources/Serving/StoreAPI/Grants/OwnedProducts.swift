@@ -24,23 +24,23 @@ struct OwnedProducts {
   }
 
   /// Returns the offer of a content; throws a problem if it is not purchased or not offered.
-  mutating func offer(of wanted: SoldContent) throws -> ContentOffer {
-    guard let product = try product(with: wanted.content) else {
-      throw Problem.notPurchased("No purchase includes the content \(wanted.content)")
+  mutating func offer(of wanted: ContentKey) throws -> ContentOffer {
+    guard let product = try product(with: wanted.contentIdentifier) else {
+      throw Problem.notPurchased("No purchase includes the content \(wanted.contentIdentifier)")
     }
     let offers = try offers[product] ?? catalog.offers(of: product)
     self.offers[product] = offers
     let offer = offers.first {
-      $0.contentIdentifier == wanted.content && $0.version == wanted.version
+      $0.contentIdentifier == wanted.contentIdentifier && $0.version == wanted.version
     }
     guard let offer else {
       throw Problem(
         404,
         ContentError(
           .productUnknown,
-          "The store does not offer version \(wanted.version) of the content \(wanted.content)",
+          "The store does not offer version \(wanted.version) of the content \(wanted.contentIdentifier)",
           remedy: "Look up the product again, and request an offered version",
-          subject: wanted.content.rawValue))
+          subject: wanted.contentIdentifier.rawValue))
     }
     return offer
   }
@@ -73,7 +73,7 @@ struct OwnedProducts {
     if let failure = current.failures.first { throw failure }
     var products: [ProductIdentifier: ProductIdentifier] = [:]
     for purchase in purchases {
-      for sold in purchase.contents { products[sold.content] = purchase.product }
+      for sold in purchase.contents { products[sold.contentIdentifier] = purchase.product }
     }
     for offer in current.products.flatMap(\.contents) {
       products[offer.contentIdentifier] = offer.productIdentifier

@@ -1,6 +1,5 @@
 package import ContentModel
 import ContentTransfer
-import ContentTrust
 package import FoundationEssentials
 package import HostedContent
 package import StoreAPI
@@ -114,7 +113,7 @@ private struct WebhookSender: Sendable {
   }
 
   private func decision(in body: [UInt8]) throws -> Decision {
-    let json = try? JSONValue(parsing: body, limit: Self.maximumAnswer, allowsFractions: true)
+    let json = try? JSONValue(parsing: body, limit: Self.maximumAnswer, rules: .anyNumber)
     guard let answer = json else { throw unusable("its answer is not JSON") }
     switch answer["decision"]?.string {
     case "approve": return .approve

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTransfer
-import ContentTrust
 import HostedContent
 import StoreLedger
 

@@ -1,5 +1,4 @@
 import ContentModel
-import ContentTrust
 import HostedContent
 import StoreLedger
 

@@ -1,5 +1,5 @@
 import ContentTransfer
-import ContentTrust
+import ContentModel
 import FoundationEssentials
 import HostedContent
 

@@ -1,5 +1,4 @@
 import ContentModel
-import ContentTrust
 import StoreLedger
 
 /// Requests events from a store server until its task is cancelled, and passes them on.

@@ -39,7 +39,7 @@ extension StoreServerConnection {
   static func subject(of token: String) -> String? {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let claims = Base64URL.bytes(of: parts[1]),
-      let account = (try? JSONValue(parsing: claims, allowsFractions: true))?["sub"]?.string,
+      let account = (try? JSONValue(parsing: claims, rules: .anyNumber))?["sub"]?.string,
       !account.hasPrefix(APIKey.prefix)
     else { return nil }
     return account

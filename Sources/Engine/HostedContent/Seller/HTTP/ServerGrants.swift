@@ -1,6 +1,5 @@
 public import ContentModel
 import ContentTransfer
-import ContentTrust
 import FoundationEssentials
 import StoreLedger
 
@@ -11,7 +10,7 @@ extension HTTPStoreService: ContentGranting {
   public func contentGrants(for contents: [ContentOffer], account: String?) async throws
     -> ContentGrants
   {
-    let named = contents.map { SoldContent($0.contentIdentifier, $0.version).json }
+    let named = contents.map { ContentKey($0.contentIdentifier, $0.version).json }
     let response = try await connection.send(
       "POST", "/v1/content-grants",
       body: .object([

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTransfer
-package import ContentTrust
 import FoundationEssentials
 import StoreLedger
 

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTransfer
-import ContentTrust
 import FoundationEssentials
 import StoreLedger
 
@@ -224,6 +223,6 @@ extension PurchaseRecord {
 
   /// The contents as they were sold; the catalog provides their details.
   var offers: [ContentOffer] {
-    contents.map { ContentOffer($0.content, version: $0.version, of: product) }
+    contents.map { ContentOffer($0.contentIdentifier, version: $0.version, of: product) }
   }
 }

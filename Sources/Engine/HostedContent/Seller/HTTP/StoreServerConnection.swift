@@ -1,7 +1,6 @@
 import Concurrency
 import ContentModel
 package import ContentTransfer
-package import ContentTrust
 package import FoundationEssentials
 
 /// Sends requests with a token to a store server, and reads its answers.

@@ -1,5 +1,3 @@
-import ContentModel
-
 /// A JSON document that keeps every member, known or unknown.
 ///
 /// Numbers are integers, because the canonical form, which is signed, has only integers.

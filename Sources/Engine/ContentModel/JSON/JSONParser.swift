@@ -9,6 +9,22 @@ package struct JSONSyntaxError: Error, Hashable, CustomStringConvertible {
   package var description: String { "\(reason) at byte \(offset)" }
 }
 
+/// Which documents are read, and how.
+package enum JSONRules: Sendable {
+  /// What the canonical form, which is signed, can represent.
+  ///
+  /// Refuses duplicate keys (also keys that differ only in Unicode normalization), numbers with a
+  /// fraction or an exponent or beyond 64 bits, invalid UTF-8 and lone surrogates.
+  case canonical
+  /// Like `canonical`, with every number of JSON.
+  case anyNumber
+  /// A value that cannot be represented does not affect others.
+  ///
+  /// Lone surrogates and invalid UTF-8 become U+FFFD, and numbers beyond `Double` null. The last
+  /// of several members with the same key is kept. A byte order mark is skipped.
+  case tolerant
+}
+
 extension JSONValue {
   /// The maximum depth of nested arrays and objects.
   package static let maximumDepth = 32
@@ -16,28 +32,49 @@ extension JSONValue {
   /// length.
   package static let maximumOverhead = 56 << 20
 
-  /// Reads one JSON document (RFC 8259) of at most `limit` bytes, with strict rules.
+  /// Reads one JSON document (RFC 8259) of at most `limit` bytes.
   ///
-  /// The following is refused: duplicate keys (also keys that differ only in Unicode
-  /// normalization), numbers with a fraction or an exponent or beyond 64 bits, invalid UTF-8, lone
-  /// surrogates, nesting deeper than `maximumDepth`, values that need more than `maximumOverhead`,
-  /// and anything after the document. With `allowsFractions`, every number of JSON is read.
+  /// Besides what `rules` say, these are refused: nesting deeper than `maximumDepth`, values that
+  /// need more than `maximumOverhead`, and anything after the document.
   package init(
-    parsing bytes: [UInt8], limit: Int = 64 << 20, allowsFractions: Bool = false
+    parsing bytes: [UInt8], limit: Int = 64 << 20, rules: JSONRules = .canonical,
+    maximumOverhead: Int = Self.maximumOverhead
   ) throws(JSONSyntaxError) {
     guard bytes.count <= limit else {
       throw JSONSyntaxError(offset: limit, reason: "more than \(limit) bytes")
     }
-    var parser = JSONParser(bytes: bytes, allowsFractions: allowsFractions)
+    var parser = JSONParser(bytes: bytes, rules: rules, maximumOverhead: maximumOverhead)
     self = try parser.document()
+  }
+
+  /// Returns the offset of the member or element at `path` in a tolerantly read document; nil if it
+  /// does not exist.
+  package static func offset(of path: [String], in bytes: [UInt8]) -> Int? {
+    var parser = JSONParser(
+      bytes: bytes, rules: .tolerant, maximumOverhead: maximumOverhead, searchedPath: path)
+    _ = try? parser.document()
+    return parser.foundPosition
   }
 }
 
 private struct JSONParser {
   let bytes: [UInt8]
-  let allowsFractions: Bool
-  var position = 0
-  var overhead = 0
+  let rules: JSONRules
+  let maximumOverhead: Int
+  var searchedPath: [String]?
+  var foundPosition: Int?
+  /// The path of the current value; only used when searching for a path.
+  private var path: [String] = []
+  private var position = 0
+  private var overhead = 0
+
+  init(bytes: [UInt8], rules: JSONRules, maximumOverhead: Int, searchedPath: [String]? = nil) {
+    self.bytes = bytes
+    self.rules = rules
+    self.maximumOverhead = maximumOverhead
+    self.searchedPath = searchedPath
+    if rules == .tolerant, bytes.starts(with: [0xef, 0xbb, 0xbf]) { position = 3 }
+  }
 
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
@@ -74,7 +111,7 @@ private struct JSONParser {
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
     case UInt8(ascii: "["): return try array(depth: depth + 1)
     case UInt8(ascii: "\""): return .string(try string())
-    case let byte? where byte == UInt8(ascii: "-") || Self.isDigit(byte):
+    case let byte? where byte == UInt8(ascii: "-") || byte.isDigit:
       return try number()
     case UInt8(ascii: "t"): return try word("true", .bool(true))
     case UInt8(ascii: "f"): return try word("false", .bool(false))
@@ -94,7 +131,7 @@ private struct JSONParser {
 
   private mutating func count(_ kept: Cost) throws(JSONSyntaxError) {
     overhead += kept.rawValue
-    guard overhead <= JSONValue.maximumOverhead else { throw failure("too many values") }
+    guard overhead <= maximumOverhead else { throw failure("too many values") }
   }
 
   private mutating func word(_ word: String, _ value: JSONValue) throws(JSONSyntaxError)
@@ -106,20 +143,23 @@ private struct JSONParser {
   }
 
   private mutating func object(depth: Int) throws(JSONSyntaxError) -> JSONValue {
-    try enter(depth)
+    try open(depth)
     var members: [String: JSONValue] = [:]
     skipSpace()
     if take("}") { return .object(members) }
     try count(.object)
     repeat {
       skipSpace()
+      let start = position
       guard next == UInt8(ascii: "\"") else { throw unexpected("a key") }
       try count(.member)
       let key = try string()
       skipSpace()
       guard take(":") else { throw unexpected("a colon") }
+      enter(key, at: start)
       let value = try value(depth: depth)
-      guard members.updateValue(value, forKey: key) == nil else {
+      leave()
+      guard members.updateValue(value, forKey: key) == nil || rules == .tolerant else {
         throw failure("a second member “\(key)”")
       }
       skipSpace()
@@ -129,29 +169,36 @@ private struct JSONParser {
   }
 
   private mutating func array(depth: Int) throws(JSONSyntaxError) -> JSONValue {
-    try enter(depth)
+    try open(depth)
     var elements: [JSONValue] = []
     skipSpace()
     if take("]") { return .array(elements) }
     try count(.list)
     repeat {
       try count(.element)
+      skipSpace()
+      enter(String(elements.count), at: position)
       elements.append(try value(depth: depth))
+      leave()
       skipSpace()
     } while take(",")
     guard take("]") else { throw unexpected("a comma or ]") }
     return .array(elements)
   }
 
-  private mutating func enter(_ depth: Int) throws(JSONSyntaxError) {
+  private mutating func enter(_ name: @autoclosure () -> String, at start: Int) {
+    guard let searchedPath else { return }
+    path.append(name())
+    if path == searchedPath { foundPosition = start }
+  }
+
+  private mutating func leave() { if searchedPath != nil { path.removeLast() } }
+
+  private mutating func open(_ depth: Int) throws(JSONSyntaxError) {
     guard depth <= JSONValue.maximumDepth else {
       throw failure("nesting deeper than \(JSONValue.maximumDepth) levels")
     }
     position += 1
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
   private mutating func number() throws(JSONSyntaxError) -> JSONValue {
@@ -161,23 +208,24 @@ private struct JSONParser {
     skipDigits()
     let hasLeadingZero = position > digits && bytes[digits] == UInt8(ascii: "0")
     let isWhole = position > digits && (!hasLeadingZero || position == digits + 1)
-    if allowsFractions, isWhole {
+    if rules != .canonical, isWhole {
       try skipFraction()
     } else if let byte = next, ".eE".utf8.contains(byte) {
       throw failure("a number that is not an integer")
     }
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
-    if isWhole, allowsFractions || !hasLeadingZero || !isNegative {
-      if let number = Int64(text) { return .integer(number) }
-      if allowsFractions, let number = Double(text) {
-        return Int64(exactly: number).map { .integer($0) } ?? .number(number)
-      }
+    if isWhole, let number = Int64(text), rules != .canonical || !hasLeadingZero || !isNegative {
+      return .integer(number)
     }
-    throw failure("“\(text.prefix(30))”, which is not a 64-bit integer,")
+    guard isWhole, rules != .canonical, let number = Double(text) else {
+      throw failure("“\(text.prefix(30))”, which is not a 64-bit integer,")
+    }
+    if rules == .anyNumber, let number = Int64(exactly: number) { return .integer(number) }
+    return number.isFinite ? .number(number) : .null
   }
 
   private mutating func skipDigits() {
-    while let byte = next, Self.isDigit(byte) { position += 1 }
+    while let byte = next, byte.isDigit { position += 1 }
   }
 
   /// Skips the fraction and the exponent of a number, if it has them.
@@ -185,7 +233,7 @@ private struct JSONParser {
     for isExponent in [false, true] {
       guard isExponent ? take("e") || take("E") : take(".") else { continue }
       if isExponent, !take("+") { _ = take("-") }
-      guard let byte = next, Self.isDigit(byte) else { throw unexpected("a digit") }
+      guard let byte = next, byte.isDigit else { throw unexpected("a digit") }
       skipDigits()
     }
   }
@@ -200,9 +248,7 @@ private struct JSONParser {
       // Fast path: most strings have no escapes and can be copied without decoding.
       let end = position
       position += 1
-      return try text {
-        String(validating: UnsafeBufferPointer(rebasing: $0[start..<end]), as: UTF8.self)
-      }
+      return try text(bytes, start..<end)
     }
     var content = Array(bytes[start..<position])
     while !take("\"") {
@@ -211,15 +257,18 @@ private struct JSONParser {
       position += 1
       if byte == UInt8(ascii: "\\") { content += try escape() } else { content.append(byte) }
     }
-    return try text { _ in String(validating: content, as: UTF8.self) }
+    return try text(content, 0..<content.count)
   }
 
   private mutating func text(
-    _ decode: (UnsafeBufferPointer<UInt8>) -> String?
+    _ bytes: [UInt8], _ range: Range<Int>
   ) throws(JSONSyntaxError) -> String {
-    guard let text = bytes.withUnsafeBufferPointer(decode) else {
-      throw failure("a string that is not UTF-8")
+    let text = bytes.withUnsafeBufferPointer { bytes in
+      let bytes = UnsafeBufferPointer(rebasing: bytes[range])
+      return String(validating: bytes, as: UTF8.self)
+        ?? (rules == .tolerant ? String(decoding: bytes, as: UTF8.self) : nil)
     }
+    guard let text else { throw failure("a string that is not UTF-8") }
     // Swift stores up to 15 bytes without an allocation.
     if text.utf8.count > 15 { try count(.longText) }
     return text
@@ -236,20 +285,24 @@ private struct JSONParser {
     case UInt8(ascii: "n"): return [0x0a]
     case UInt8(ascii: "r"): return [0x0d]
     case UInt8(ascii: "t"): return [0x09]
-    case UInt8(ascii: "u"):
-      guard let scalar = try unicodeEscape() else { throw failure("a lone surrogate") }
-      return Array(String(Character(scalar)).utf8)
+    case UInt8(ascii: "u"): return Array(String(Character(try unicodeEscape())).utf8)
     default: throw failure("an unknown escape")
     }
   }
 
-  private mutating func unicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar? {
+  private mutating func unicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
     let first = try codeUnit()
-    guard (0xd800..<0xdc00).contains(first) else { return Unicode.Scalar(first) }
-    guard take("\\"), take("u") else { return nil }
-    let second = try codeUnit()
-    guard (0xdc00..<0xe000).contains(second) else { return nil }
-    return Unicode.Scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00))
+    if let scalar = Unicode.Scalar(first) { return scalar }
+    let end = position
+    if first < 0xdc00, take("\\"), take("u"), case let second = try codeUnit(),
+      (0xdc00..<0xe000).contains(second),
+      let scalar = Unicode.Scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00))
+    {
+      return scalar
+    }
+    guard rules == .tolerant else { throw failure("a lone surrogate") }
+    position = end
+    return "\u{fffd}"
   }
 
   private mutating func codeUnit() throws(JSONSyntaxError) -> UInt32 {

@@ -1,4 +1,4 @@
-import ContentTrust
+import ContentModel
 import TestSupport
 import Testing
 
@@ -52,6 +52,19 @@ import Testing
   func `bytes that are not UTF-8 are refused`(_ bytes: [UInt8]) {
     let quote = UInt8(ascii: "\"")
     #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: [quote] + bytes + [quote]) }
+  }
+
+  @Test(
+    arguments: [
+      ("1.5", .number(1.5), .number(1.5)), ("1.0", .integer(1), .number(1)),
+      ("1e999", .null, .null), ("01", nil, nil), ("1.", nil, nil), ("-0", .integer(0), .integer(0)),
+      ("\"\\ud800\"", nil, .string("\u{fffd}")),
+      ("{\"a\":1,\"a\":2}", nil, .object(["a": .integer(2)])),
+      ("\u{feff}1", nil, .integer(1)),
+    ] as [(String, JSONValue?, JSONValue?)])
+  func `other rules accept more`(text: String, anyNumber: JSONValue?, tolerant: JSONValue?) {
+    #expect((try? JSONValue(parsing: Array(text.utf8), rules: .anyNumber)) == anyNumber)
+    #expect((try? JSONValue(parsing: Array(text.utf8), rules: .tolerant)) == tolerant)
   }
 
   @Test func `32 levels are accepted and 33 are refused`() throws {
