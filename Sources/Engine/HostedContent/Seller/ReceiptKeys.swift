@@ -87,7 +87,7 @@ public struct ReceiptVerifier: Sendable {
   /// compare `transactionIdentifier`.
   public func verify(_ receipt: String, account: String?, now: Date = Date()) throws -> Receipt {
     let found = try verifySignature(receipt)
-    guard found.accountToken == account else {
+    guard found.accountToken.hasSameBytes(as: account) else {
       throw ContentError.refusedReceipt("it is for another account")
     }
     if let end = found.expirationDate, end <= now {
@@ -129,7 +129,7 @@ extension ReceiptVerifier {
     }
     let receipt = try verify(
       text, account: grant.payment.applicationUsername ?? ownAccount, now: now)
-    guard receipt.transactionIdentifier == grant.transactionIdentifier,
+    guard receipt.transactionIdentifier.hasSameBytes(as: grant.transactionIdentifier),
       receipt.productIdentifier == grant.payment.productIdentifier,
       receipt.quantity == grant.payment.quantity
     else { throw ContentError.refusedReceipt("it is for another purchase") }
