@@ -1,5 +1,6 @@
 import CCrypto
 package import ContentModel
+import Digests
 
 extension KeyKind {
   /// The names of the algorithm that signs receipts, the usual one first; empty for RSA.
