@@ -39,6 +39,16 @@ struct AnswerCheckTests {
     }
   }
 
+  @Test func `the account of a response is compared byte by byte`() throws {
+    var order = try order()
+    order.applicationUsername = "ren\u{e9}"
+    var answer = order
+    answer.applicationUsername = "rene\u{301}"
+    #expect(answer == order)
+    #expect(!answer.answers(order) && order.answers(order))
+    #expect(answer.difference(from: order).hasSuffix("for another account"))
+  }
+
   @Test func `the response to an order uses up its number, a grant without an order does not`()
     throws
   {

@@ -1,5 +1,6 @@
 import Concurrency
 import ContentModel
+import FileIO
 import FoundationEssentials
 import HostedContent
 

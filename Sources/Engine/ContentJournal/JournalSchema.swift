@@ -146,13 +146,11 @@ struct JournalSchema: Sendable {
 
   /// Throws for a journal from newer software, and for a database of another program.
   func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
-    var (application, tableCount) = (0, 0)
-    try connection.query(
-      "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id"
-    ) { (application, tableCount) = (Int($0.integer(0)), Int($0.integer(1))) }
-    let found = try Self.version(of: connection)
-    if application == Self.applicationIdentifier { return try refuseNewer(found, path) }
-    guard application == 0, found == 0, tableCount == 0 else {
+    let found = try connection.header()
+    if found.application == Self.applicationIdentifier {
+      return try refuseNewer(found.version, path)
+    }
+    guard found == (0, 0, 0) else {
       throw ContentError(
         .libraryFolderTaken, "\(path) is a database of another program",
         remedy: "Choose another folder for the library", subject: path)

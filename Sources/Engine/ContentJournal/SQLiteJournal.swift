@@ -94,7 +94,7 @@ package final class SQLiteJournal: Sendable {
   ///
   /// The files contain receipts and account names, and a user who can open them can lock them.
   private static func makePrivate(in folder: Directory) throws {
-    for suffix in ["", "-journal", "-wal", "-shm"] { try folder.makePrivate(fileName + suffix) }
+    try folder.makePrivate(database: fileName)
     // SQLite gives the files beside a database the same mode.
     if try folder.status(of: fileName) == nil { _ = try folder.createFile(fileName, mode: 0o600) }
     try folder.createMappedFile("\(fileName)-shm")

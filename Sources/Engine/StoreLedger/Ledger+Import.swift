@@ -72,7 +72,8 @@ extension ImportSummary {
 
 extension PurchaseRecord {
   fileprivate func isSameSale(as other: PurchaseRecord) -> Bool {
-    account == other.account && product == other.product && quantity == other.quantity
+    account.hasSameBytes(as: other.account) && product == other.product
+      && quantity == other.quantity
   }
 }
 

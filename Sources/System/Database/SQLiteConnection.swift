@@ -141,6 +141,18 @@ package struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try step(statement, body)
   }
 
+  /// Returns `PRAGMA application_id` and `user_version`, and the number of tables and indexes.
+  ///
+  /// One statement reads one state, even while another process creates the tables.
+  package func header() throws -> (application: Int, version: Int, tables: Int) {
+    var header = (application: 0, version: 0, tables: 0)
+    try query(
+      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+        + "FROM pragma_application_id, pragma_user_version"
+    ) { header = (Int($0.integer(0)), Int($0.integer(1)), Int($0.integer(2))) }
+    return header
+  }
+
   /// Runs `body` as one transaction: it is durable and complete, or not visible at all.
   ///
   /// After an error, `hasUncertainCommit` says whether a crash may bring the transaction back.

@@ -43,7 +43,7 @@ package struct DigestStream: ~Copyable {
   private mutating func start() throws {
     guard !isStarted else { return }
     guard context != nil, EVP_DigestInit_ex2(context, algorithm.type, nil) == 1 else {
-      throw Self.failure("EVP_DigestInit_ex2")
+      throw ContentError.crypto("EVP_DigestInit_ex2")
     }
     isStarted = true
   }
@@ -52,7 +52,7 @@ package struct DigestStream: ~Copyable {
   package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
     try start()
     guard EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1 else {
-      throw Self.failure("EVP_DigestUpdate")
+      throw ContentError.crypto("EVP_DigestUpdate")
     }
   }
 
@@ -68,7 +68,7 @@ package struct DigestStream: ~Copyable {
     return try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { bytes in
       var count: UInt32 = 0
       guard EVP_DigestFinal_ex(context, bytes.baseAddress, &count) == 1 else {
-        throw Self.failure("EVP_DigestFinal_ex")
+        throw ContentError.crypto("EVP_DigestFinal_ex")
       }
       return body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<Int(count)])))
     }
@@ -76,7 +76,9 @@ package struct DigestStream: ~Copyable {
 
   /// Returns the SHA-256 of the added bytes, and resets the stream.
   package mutating func finish() throws -> Digest {
-    guard let digest = try withFinished({ Digest($0) }) else { throw Self.failure("SHA-256") }
+    guard let digest = try withFinished({ Digest($0) }) else {
+      throw ContentError.crypto("SHA-256")
+    }
     return digest
   }
 
@@ -85,11 +87,6 @@ package struct DigestStream: ~Copyable {
     var stream = DigestStream(algorithm)
     try bytes.withUnsafeBytes { try stream.update($0) }
     return try stream.finishBytes()
-  }
-
-  private static func failure(_ function: String) -> ContentError {
-    ContentError(
-      .inconsistent, "libcrypto's \(function) failed", remedy: "Check the installed OpenSSL")
   }
 }
 

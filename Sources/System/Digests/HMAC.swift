@@ -15,8 +15,7 @@ package enum HMAC {
         &count) != nil,
       count == code.count
     else {
-      throw ContentError(
-        .inconsistent, "libcrypto's EVP_Q_mac failed", remedy: "Check the installed OpenSSL")
+      throw ContentError.crypto("EVP_Q_mac")
     }
     return code
   }

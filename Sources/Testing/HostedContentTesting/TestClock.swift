@@ -1,5 +1,5 @@
 public import FoundationEssentials
-package import HostedContent
+package import FileIO
 import Concurrency
 import ContentModel
 

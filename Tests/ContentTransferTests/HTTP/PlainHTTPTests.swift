@@ -11,7 +11,9 @@ struct PlainHTTPTests {
     -> HTTPConfiguration
   {
     var configuration = impatientConfiguration()
-    configuration.credentials = [HTTPCredentials(for: try WebURL(url), bearerToken: "secret")]
+    configuration.credentials = [
+      HTTPCredentials(for: try WebURL(url), headers: [HTTPHeader(bearerToken: "secret")])
+    ]
     configuration.proxy = proxy
     return configuration
   }

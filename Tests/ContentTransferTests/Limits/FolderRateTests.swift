@@ -23,7 +23,7 @@ struct FolderRateTests {
     throws -> Double
   {
     let time = Mutex(0.0)
-    let clock = TransferClock(now: { .now }, uptime: { time.withLock { $0 } })
+    let clock = EngineClock(now: { .now }, uptime: { time.withLock { $0 } })
     let rate = FolderRate(limits, clock: clock) { seconds in time.withLock { $0 += seconds } }
     var count = 0
     try FolderPieceSource(store: folder.directory, rate: rate)

@@ -1,5 +1,6 @@
 import Foundation
 import Concurrency
+import FileIO
 import TestSupport
 import Testing
 
@@ -63,7 +64,7 @@ struct RetryTests {
   func injectedRandomness() throws {
     let draws = Mutex([0.25, 0.75])
     let session = try HTTPSession(
-      clock: TransferClock(now: { Date(timeIntervalSince1970: 0) }, uptime: { 100 }),
+      clock: EngineClock(now: { Date(timeIntervalSince1970: 0) }, uptime: { 100 }),
       random: { draws.withLock { $0.removeFirst() } })
     var book = MirrorBook(try ["http://a/file", "http://b/file"].map { try WebURL($0) }, session)
     // The first fault concerns the host, the second one the file.

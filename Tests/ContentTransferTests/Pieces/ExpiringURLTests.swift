@@ -1,6 +1,7 @@
 import Concurrency
 import ContentModel
 import ContentTransfer
+import FileIO
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -136,7 +137,7 @@ struct ExpiringURLTests {
       // Each request advances the clock, so there must be one at a time.
       configuration.limits.connectionsPerTransfer = 1
       configuration.limits.smallRequestsPerTransfer = 1
-      let clock = TransferClock(
+      let clock = EngineClock(
         now: { Date(timeIntervalSince1970: 0) }, uptime: { time.value })
       session = try HTTPSession(configuration, clock: clock)
       (self.file, self.time, self.requests) = (file, time, requests)
@@ -288,7 +289,9 @@ struct ExpiringURLTests {
     let server = try ScriptedServer { .file(file.bytes, $0) }
     var configuration = impatientConfiguration()
     let url = try WebURL(server.url())
-    configuration.credentials = [HTTPCredentials(for: url, bearerToken: "token")]
+    configuration.credentials = [
+      HTTPCredentials(for: url, headers: [HTTPHeader(bearerToken: "token")])
+    ]
     let session = try HTTPSession(configuration)
     let authorizer = CountingAuthorizer { _ in try Self.urls("secret", at: server) }
     _ = try source(session, server, authorizer).fetch(file)

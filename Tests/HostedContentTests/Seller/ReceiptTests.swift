@@ -137,6 +137,13 @@ struct ReceiptTests {
     #expect(refusal(try key.sign(late)) == nil)
   }
 
+  @Test("The account of a receipt is compared byte by byte")
+  func accountBytes() throws {
+    let renes = try key.sign(receipt("ren\u{e9}"))
+    #expect(refusal(renes, account: "ren\u{e9}") == nil)
+    #expect(refusal(renes, account: "rene\u{301}")?.message.contains("another account") == true)
+  }
+
   @Test(
     "Missing and invalid claims are refused",
     arguments: [

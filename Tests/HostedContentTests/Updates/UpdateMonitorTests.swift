@@ -1,5 +1,6 @@
 import Concurrency
 import ContentModel
+import FileIO
 import Foundation
 import HostedContent
 import TestSupport
@@ -90,6 +91,22 @@ struct UpdateMonitorTests {
     #expect(try await monitor.check().installed.map(\.contentIdentifier.rawValue) == ["a"])
     #expect(queue.transactions.isEmpty)
     try fixture.expectInstalled("a", "2.0")
+  }
+
+  @Test("Looking for updates and obsolete contents does not read files on a thread of tasks")
+  func reads() async throws {
+    queue.close()
+    // Nil while the queue opens.
+    let paths = Mutex<[String]?>(nil)
+    let fileSystem = FileSystem { _, path in
+      if withUnsafeCurrentTask(body: { $0 != nil }) { paths.withLock { $0?.append(path) } }
+    }
+    let other = try fixture.queue { $0.fileSystem = fileSystem }
+    paths.withLock { $0 = [] }
+    _ = try await other.updates()
+    _ = try await other.obsoleteContents()
+    other.close()
+    #expect(paths.withLock { $0 } == [])
   }
 
   @Test("A check asks the seller only for the products of installed contents")

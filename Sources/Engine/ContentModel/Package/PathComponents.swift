@@ -51,3 +51,14 @@ extension String {
     return (precedes ?? nil) ?? utf8.lexicographicallyPrecedes(other.utf8)
   }
 }
+
+extension String? {
+  /// Returns whether both are nil, or both have the same bytes.
+  package func hasSameBytes(as other: String?) -> Bool {
+    switch (self, other) {
+    case (nil, nil): true
+    case (let text?, let other?): text.hasSameBytes(as: other)
+    case (nil, _?), (_?, nil): false
+    }
+  }
+}

@@ -24,20 +24,6 @@ public struct Payment: Hashable, Codable, Sendable {
     self.simulatesAskToBuy = simulatesAskToBuy
   }
 
-  /// Decodes a payment; `simulatesAskToBuy` may be missing in older data.
-  public init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    productIdentifier = try values.decode(ProductIdentifier.self, forKey: .productIdentifier)
-    quantity = try values.decode(Int.self, forKey: .quantity)
-    applicationUsername = try values.decodeIfPresent(String.self, forKey: .applicationUsername)
-    simulatesAskToBuy =
-      try values.decodeIfPresent(Bool.self, forKey: .simulatesAskToBuy) ?? false
-  }
-
-  private enum CodingKeys: CodingKey {
-    case productIdentifier, quantity, applicationUsername, simulatesAskToBuy
-  }
-
   /// The reason why the payment is invalid; nil if it is valid.
   public var refusal: ContentError? {
     guard (1...10).contains(quantity) else {

@@ -1,4 +1,5 @@
 import CCurl
+import FileIO
 
 /// The steps of the loop's thread: starting, pausing, aborting and ending requests.
 extension TransferLoop {

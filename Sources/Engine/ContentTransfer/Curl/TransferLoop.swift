@@ -8,7 +8,7 @@ import Concurrency
 /// state belongs to the loop's thread. No lock is held during calls.
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
-  let clock: TransferClock
+  let clock: EngineClock
   /// The counters of all transfers.
   let counters = TransferCounters()
   let distances: ServerDistances
@@ -48,7 +48,7 @@ final class TransferLoop: @unchecked Sendable {
   private var isClosing = false
 
   init(
-    _ configuration: HTTPConfiguration, clock: TransferClock, pauses: HostPauses,
+    _ configuration: HTTPConfiguration, clock: EngineClock, pauses: HostPauses,
     random: @escaping @Sendable () -> Double
   ) {
     self.configuration = configuration

@@ -103,11 +103,6 @@ package struct HTTPCredentials: Hashable, Sendable, CustomStringConvertible {
     secrets = headers
   }
 
-  /// Creates credentials from a bearer token (RFC 6750) for the origin of `host`.
-  package init(for host: WebURL, bearerToken: String) {
-    self.init(for: host, headers: [HTTPHeader("Authorization", "Bearer \(bearerToken)")])
-  }
-
   /// The origin, without secrets.
   package var description: String { "credentials for \(host.origin)" }
 }
@@ -121,6 +116,9 @@ package struct HTTPHeader: Hashable, Sendable {
     self.name = name
     self.value = value
   }
+
+  /// Creates the header with a bearer token (RFC 6750).
+  package init(bearerToken: String) { self.init("Authorization", "Bearer \(bearerToken)") }
 
   /// Whether this is exactly one header; a line break would start another one.
   var isWellFormed: Bool {

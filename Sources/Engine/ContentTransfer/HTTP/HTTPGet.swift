@@ -1,5 +1,6 @@
 import Concurrency
 import ContentModel
+import FileIO
 
 /// A request for a small answer, which is read into memory.
 package struct HTTPRequest: Sendable {

@@ -1,4 +1,5 @@
 import ContentModel
+package import FileIO
 import Concurrency
 
 /// An HTTP client with shared connections, limits and statistics.
@@ -19,7 +20,7 @@ package final class HTTPSession: Sendable {
   /// requests; the sessions of a process share them. Throws `usage` for malformed headers, and
   /// `insecureConnectionRefused` for secrets that would be sent unencrypted to another machine.
   package init(
-    _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system,
+    _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: EngineClock = .system,
     pauses: HostPauses = HostPauses(),
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) throws {

@@ -1,5 +1,6 @@
 import Concurrency
 import Dispatch
+import FileIO
 
 /// Collects an answer in memory; the caller waits for it.
 final class ResponseCollector: ExchangeHandler {
@@ -13,7 +14,7 @@ final class ResponseCollector: ExchangeHandler {
   private let hasEnded = DispatchSemaphore(value: 0)
   private let request: HTTPRequest
   private let isExamined: Bool
-  private let clock: TransferClock
+  private let clock: EngineClock
 
   /// The maximum bytes of an error page that are read to keep the connection.
   private static let errorPageLimit = 64 << 10
@@ -21,7 +22,7 @@ final class ResponseCollector: ExchangeHandler {
   /// Creates a handler for an answer to `request`.
   ///
   /// No status, encoding or length of an answer that is examined is a fault.
-  init(_ request: HTTPRequest, isExamined: Bool = false, clock: TransferClock) {
+  init(_ request: HTTPRequest, isExamined: Bool = false, clock: EngineClock) {
     state = Mutex(State(response: HTTPResponse(from: request.url)))
     self.request = request
     self.isExamined = isExamined

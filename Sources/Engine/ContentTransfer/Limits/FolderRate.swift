@@ -1,4 +1,5 @@
 import ContentModel
+package import FileIO
 import Glibc
 import Concurrency
 
@@ -7,7 +8,7 @@ import Concurrency
 /// All transfers of a queue share it. Use it from any thread.
 package final class FolderRate: Sendable {
   private let limiter: Mutex<RateLimiter>
-  private let clock: TransferClock
+  private let clock: EngineClock
   private let sleep: @Sendable (Double) -> Void
 
   /// The maximum sleep in seconds, so that a cancelled transfer ends soon.
@@ -17,7 +18,7 @@ package final class FolderRate: Sendable {
 
   /// Creates a limit; tests pass a clock and a function that sleeps for a number of seconds.
   package init(
-    _ limits: TransferLimits, clock: TransferClock = .system,
+    _ limits: TransferLimits, clock: EngineClock = .system,
     sleep: @escaping @Sendable (Double) -> Void = { usleep(UInt32($0 * 1e6)) }
   ) {
     limiter = Mutex(RateLimiter(limits, at: clock.uptime()))

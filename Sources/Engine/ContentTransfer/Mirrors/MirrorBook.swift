@@ -1,4 +1,5 @@
 import Concurrency
+import FileIO
 
 /// The state of one fetch per address of its file, in addition to the session's state per host.
 struct MirrorBook {

@@ -1,4 +1,5 @@
 import Concurrency
+import FileIO
 
 /// Receives the answer for one range on the loop's thread, and passes its pieces to the worker.
 ///
@@ -11,7 +12,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   private let slabs: SlabPool
   private let slabLength: Int
   private let handover: Handover
-  private let clock: TransferClock
+  private let clock: EngineClock
   private var assembler: PieceAssembler
   private var received: Int64 = 0
   private let room: Mutex<Room>
@@ -26,7 +27,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   /// Creates a handler; `sizes` limits its memory, `beginning` are bytes of the first piece.
   init(
     _ number: Int, _ pieces: [Piece], beginning: [UInt8] = [], question: RangeQuestion,
-    sizes: SlabSizes, slabs: SlabPool, handover: Handover, clock: TransferClock
+    sizes: SlabSizes, slabs: SlabPool, handover: Handover, clock: EngineClock
   ) {
     self.number = number
     self.question = question

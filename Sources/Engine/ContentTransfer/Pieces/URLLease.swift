@@ -1,5 +1,6 @@
 import Concurrency
 import ContentModel
+import FileIO
 
 /// The URLs of one transfer, shared by all its requests, and renewed before they expire.
 ///
@@ -18,7 +19,7 @@ final class URLLease: Sendable {
 
   private let authorizer: any ContentAuthorizer
   private let configuration: HTTPConfiguration
-  private let clock: TransferClock
+  private let clock: EngineClock
   private let random: @Sendable () -> Double
   private let state = Mutex(State())
 

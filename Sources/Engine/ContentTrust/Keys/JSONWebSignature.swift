@@ -1,5 +1,6 @@
 import CCrypto
 package import ContentModel
+import Digests
 
 extension KeyKind {
   /// The names of the algorithm that signs receipts, the usual one first; empty for RSA.
@@ -172,9 +173,10 @@ enum ECDSASignature {
 }
 
 extension ContentError {
-  static func receiptInvalid(_ reason: String) -> ContentError {
+  /// `reason` is a clause.
+  package static func receiptInvalid(_ reason: String) -> ContentError {
     ContentError(
-      .receiptInvalid, "Invalid receipt: \(reason)",
+      .receiptInvalid, "The receipt is invalid: \(reason)",
       remedy: "Request a new receipt from the seller. Do not deliver anything for this one")
   }
 }

@@ -150,22 +150,3 @@ extension KeyKind {
       && EVP_PKEY_CTX_set_rsa_pss_saltlen(details, saltLength) == 1
   }
 }
-
-extension ContentError {
-  /// A failure that can only be caused by lack of memory or a broken installation.
-  static func crypto(_ function: String) -> ContentError {
-    ContentError(
-      .inconsistent, "libcrypto's \(function) failed", remedy: "Check the installed OpenSSL",
-      cause: cryptoReason())
-  }
-
-  /// Removes all errors from this thread's queue and returns the oldest.
-  static func cryptoReason() -> String? {
-    let number = ERR_get_error()
-    ERR_clear_error()
-    guard number != 0 else { return nil }
-    var text = [CChar](repeating: 0, count: 256)
-    ERR_error_string_n(number, &text, text.count)
-    return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-  }
-}

@@ -1,5 +1,6 @@
 import ContentModel
 import ContentTransfer
+import FileIO
 
 /// Content to fetch, and who owns it.
 struct ContentRequest: Sendable {

@@ -95,7 +95,8 @@ extension PaymentQueue {
     // A product that cannot be described is still offered.
     if let failure = offered.failures.first { throw failure }
     let names = Set(offered.products.flatMap { $0.contents.map(\.contentIdentifier) })
-    return try library.journal.installed().filter { !names.contains($0.contentIdentifier) }
+    let installed = try await repairs.run { [library] in try library.journal.installed() }
+    return installed.filter { !names.contains($0.contentIdentifier) }
   }
 }
 

@@ -21,7 +21,7 @@ public final class PaymentQueue: Sendable {
   let contents: SignedContents?
   /// Nil if `service` replaces the built-in seller.
   let ownService: CatalogStoreService?
-  /// Runs repairs and the async forms of blocking calls.
+  /// Runs repairs and other blocking calls, which must not block the threads of tasks.
   let repairs: BlockingCalls
   let delivery: Delivery
   let engine: Engine
@@ -262,11 +262,11 @@ public final class PaymentQueue: Sendable {
 
   /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {
-    let installed = try library.journal.installed()
+    let installed = try await repairs.run { [library] in try library.journal.installed() }
     let response = try await service.products(Set(installed.map(\.productIdentifier)))
-    response.failures.forEach(engine.delivery.report(error:))
-    return UpdateComparison(
-      of: response.products, installed: installed, current: try library.currentVersions())
+    response.failures.forEach(delivery.report(error:))
+    let current = try await repairs.run { [library] in try library.currentVersions() }
+    return UpdateComparison(of: response.products, installed: installed, current: current)
   }
 
   /// Adds a restored transaction with the download of `update`; start it, then finish it.

@@ -61,7 +61,7 @@ extension PaymentQueue {
   /// Returns the events from now on; ends when its task is cancelled or the queue is closed.
   ///
   /// Keeps the newest 1,000 unread events.
-  public func diagnosticEvents() -> AsyncStream<DiagnosticEvent> { engine.diagnostics.events }
+  public func diagnosticEvents() -> AsyncStream<DiagnosticEvent> { engine.diagnostics.events() }
 
   /// What the queue has done since it was opened.
   public var statistics: QueueStatistics { engine.diagnostics.statistics }
@@ -77,7 +77,7 @@ final class Diagnostics: Sendable {
 
   var statistics: QueueStatistics { counters.withLock { $0 } }
 
-  var events: AsyncStream<DiagnosticEvent> {
+  func events() -> AsyncStream<DiagnosticEvent> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { listeners.add($0) }
   }
 

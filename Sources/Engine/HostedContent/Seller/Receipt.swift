@@ -95,7 +95,7 @@ extension Receipt {
   }
 
   private static func wrong(_ name: String) -> ContentError {
-    .refusedReceipt("\(name) is missing or invalid")
+    .receiptInvalid("\(name) is missing or invalid")
   }
 
   var claims: JSONValue {
@@ -113,13 +113,5 @@ extension Receipt {
     claims["accountToken"] = accountToken.map { .string($0) }
     claims["exp"] = expirationDate.map(seconds)
     return .object(claims)
-  }
-}
-
-extension ContentError {
-  static func refusedReceipt(_ reason: String) -> ContentError {
-    ContentError(
-      .receiptInvalid, "The receipt is invalid: \(reason)",
-      remedy: "Request a new receipt from the seller, and do not grant anything for this one")
   }
 }

@@ -87,21 +87,21 @@ public struct ReceiptVerifier: Sendable {
   /// compare `transactionIdentifier`.
   public func verify(_ receipt: String, account: String?, now: Date = Date()) throws -> Receipt {
     let found = try verifySignature(receipt)
-    guard found.accountToken == account else {
-      throw ContentError.refusedReceipt("it is for another account")
+    guard found.accountToken.hasSameBytes(as: account) else {
+      throw ContentError.receiptInvalid("it is for another account")
     }
     if let end = found.expirationDate, end <= now {
-      throw ContentError.refusedReceipt("it expired at \(end.formatted(.iso8601))")
+      throw ContentError.receiptInvalid("it expired at \(end.formatted(.iso8601))")
     }
     guard found.signedDate <= now.addingTimeInterval(300) else {
-      throw ContentError.refusedReceipt("it is dated after now, \(now.formatted(.iso8601))")
+      throw ContentError.receiptInvalid("it is dated after now, \(now.formatted(.iso8601))")
     }
     return found
   }
 
   private func verifySignature(_ text: String) throws -> Receipt {
     let signature = try JSONWebSignature(text)
-    var refusal = ContentError.refusedReceipt("no trusted key verifies it")
+    var refusal = ContentError.receiptInvalid("no trusted key verifies it")
     for key in keys {
       let claims: JSONValue
       do {
@@ -111,7 +111,7 @@ public struct ReceiptVerifier: Sendable {
         continue
       }
       guard signature.isOfType(Receipt.type) else {
-        throw ContentError.refusedReceipt("the typ of its header is not \(Receipt.type)")
+        throw ContentError.receiptInvalid("the typ of its header is not \(Receipt.type)")
       }
       return try Receipt(claims: claims)
     }
@@ -125,13 +125,13 @@ extension ReceiptVerifier {
   /// `ownAccount` is the account in receipts for grants without an account; usually nil.
   func check(_ grant: Grant, ownAccount: String?, now: Date) throws {
     guard let text = grant.receipt else {
-      throw ContentError.refusedReceipt("it is missing")
+      throw ContentError.receiptInvalid("it is missing")
     }
     let receipt = try verify(
       text, account: grant.payment.applicationUsername ?? ownAccount, now: now)
-    guard receipt.transactionIdentifier == grant.transactionIdentifier,
+    guard receipt.transactionIdentifier.hasSameBytes(as: grant.transactionIdentifier),
       receipt.productIdentifier == grant.payment.productIdentifier,
       receipt.quantity == grant.payment.quantity
-    else { throw ContentError.refusedReceipt("it is for another purchase") }
+    else { throw ContentError.receiptInvalid("it is for another purchase") }
   }
 }

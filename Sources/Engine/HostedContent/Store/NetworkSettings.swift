@@ -62,7 +62,7 @@ public struct NetworkSettings: Sendable {
     var configuration = HTTPConfiguration()
     let headers =
       headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
-      + (bearerToken.map { [HTTPHeader("Authorization", "Bearer \($0)")] } ?? [])
+      + (bearerToken.map { [HTTPHeader(bearerToken: $0)] } ?? [])
     configuration.credentials =
       headers.isEmpty ? [] : servers.map { HTTPCredentials(for: $0, headers: headers) }
     configuration.plainHTTPOrigins = try plainHTTPOrigins.map { try WebURL($0.absoluteString) }

@@ -63,8 +63,16 @@ package struct MessageFields: Sendable {
   }
 
   package func invalid(_ key: String) -> ContentError {
+    .malformedAnswer("\(key) of \(name) is invalid")
+  }
+}
+
+extension ContentError {
+  /// The store server's answer cannot be used; `reason` is a clause.
+  package static func malformedAnswer(_ reason: String) -> ContentError {
     ContentError(
-      .answerUnusable, "The store server's response is malformed: \(key) of \(name) is invalid",
+      .answerUnusable,
+      "The store server's response is malformed: \(reason.printable(limit: 200))",
       remedy: "Check the address of the store server, and that it has a compatible version")
   }
 }

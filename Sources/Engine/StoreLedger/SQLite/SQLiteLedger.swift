@@ -11,9 +11,6 @@ package final class SQLiteLedger: LedgerDatabase {
   /// The file's name in the folder of a library or of a server's data.
   package static let fileName = "ledger.sqlite"
 
-  /// The ends of the names of a database's files.
-  private static let suffixes = ["", "-journal", "-wal", "-shm"]
-
   private let folder: Directory
   private let name: String
   private let lockTimeout: Int
@@ -50,7 +47,7 @@ package final class SQLiteLedger: LedgerDatabase {
     self.folder = folder
     self.name = name
     self.lockTimeout = lockTimeout
-    for suffix in Self.suffixes { try folder.makePrivate(name + suffix) }
+    try folder.makePrivate(database: name)
   }
 
   private var path: String { folder.path(of: name) }
@@ -140,21 +137,17 @@ package final class SQLiteLedger: LedgerDatabase {
         remedy: "Choose another name", subject: path)
     }
     let temporary = ".\(url.lastPathComponent).new"
-    try Self.remove(temporary, in: target)
+    try target.remove(database: temporary)
     _ = try target.createFile(temporary, mode: 0o600)
     do {
       try target.explainingSpace { try copy(to: target.path(of: temporary)) }
       try target.updatedFile(temporary).sync()
       try target.renameWithoutReplacing(temporary, to: target, url.lastPathComponent)
     } catch {
-      try? Self.remove(temporary, in: target)
+      try? target.remove(database: temporary)
       throw error
     }
     try target.sync()
-  }
-
-  private static func remove(_ name: String, in folder: Directory) throws {
-    for suffix in suffixes { try folder.removeFile(name + suffix) }
   }
 
   private func copy(to copyPath: String) throws {

@@ -39,20 +39,16 @@ enum SQLiteLedgerSchema {
   private static func isKnown(_ connection: borrowing SQLiteConnection, _ path: String) throws
     -> Bool
   {
-    var (found, version, tables) = (0, 0, 0)
-    // One statement reads one state, even while another process creates the tables.
-    try connection.query(
-      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
-        + "FROM pragma_application_id, pragma_user_version"
-    ) { (found, version, tables) = (Int($0.integer(0)), Int($0.integer(1)), Int($0.integer(2))) }
-    if found == applicationIdentifier, version == LedgerSchema.version { return true }
-    guard found != applicationIdentifier else {
+    let found = try connection.header()
+    let isLedger = found.application == applicationIdentifier
+    if isLedger, found.version == LedgerSchema.version { return true }
+    guard !isLedger else {
       throw ContentError(
         .ledgerFailed,
-        "The ledger \(path) has schema \(version); this version reads \(LedgerSchema.version)",
+        "The ledger \(path) has schema \(found.version); this version reads \(LedgerSchema.version)",
         remedy: "Use the version of the software that wrote it", subject: path)
     }
-    guard found == 0, version == 0, tables == 0 else {
+    guard found == (0, 0, 0) else {
       throw ContentError(
         .ledgerFailed, "\(path) is a database, but not a ledger",
         remedy: "Choose another file for the ledger, or restore the correct file from a backup",

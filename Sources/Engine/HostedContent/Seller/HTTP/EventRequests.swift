@@ -75,7 +75,7 @@ struct EventRequests: Sendable {
       let order = orders.payment(of: transaction)
       // The order may have named the account or not. Deferred orders are asked about at launch.
       if order == nil, kind == .decided, let own = connection.pinnedAccount,
-        purchase.account?.hasSameBytes(as: own) == true
+        purchase.account.hasSameBytes(as: own)
       {
         return nil
       }

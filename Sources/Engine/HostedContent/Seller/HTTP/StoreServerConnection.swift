@@ -2,6 +2,7 @@ import Concurrency
 import ContentModel
 package import ContentTransfer
 package import FoundationEssentials
+import StoreLedger
 
 /// Sends requests with a token to a store server, and reads its answers.
 package final class StoreServerConnection: Sendable {
@@ -174,14 +175,4 @@ package final class StoreServerConnection: Sendable {
 extension HTTPResponse {
   /// The delay that the server asks for, in seconds; nil if it does not ask.
   var retryAfter: Double? { RetryPolicy.retryAfter(headers["retry-after"], now: Date()) }
-}
-
-extension ContentError {
-  /// The store server's answer cannot be used; `reason` is a clause.
-  static func malformedAnswer(_ reason: String) -> ContentError {
-    ContentError(
-      .answerUnusable,
-      "The store server's response is malformed: \(reason.printable(limit: 200))",
-      remedy: "Check the address of the store server, and that it has a compatible version")
-  }
 }

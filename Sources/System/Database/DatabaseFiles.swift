@@ -1,6 +1,20 @@
 package import FileIO
 
+/// The files of a database.
 extension Directory {
+  /// The ends of their names.
+  private static let suffixes = ["", "-journal", "-wal", "-shm"]
+
+  /// Removes the permissions of other users from the files of the database `name`.
+  package func makePrivate(database name: String) throws {
+    for suffix in Self.suffixes { try makePrivate(name + suffix) }
+  }
+
+  /// Removes the files of the database `name`.
+  package func remove(database name: String) throws {
+    for suffix in Self.suffixes { try removeFile(name + suffix) }
+  }
+
   /// Makes the commits durable that a connection has found in the log of the database `name`.
   ///
   /// A process that was killed during a sync leaves commits in the page cache only. They are read
