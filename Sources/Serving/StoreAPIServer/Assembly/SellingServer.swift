@@ -196,12 +196,13 @@ package final class SellingServer: Sendable {
     guard known != version else { return }
     do {
       for result in try ledger.commit([.publish], at: configuration.now()) { _ = try result.get() }
-      try folder.setCatalogVersion(version)
     } catch {
       // The next attempt reports it.
       state.withLock { $0.reportedCatalog = known }
       throw error
     }
+    // Not tried again if it fails: each attempt would add an event.
+    try folder.setCatalogVersion(version)
   }
 }
 
