@@ -24,14 +24,15 @@ package final class SellingServer: Sendable {
   private struct State {
     /// Held until the server stops.
     var lock: ServerLock?
-    var api: StoreAPI?
-    var server: APIServer?
-    var ticker: Ticker?
+    var running: Running?
     /// The version of the catalog that clients know.
     var reportedCatalog: String?
     /// Whether the last attempt to report a catalog failed.
     var hasFailed = false
   }
+
+  /// What runs from a start to a stop.
+  private typealias Running = (api: StoreAPI, server: APIServer, ticker: Ticker)
 
   /// The settings of a store server.
   package struct Configuration: Sendable {
@@ -97,8 +98,14 @@ package final class SellingServer: Sendable {
     settings.respondAtOnce = { api.immediateResponse(to: $0) }
     let server = APIServer(settings) { api.handle($0, respond: $1) }
     try server.start()
-    state.withLock { ($0.api, $0.server) = (api, server) }
-    try startTicker()
+    let ticker: Ticker
+    do throws(WorkThread.NoThread) {
+      ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
+    } catch {
+      server.stop()
+      throw error.error("Cannot start a thread of the store server")
+    }
+    state.withLock { $0.running = (api, server, ticker) }
   }
 
   /// Reports a store that lists receipt keys, but not the server's: queues then refuse its
@@ -129,27 +136,17 @@ package final class SellingServer: Sendable {
       ledger, catalog: catalog, configuration: settings, now: configuration.now)
   }
 
-  private func startTicker() throws {
-    do throws(WorkThread.NoThread) {
-      let ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
-      state.withLock { $0.ticker = ticker }
-    } catch {
-      stop()
-      throw error.error("Cannot start a thread of the store server")
-    }
-  }
-
   /// Completes running requests, ends waiting ones, and closes everything.
   package func stop() {
-    let (api, server, ticker, lock) = state.withLock { state in
-      defer { (state.api, state.server, state.ticker, state.lock) = (nil, nil, nil, nil) }
-      return (state.api, state.server, state.ticker, state.lock)
+    let (running, lock) = state.withLock { state in
+      defer { (state.running, state.lock) = (nil, nil) }
+      return (state.running, state.lock)
     }
-    server?.stop()
+    running?.server.stop()
     // Ends requests to the store, for which the API and the ticker wait.
     catalog.close()
-    api?.close()
-    ticker?.stop()
+    running?.api.close()
+    running?.ticker.stop()
     (configuration.decider as? WebhookDecider)?.close()
     ledger.close()
     withExtendedLifetime(lock) {}
@@ -158,10 +155,10 @@ package final class SellingServer: Sendable {
   deinit { stop() }
 
   /// The URL at which it listens, with a trailing slash; empty before the start.
-  package var url: String { state.withLock { $0.server }?.url ?? "" }
+  package var url: String { state.withLock { $0.running }?.server.url ?? "" }
 
   /// Delivers the events of changes that another ledger has made, without delay.
-  package func deliverEvents() { state.withLock { $0.api }?.events.wake() }
+  package func deliverEvents() { state.withLock { $0.running }?.api.events.wake() }
 
   // MARK: The catalog
 
