@@ -115,10 +115,7 @@ let package = Package(
       ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
     module(
       "StoreAPI", in: .serving,
-      [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "StoreLedger",
-        "StoreServer",
-      ]),
+      ["Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer"]),
     module(
       "StoreAPIServer", in: .serving,
       [
