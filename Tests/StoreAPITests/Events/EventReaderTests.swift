@@ -1,3 +1,4 @@
+import ContentModel
 import StoreLedger
 import TestSupport
 import TestTraits
