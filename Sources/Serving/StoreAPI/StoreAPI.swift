@@ -27,7 +27,8 @@ package final class StoreAPI: Sendable {
     /// The URL under which clients reach the server, without a trailing slash; `aud` of JWTs.
     package var origin: String
     package var decider: any PurchaseDecider = ApprovingDecider()
-    package var gate: ContentGate = .none
+    /// Nil: packages are public.
+    package var gate: ContentGate?
     /// Called with each failure of the server itself, on any thread; clients get no details.
     package var report: @Sendable (ContentError) -> Void = { _ in }
 
@@ -289,14 +290,4 @@ package struct PurchaseRequest: Hashable, Sendable {
     self.asksToBuy = asksToBuy
     self.voucher = voucher
   }
-}
-
-/// How the content host decides who gets packages.
-package enum ContentGate: Sendable {
-  /// Packages are public.
-  case none
-  /// nginx asks `/internal/authorize` for each request (module `auth_request`).
-  case authRequest(secret: [UInt8], contentURLs: [String], lifetime: Duration)
-  /// nginx verifies the URL (module `secure_link`).
-  case secureLink(secret: [UInt8], contentURLs: [String], lifetime: Duration)
 }

@@ -41,7 +41,8 @@ package final class SellingServer: Sendable {
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
     package var decider: any PurchaseDecider = ApprovingDecider()
-    package var gate = ContentGate.none
+    /// Nil: packages are public.
+    package var gate: ContentGate?
     /// The database of the ledger; nil is SQLite in the data folder.
     package var database: (any LedgerDatabase)?
     package var now: @Sendable () -> Date = { Date() }
