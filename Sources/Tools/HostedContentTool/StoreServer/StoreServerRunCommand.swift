@@ -14,7 +14,7 @@ enum StoreServerRunCommand {
     options: [
       .init(
         "--data", "FOLDER", "the server's private data: ledger and receipt key", isRequired: true),
-      .init("--database", "URL", "a ledger in PostgreSQL 15, such as postgresql:///store"),
+      LedgerArguments.database,
       .init(
         "--listen", "ADDRESS",
         "address and port; default 127.0.0.1:8090, or a socket of systemd; port 0: a free one"),
