@@ -30,8 +30,8 @@ package final class EventFeed: Sendable {
 
   /// The time after which new events of another server are found.
   private static let pollInterval: Duration = .seconds(1)
-  /// The documented time for which a cursor can be used, in seconds.
-  package static let retention: TimeInterval = 30 * 86_400
+  /// The documented time for which a cursor can be used.
+  package static let retention: Duration = .seconds(30 * 86_400)
   private static let pruningInterval: Duration = .seconds(3600)
 
   /// Creates a feed; `now` is the date for the age of events, and `clock` is for waits.
@@ -184,7 +184,7 @@ package final class EventFeed: Sendable {
 
   private func prune() {
     do {
-      try ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention))
+      try ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention.inSeconds))
     } catch {
       // The next attempt deletes them.
       report(ContentError(error, while: "deleting old events"))

@@ -80,7 +80,8 @@ package final class SellingServer: Sendable {
     try catalog.load()
     checkReceiptKey()
     // The first write creates the ledger.
-    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-EventFeed.retention))
+    let start = configuration.now().addingTimeInterval(-EventFeed.retention.inSeconds)
+    try ledger.pruneEvents(before: start)
     if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
     try noteCatalog()
     var settings = configuration.http

@@ -54,8 +54,7 @@ private struct WebhookSender: Sendable {
   private let now: @Sendable () -> Date
 
   private static let maximumAnswer = 16 << 10
-  /// In seconds.
-  private static let timeout = 15.0
+  private static let timeout: Duration = .seconds(15)
 
   init(
     url text: String, secret: [UInt8], _ network: NetworkSettings,
@@ -107,7 +106,7 @@ private struct WebhookSender: Sendable {
     request.method = "POST"
     request.body = body
     request.attempts = 1
-    request.deadline = Self.timeout
+    request.deadline = Self.timeout.inSeconds
     request.returnsEveryStatus = true
     return request
   }
