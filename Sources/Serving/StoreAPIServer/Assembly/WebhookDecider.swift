@@ -1,3 +1,4 @@
+import Concurrency
 package import ContentModel
 import ContentTransfer
 package import FoundationEssentials

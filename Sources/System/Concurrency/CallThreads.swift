@@ -1,5 +1,3 @@
-import Concurrency
-
 /// Threads for calls that may block, such as those that wait for another server.
 ///
 /// Thread-safe.
