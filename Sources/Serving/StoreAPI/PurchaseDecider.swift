@@ -6,6 +6,12 @@ package protocol PurchaseDecider: Sendable {
   func decide(
     _ purchase: PurchaseRequest,
     answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void)
+  /// Ends decisions in progress; the server stops.
+  func close()
+}
+
+extension PurchaseDecider {
+  package func close() {}
 }
 
 /// The decision about a purchase.

@@ -95,7 +95,7 @@ package final class SellingServer: Sendable {
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
-      (decider as? WebhookDecider)?.close()
+      decider.close()
     }
     settings.respondAtOnce = { api.immediateResponse(to: $0) }
     let server = APIServer(settings) { api.handle($0, respond: $1) }
@@ -149,7 +149,7 @@ package final class SellingServer: Sendable {
     catalog.close()
     running?.api.close()
     running?.ticker.stop()
-    (configuration.decider as? WebhookDecider)?.close()
+    configuration.decider.close()
     ledger.close()
     withExtendedLifetime(lock) {}
   }
