@@ -65,16 +65,15 @@ private struct WebhookSender: Sendable {
     self.secret = secret
     self.now = now
     var network = network
-    let allowed = try network.plainHTTPOrigins.map { try WebURL($0.absoluteString).origin }
-    guard url.isSecure || url.isLoopback || allowed.contains(url.origin) else {
+    // These are for the store.
+    (network.bearerToken, network.headers) = (nil, [:])
+    session = try network.session(for: [url])
+    guard session.configuration.allowsSecrets(for: url) else {
       throw ContentError(
         .insecureConnectionRefused,
         "Decisions of the webhook at \(url.origin) would be received without encryption",
         remedy: "Use an https:// URL", subject: url.origin)
     }
-    // These are for the store.
-    (network.bearerToken, network.headers) = (nil, [:])
-    session = try network.session(for: [url])
   }
 
   func close() { session.close() }
