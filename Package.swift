@@ -298,7 +298,8 @@ let package = Package(
     tests(
       "StoreAPIServerTests",
       [
-        "Concurrency", "ContentModel", "StoreAPI", "StoreServer", "StoreAPIServer", "TestSupport",
+        "Concurrency", "ContentModel", "HostedContent", "StoreAPI", "StoreServer",
+        "StoreAPIServer", "TestSupport",
       ]),
     tests(
       "StoreKitTests",
