@@ -115,10 +115,7 @@ let package = Package(
       ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
     module(
       "StoreAPI", in: .serving,
-      [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "StoreLedger",
-        "StoreServer",
-      ]),
+      ["Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer"]),
     module(
       "StoreAPIServer", in: .serving,
       [
@@ -301,7 +298,8 @@ let package = Package(
     tests(
       "StoreAPIServerTests",
       [
-        "Concurrency", "ContentModel", "StoreAPI", "StoreServer", "StoreAPIServer", "TestSupport",
+        "Concurrency", "ContentModel", "HostedContent", "StoreAPI", "StoreServer",
+        "StoreAPIServer", "TestSupport",
       ]),
     tests(
       "StoreKitTests",

@@ -64,6 +64,25 @@ struct StopTests {
     #expect(stream.state.value.isCancelled)
   }
 
+  @Test func `a second stop waits for the first`() throws {
+    let waiting = WaitingRequests()
+    let isStopping = Watched(false)
+    let fixture = try APIFixture(
+      { $0.onStop = { isStopping.change { $0 = true } } }, handle: waiting.handler)
+    let client = try fixture.client()
+    client.request("GET", "/slow")
+    waiting.block(until: 1)
+    let first = fixture.beginStop()
+    isStopping.block { $0 }
+    let second = fixture.beginStop()
+    #expect(second.wait(timeout: .now() + 0.1) == .timedOut)
+    waiting.respond(to: "/slow", "done")
+    let response = try client.response()
+    #expect(response.body == "done")
+    first.wait()
+    second.wait()
+  }
+
   @Test func `what requests wait for is ended after this time, and they are answered`() throws {
     let waiting = WaitingRequests()
     let fixture = try APIFixture(

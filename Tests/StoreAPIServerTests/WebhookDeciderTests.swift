@@ -1,4 +1,6 @@
 import ContentModel
+import FoundationEssentials
+import HostedContent
 import StoreAPI
 import StoreAPIServer
 import TestSupport
@@ -18,5 +20,14 @@ struct WebhookDeciderTests {
     }
     await answers.wait { !$0.isEmpty }
     #expect(answers.value == [.success(.later)])
+  }
+
+  @Test func `plain HTTP to another machine is refused, unless it is allowed`() throws {
+    let url = "http://webhook.example/decide"
+    let error = #expect(throws: ContentError.self) { try WebhookDecider(url: url, secret: [1]) }
+    #expect(error?.code == .insecureConnectionRefused)
+    var network = NetworkSettings()
+    network.plainHTTPOrigins = [try #require(URL(string: url))]
+    try WebhookDecider(url: url, secret: [1], network: network).close()
   }
 }

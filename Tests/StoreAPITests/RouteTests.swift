@@ -70,8 +70,8 @@ struct RouteTests {
   @Test func `each operation needs a key with one of its scopes`() async throws {
     // Without a gate, every key may ask for content.
     let store = try TestStore {
-      $0.gate = .authRequest(
-        secret: Array("secret".utf8), contentURLs: ["https://content.example"],
+      $0.gate = ContentGate(
+        .authRequest, secret: Array("secret".utf8), contentURLs: ["https://content.example"],
         lifetime: .seconds(60))
     }
     for (operation, method, path) in Self.requests {

@@ -1,5 +1,29 @@
-import ContentModel
+package import ContentModel
 import StoreLedger
+
+/// A valid request for a purchase.
+package struct PurchaseRequest: Hashable, Sendable {
+  package let transaction: String
+  package let account: String
+  package let product: ProductIdentifier
+  /// 1 to 10.
+  package let quantity: Int
+  /// Whether it waits for approval by another person.
+  package let asksToBuy: Bool
+  package let voucher: String?
+
+  package init(
+    transaction: String, account: String, product: ProductIdentifier, quantity: Int = 1,
+    asksToBuy: Bool = false, voucher: String? = nil
+  ) {
+    self.transaction = transaction
+    self.account = account
+    self.product = product
+    self.quantity = quantity
+    self.asksToBuy = asksToBuy
+    self.voucher = voucher
+  }
+}
 
 extension PurchaseRequest {
   /// The members of a request, except the transaction.

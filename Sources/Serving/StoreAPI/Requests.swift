@@ -1,5 +1,16 @@
 import ContentModel
-import StoreServer
+package import StoreServer
+
+/// A request to a store server, with its complete body.
+package struct APIRequest: Sendable {
+  package let head: ServerRequest
+  package let body: [UInt8]
+
+  package init(_ head: ServerRequest, body: [UInt8] = []) {
+    self.head = head
+    self.body = body
+  }
+}
 
 extension APIRequest {
   /// The maximum length of a body, in bytes.

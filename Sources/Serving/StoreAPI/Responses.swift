@@ -2,6 +2,44 @@ import ContentModel
 import Digests
 import StoreServer
 
+/// The response of a store server.
+package struct APIResponse: Sendable {
+  package var status: Int
+  /// Content-Length, Date and Connection are added when it is sent.
+  package var headers: [(name: String, value: String)]
+  package var body: Body
+
+  package enum Body: Sendable {
+    case bytes([UInt8])
+    /// A stream of events that stays open.
+    case stream(any ResponseStream)
+  }
+
+  package init(_ status: Int, headers: [(name: String, value: String)] = [], _ body: [UInt8] = []) {
+    self.status = status
+    self.headers = headers
+    self.body = .bytes(body)
+  }
+}
+
+/// The body of a response that is sent while it is produced, without a thread.
+///
+/// Thread-safe.
+package protocol ResponseStream: Sendable {
+  /// Returns available bytes, at most `limit`.
+  ///
+  /// After `.wait`, `onReady` is called once, on any thread, when `next` will return another part.
+  func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart
+  /// The client has disconnected, or the server stops; `next` is not called again.
+  func cancel()
+}
+
+package enum ResponsePart: Sendable {
+  case bytes([UInt8])
+  case wait
+  case end
+}
+
 extension APIResponse {
   /// A JSON document that is not cached.
   static func json(

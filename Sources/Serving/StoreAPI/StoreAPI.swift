@@ -27,7 +27,8 @@ package final class StoreAPI: Sendable {
     /// The URL under which clients reach the server, without a trailing slash; `aud` of JWTs.
     package var origin: String
     package var decider: any PurchaseDecider = ApprovingDecider()
-    package var gate: ContentGate = .none
+    /// Nil: packages are public.
+    package var gate: ContentGate?
     /// Called with each failure of the server itself, on any thread; clients get no details.
     package var report: @Sendable (ContentError) -> Void = { _ in }
 
@@ -47,7 +48,7 @@ package final class StoreAPI: Sendable {
     self.now = now
     authenticator = Authenticator(ledger: ledger, audience: configuration.origin)
     grants = GrantIssuer(configuration.gate, ledger: ledger, catalog: catalog, now: now)
-    let events = EventFeed(ledger, now: now)
+    let events = EventFeed(ledger, now: now, report: configuration.report)
     self.events = events
     lookups = try CallThreads(count: Self.lookupThreads)
     commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }
@@ -182,121 +183,4 @@ extension StoreAPI {
       after: after, viewer: call.access, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
-}
-
-/// A request to a store server, with its complete body.
-package struct APIRequest: Sendable {
-  package let head: ServerRequest
-  package let body: [UInt8]
-
-  package init(_ head: ServerRequest, body: [UInt8] = []) {
-    self.head = head
-    self.body = body
-  }
-}
-
-/// The response of a store server.
-package struct APIResponse: Sendable {
-  package var status: Int
-  /// Content-Length, Date and Connection are added when it is sent.
-  package var headers: [(name: String, value: String)]
-  package var body: Body
-
-  package enum Body: Sendable {
-    case bytes([UInt8])
-    /// A stream of events that stays open.
-    case stream(any ResponseStream)
-  }
-
-  package init(_ status: Int, headers: [(name: String, value: String)] = [], _ body: [UInt8] = []) {
-    self.status = status
-    self.headers = headers
-    self.body = .bytes(body)
-  }
-}
-
-/// The body of a response that is sent while it is produced, without a thread.
-///
-/// Thread-safe.
-package protocol ResponseStream: Sendable {
-  /// Returns available bytes, at most `limit`.
-  ///
-  /// After `.wait`, `onReady` is called once, on any thread, when `next` will return another part.
-  func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart
-  /// The client has disconnected, or the server stops; `next` is not called again.
-  func cancel()
-}
-
-package enum ResponsePart: Sendable {
-  case bytes([UInt8])
-  case wait
-  case end
-}
-
-/// Decides whether a purchase is sold.
-package protocol PurchaseDecider: Sendable {
-  /// Calls `answer` once, on any thread, maybe before it returns.
-  func decide(
-    _ purchase: PurchaseRequest,
-    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void)
-}
-
-/// The decision about a purchase.
-package enum Decision: Hashable, Sendable {
-  case approve
-  /// Sold if the request's voucher is unused and for this product; otherwise it fails.
-  case approveWithVoucher
-  case decline(reason: String)
-  /// Deferred until an administrator approves or declines it.
-  case later
-  /// It fails for now, because the buyer must first do something at the seller.
-  case interrupt
-}
-
-/// Sells everything that the store offers, or only to buyers with a voucher.
-package struct ApprovingDecider: PurchaseDecider {
-  private let decision: Decision
-
-  package init(needsVoucher: Bool = false) {
-    decision = needsVoucher ? .approveWithVoucher : .approve
-  }
-
-  package func decide(
-    _ purchase: PurchaseRequest,
-    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
-  ) { answer(.success(decision)) }
-}
-
-/// A valid request for a purchase.
-package struct PurchaseRequest: Hashable, Sendable {
-  package let transaction: String
-  package let account: String
-  package let product: ProductIdentifier
-  /// 1 to 10.
-  package let quantity: Int
-  /// Whether it waits for approval by another person.
-  package let asksToBuy: Bool
-  package let voucher: String?
-
-  package init(
-    transaction: String, account: String, product: ProductIdentifier, quantity: Int = 1,
-    asksToBuy: Bool = false, voucher: String? = nil
-  ) {
-    self.transaction = transaction
-    self.account = account
-    self.product = product
-    self.quantity = quantity
-    self.asksToBuy = asksToBuy
-    self.voucher = voucher
-  }
-}
-
-/// How the content host decides who gets packages.
-package enum ContentGate: Sendable {
-  /// Packages are public.
-  case none
-  /// nginx asks `/internal/authorize` for each request (module `auth_request`).
-  case authRequest(secret: [UInt8], contentURLs: [String], lifetime: Duration)
-  /// nginx verifies the URL (module `secure_link`).
-  case secureLink(secret: [UInt8], contentURLs: [String], lifetime: Duration)
 }

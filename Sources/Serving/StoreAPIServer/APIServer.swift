@@ -13,8 +13,8 @@ package final class APIServer: Sendable {
 
   /// Handles a request, and passes one response to `respond`, on any thread.
   ///
-  /// It runs on one of a few threads, so a request that waits for long must respond later. A HEAD
-  /// request arrives as GET; the body of its response is not sent.
+  /// It runs on one of a few threads, so a request that waits for long must respond later. The body
+  /// of a response to HEAD is not sent.
   package typealias Handler =
     @Sendable (APIRequest, _ respond: @escaping @Sendable (APIResponse) -> Void) -> Void
 

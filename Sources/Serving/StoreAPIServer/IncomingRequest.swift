@@ -8,8 +8,8 @@ final class IncomingRequest: HTTPExchange {
   private let start: ContinuousClock.Instant
   private let dispatcher: RequestDispatcher
   private let path: String
-  /// Nil after the request was passed to the handler.
-  private var head: RequestHead?
+  /// Why the request is refused before its body, or nil.
+  private let refusal: RequestHead.Refusal?
   /// What the handler gets; nil after it was taken.
   private var received: ServerRequest?
   private var body: [UInt8] = []
@@ -30,12 +30,12 @@ final class IncomingRequest: HTTPExchange {
 
   init(_ head: RequestHead, _ start: ContinuousClock.Instant, _ dispatcher: RequestDispatcher) {
     method = head.method
-    self.head = head
     self.start = start
     self.dispatcher = dispatcher
     let request = ServerRequest(
       head.method, head.target, headers: head.fields, allowsEscapedSlashes: true)
     received = request
+    refusal = Self.refusal(of: head, request, bodyLimit: dispatcher.configuration.bodyLimit)
     path = request.location.map { $0.path.printable(limit: 200) } ?? "-"
     // A proxy may interpret the end of a chunked body in another way than this server.
     isLast = head.isChunked
@@ -44,21 +44,22 @@ final class IncomingRequest: HTTPExchange {
   private var bodyLimit: Int { dispatcher.configuration.bodyLimit }
 
   func receiveHead(_ connection: HTTPConnection) -> Bool {
-    head.flatMap(earlyRefusal).map { refuse($0, connection) } ?? true
+    refusal.map { refuse($0, connection) } ?? true
   }
 
-  /// Why the request is refused before its body, or nil.
-  private func earlyRefusal(_ head: RequestHead) -> RequestHead.Refusal? {
+  private static func refusal(of head: RequestHead, _ request: ServerRequest, bodyLimit: Int)
+    -> RequestHead.Refusal?
+  {
     if let refusal = head.refusal { return refusal }
     guard head.memory <= RequestDispatcher.headLimit else {
       return RequestHead.Refusal(431, "The target and the header fields are too long.")
     }
-    guard received?.location != nil else { return .malformedTarget }
+    guard request.location != nil else { return .malformedTarget }
     let length = head.values(of: "content-length").first.map { Int($0) ?? .max } ?? 0
-    return length > bodyLimit ? tooLong : nil
+    return length > bodyLimit ? tooLong(bodyLimit) : nil
   }
 
-  private var tooLong: RequestHead.Refusal {
+  private static func tooLong(_ bodyLimit: Int) -> RequestHead.Refusal {
     RequestHead.Refusal(413, "The body is longer than \(bodyLimit) bytes.")
   }
 
@@ -80,7 +81,7 @@ final class IncomingRequest: HTTPExchange {
       guard let response = pending.takeResponse() else { return false }
       return send(response, connection)
     }
-    if bodySize > bodyLimit { return refuse(tooLong, connection) }
+    if bodySize > bodyLimit { return refuse(Self.tooLong(bodyLimit), connection) }
     guard let received else { return false }
     if let response = dispatcher.configuration.respondAtOnce?(received) {
       return send(response, connection)
@@ -94,7 +95,7 @@ final class IncomingRequest: HTTPExchange {
     guard dispatcher.add(pending) else { return false }
     self.pending = pending
     // Not kept: a stream may stay open for days.
-    (head, received, body) = (nil, nil, [])
+    (received, body) = (nil, [])
     dispatcher.connections.beginAnswer(connection.descriptor)
     guard pending.suspend() else { return false }
     _ = dispatcher.workers.run { [handle = dispatcher.handle] in

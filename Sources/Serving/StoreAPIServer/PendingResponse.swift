@@ -24,14 +24,26 @@ final class PendingResponse: Sendable {
   private struct State {
     var phase = ServerPhase.running
     var isSuspended = false
-    /// Whether there was a response, or the request has ended.
-    var isAnswered = false
-    /// A response that is not sent yet.
-    var response: APIResponse?
-    /// A stream that is being sent.
-    var stream: (any ResponseStream)?
-    /// Whether the stream became ready after the last call of `next`.
-    var isReady = false
+    var progress = Progress.waiting
+  }
+
+  private enum Progress {
+    case waiting
+    /// The response is not sent yet.
+    case answered(APIResponse)
+    /// The stream is being sent; `isReady` if it became ready after the last call of `next`.
+    case streaming(any ResponseStream, isReady: Bool)
+    /// Nothing more is needed: the response was taken, the stream or the request has ended.
+    case done
+
+    /// The stream that has not ended.
+    var stream: (any ResponseStream)? {
+      switch self {
+      case .streaming(let stream, _): stream
+      case .answered(let response): response.body.stream
+      case .waiting, .done: nil
+      }
+    }
   }
 
   init(_ connection: HTTPConnection) { self.connection = connection }
@@ -40,7 +52,8 @@ final class PendingResponse: Sendable {
   func enter(_ phase: ServerPhase) {
     state.use { state in
       state.phase = max(state.phase, phase)
-      if phase == .closed || phase == .draining && state.stream != nil { resume(&state) }
+      let isStreaming = if case .streaming = state.progress { true } else { false }
+      if phase == .closed || phase == .draining && isStreaming { resume(&state) }
     }
   }
 
@@ -49,18 +62,18 @@ final class PendingResponse: Sendable {
   /// Ignores further ones, and one after the end.
   func respond(_ response: APIResponse) {
     let isFirst = state.use { state in
-      guard !state.isAnswered else { return false }
-      state.isAnswered = true
-      state.response = response
+      guard case .waiting = state.progress else { return false }
+      state.progress = .answered(response)
       resume(&state)
       return true
     }
-    if !isFirst, case .stream(let stream) = response.body { stream.cancel() }
+    if !isFirst { response.body.stream?.cancel() }
   }
 
   private func becomeReady() {
     state.use { state in
-      state.isReady = true
+      guard case .streaming(let stream, _) = state.progress else { return }
+      state.progress = .streaming(stream, isReady: true)
       resume(&state)
     }
   }
@@ -92,9 +105,13 @@ final class PendingResponse: Sendable {
   /// Returns the response, to send it; nil if the server closes.
   func takeResponse() -> APIResponse? {
     state.use { state in
-      defer { state.response = nil }
-      if case .stream(let stream)? = state.response?.body { state.stream = stream }
-      return state.response
+      guard case .answered(let response) = state.progress else { return nil }
+      if let stream = response.body.stream {
+        state.progress = .streaming(stream, isReady: false)
+      } else {
+        state.progress = .done
+      }
+      return response
     }
   }
 
@@ -111,7 +128,7 @@ final class PendingResponse: Sendable {
       case .wait:
         if suspendUnlessReady() { return 0 }
       case .end:
-        _ = takeStream()
+        state.use { $0.progress = .done }
       }
     }
     return HTTPBody.end
@@ -119,34 +136,36 @@ final class PendingResponse: Sendable {
 
   private func nextStream() -> (any ResponseStream)? {
     state.use { state in
-      state.isReady = false
-      return state.phase == .running ? state.stream : nil
+      guard case .streaming(let stream, _) = state.progress, state.phase == .running else {
+        return nil
+      }
+      state.progress = .streaming(stream, isReady: false)
+      return stream
     }
   }
 
   /// `onReady` may have been called before the stream returned `wait`.
   private func suspendUnlessReady() -> Bool {
     state.use { state in
-      guard !state.isReady, state.phase == .running else { return false }
+      guard case .streaming(_, isReady: false) = state.progress, state.phase == .running else {
+        return false
+      }
       return suspend(&state)
-    }
-  }
-
-  private func takeStream() -> (any ResponseStream)? {
-    state.use { state in
-      defer { state.stream = nil }
-      return state.stream
     }
   }
 
   /// The response was sent, or the connection has ended.
   func end() {
-    let unsent = state.use { state in
-      defer { state.response = nil }
-      state.isAnswered = true
-      return state.response
+    let unfinished = state.use { state in
+      defer { state.progress = .done }
+      return state.progress.stream
     }
-    takeStream()?.cancel()
-    if case .stream(let stream)? = unsent?.body { stream.cancel() }
+    unfinished?.cancel()
+  }
+}
+
+extension APIResponse.Body {
+  fileprivate var stream: (any ResponseStream)? {
+    if case .stream(let stream) = self { stream } else { nil }
   }
 }

@@ -25,8 +25,8 @@ final class RequestDispatcher: Sendable {
   static let connectionBytes = 8 << 10
   /// The part of it that a request's head may use; the rest is for the head of the response.
   static let headLimit = 7 << 10
-  /// The time in seconds for responses after `onStopTimeout`.
-  private static let lastTimeout = 5.0
+  /// The time for responses after `onStopTimeout`.
+  private static let lastTimeout: Duration = .seconds(5)
 
   init(
     _ configuration: APIServer.Configuration, _ connections: ConnectionTable,
@@ -47,7 +47,7 @@ final class RequestDispatcher: Sendable {
     let result = unfinished.wait(timeout: .now() + configuration.stopTimeout.inSeconds)
     if result == .timedOut, let end = configuration.onStopTimeout {
       end()
-      _ = unfinished.wait(timeout: .now() + Self.lastTimeout)
+      _ = unfinished.wait(timeout: .now() + Self.lastTimeout.inSeconds)
     }
     // Afterwards, no connection is suspended, as libmicrohttpd requires.
     enter(.closed)

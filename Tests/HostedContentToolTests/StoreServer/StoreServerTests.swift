@@ -230,4 +230,28 @@ struct StoreServerTests {
     server = try SellingProcess(tool)
     _ = try published(next)
   }
+
+  @Test("A publication is reported once, even if the data folder cannot record it", .slow)
+  func unrecordedPublication() throws {
+    let tool = try Tool.withBook()
+    try tool.addKey()
+    let server = try SellingProcess(tool)
+    func events(_ query: String) throws -> (count: Int?, cursor: String) {
+      let answer = try tool.call("\(server.url)v1/events\(query)").document
+      return (
+        (answer["events"] as? [[String: Any]])?.count, try #require(answer["cursor"] as? String)
+      )
+    }
+    let start = try events("").cursor
+    // No file can take the name of a folder.
+    let record = tool.folder.path("data/catalog-version")
+    try FileManager.default.removeItem(atPath: record)
+    try FileManager.default.createDirectory(atPath: record, withIntermediateDirectories: false)
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.1.pkg"))
+    let first = try events("?after=\(start)&wait=30")
+    #expect(first.count == 1)
+    // The server compares the catalog each second.
+    #expect(try events("?after=\(first.cursor)&wait=3").count == 0)
+    #expect(server.stop() == 0)
+  }
 }

@@ -1,3 +1,4 @@
+import ContentModel
 import StoreLedger
 import TestSupport
 import TestTraits
@@ -20,5 +21,20 @@ struct EventReaderTests {
     #expect(store.database.state.value.reads == reads + 1)
     // What was read before is still there.
     #expect(try reader.batch(after: 0).events.count == 1)
+  }
+
+  @Test func `A ledger that cannot be read is reported, once while receivers wait`() async throws {
+    let store = try TestStore()
+    _ = try store.ledger.commit([.publish], at: store.clock.value)
+    let events = store.api.events
+    let viewer = AccountAccess(keyAccount: "key-own")
+    #expect(events.stream(after: nil, viewer: viewer).status == 200)
+    store.database.state.change { $0.failure = .secretFailure }
+    await store.reports.wait { !$0.isEmpty }
+    let reads = store.database.state.value.reads
+    await store.database.state.wait { $0.reads > reads }
+    #expect(store.reports.value == [.secretFailure])
+    #expect(events.stream(after: nil, viewer: viewer).status == 503)
+    #expect(store.reports.value == [.secretFailure, .secretFailure])
   }
 }

@@ -99,8 +99,9 @@ struct AuthorizationTests {
   @Test func `The grant of another server's secret gets 403`() throws {
     let (_, uri, _, _) = try bought()
     let other = try GateFixture(
-      .authRequest(
-        secret: [1], contentURLs: ["https://content.example/"], lifetime: GateFixture.lifetime))
+      ContentGate(
+        .authRequest, secret: [1], contentURLs: ["https://content.example/"],
+        lifetime: GateFixture.lifetime))
     #expect(other.status(uri) == 403)
   }
 
@@ -143,15 +144,15 @@ struct AuthorizationTests {
   }
 
   @Test func `Without a gate, everything is public and grants have no URLs`() throws {
-    let fixture = try GateFixture(.none)
+    let fixture = try GateFixture(nil)
     #expect(try fixture.grant([("space", "1.1")]).isEmpty)
     #expect(fixture.status("/targets/space/1.1/x.content.pkg") == 204)
   }
 
   @Test func `URLs for secure_link have the digest that nginx computes`() throws {
     let fixture = try GateFixture(
-      .secureLink(
-        secret: Array("secret".utf8), contentURLs: ["https://content.example/a%20b/"],
+      ContentGate(
+        .secureLink, secret: Array("secret".utf8), contentURLs: ["https://content.example/a%20b/"],
         lifetime: GateFixture.lifetime))
     try fixture.sell("t-1", "space")
     let file = try #require(try fixture.grant([("space", "1.1")]).first)

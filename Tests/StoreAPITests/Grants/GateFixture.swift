@@ -21,10 +21,11 @@ final class GateFixture: Sendable {
   /// Behind nginx's module auth_request at `urls`.
   convenience init(_ urls: [String] = ["https://content.example/"]) throws {
     try self.init(
-      .authRequest(secret: Self.secret, contentURLs: urls, lifetime: Self.lifetime))
+      ContentGate(
+        .authRequest, secret: Self.secret, contentURLs: urls, lifetime: Self.lifetime))
   }
 
-  init(_ gate: ContentGate, catalog: GateCatalog = GateCatalog()) throws {
+  init(_ gate: ContentGate?, catalog: GateCatalog = GateCatalog()) throws {
     let clock = Watched(Self.date)
     self.clock = clock
     folder = try TemporaryFolder()

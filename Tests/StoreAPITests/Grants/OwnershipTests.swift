@@ -44,8 +44,8 @@ struct OwnershipTests {
   @Test func `A content is not refused as long as its product cannot be read`() throws {
     let failure = ContentError(.storeDamaged, "The record is damaged", remedy: "Publish it again")
     let fixture = try GateFixture(
-      .authRequest(
-        secret: GateFixture.secret, contentURLs: ["https://content.example"],
+      ContentGate(
+        .authRequest, secret: GateFixture.secret, contentURLs: ["https://content.example"],
         lifetime: GateFixture.lifetime),
       catalog: GateCatalog(failures: [failure]))
     try fixture.sell("t-1", "atlas")

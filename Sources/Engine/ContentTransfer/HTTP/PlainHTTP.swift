@@ -25,7 +25,8 @@ extension HTTPConfiguration {
     }
   }
 
-  private func allowsSecrets(for url: WebURL) -> Bool {
+  /// Whether a connection to the server of `url` is encrypted, local, or explicitly allowed.
+  package func allowsSecrets(for url: WebURL) -> Bool {
     url.isSecure || url.isLoopback || plainHTTPOrigins.contains { $0.origin == url.origin }
   }
 }

@@ -78,7 +78,7 @@ struct EventReader {
   private var batches: [Int64: EventBatch] = [:]
   /// The failure that ended reading: a ledger that does not respond must not be asked by each
   /// receiver.
-  private var failure: (any Error)?
+  private(set) var failure: (any Error)?
   private var chunks: [AccountAccess: [Int64: Chunk]] = [:]
 
   private static let maximumBatches = 16

@@ -1,5 +1,5 @@
 import Concurrency
-import ContentModel
+package import ContentModel
 import Dispatch
 package import FoundationEssentials
 package import StoreLedger
@@ -20,6 +20,7 @@ package final class EventFeed: Sendable {
 
   private let ledger: Ledger
   private let now: @Sendable () -> Date
+  private let report: @Sendable (ContentError) -> Void
   private let clock: @Sendable () -> ContinuousClock.Instant
   private let created: ContinuousClock.Instant
   private let maximumReceivers: Int
@@ -29,17 +30,21 @@ package final class EventFeed: Sendable {
 
   /// The time after which new events of another server are found.
   private static let pollInterval: Duration = .seconds(1)
-  /// The documented time for which a cursor can be used, in seconds.
-  package static let retention: TimeInterval = 30 * 86_400
+  /// The documented time for which a cursor can be used.
+  package static let retention: Duration = .seconds(30 * 86_400)
   private static let pruningInterval: Duration = .seconds(3600)
 
   /// Creates a feed; `now` is the date for the age of events, and `clock` is for waits.
+  ///
+  /// `report` gets the errors of the ledger, on any thread.
   package init(
-    _ ledger: Ledger, now: @escaping @Sendable () -> Date, maximumReceivers: Int = 4_096,
+    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
+    report: @escaping @Sendable (ContentError) -> Void = { _ in }, maximumReceivers: Int = 4_096,
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.ledger = ledger
     self.now = now
+    self.report = report
     self.clock = clock
     created = clock()
     self.maximumReceivers = maximumReceivers
@@ -66,7 +71,7 @@ package final class EventFeed: Sendable {
       }
       try add { $0.polls.append(poll) }
     } catch {
-      respond((error as? Problem ?? .ledgerUnavailable).response)
+      respond(Problem(error, report: report).response)
     }
   }
 
@@ -86,7 +91,7 @@ package final class EventFeed: Sendable {
       response.body = .stream(stream)
       return response
     } catch {
-      return (error as? Problem ?? .ledgerUnavailable).response
+      return Problem(error, report: report).response
     }
   }
 
@@ -139,12 +144,16 @@ package final class EventFeed: Sendable {
     try thread.use { thread in
       // Checked here, so that `close` takes every thread.
       guard thread == nil, !state.withLock({ $0.isClosed }) else { return }
-      thread = try WorkThread { self.run() }
+      do throws(WorkThread.NoThread) {
+        thread = try WorkThread { self.run() }
+      } catch {
+        throw error.error("Cannot start the thread that delivers events")
+      }
     }
   }
 
   private func run() {
-    var pump = EventPump(ledger)
+    var pump = EventPump(ledger, report: report)
     var nextPruning = created + Self.pruningInterval
     while true {
       let isClosed = state.withLock { state in
@@ -174,7 +183,11 @@ package final class EventFeed: Sendable {
   }
 
   private func prune() {
-    // After a failure, the next attempt deletes them.
-    try? ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention))
+    do {
+      try ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention.inSeconds))
+    } catch {
+      // The next attempt deletes them.
+      report(ContentError(error, while: "deleting old events"))
+    }
   }
 }

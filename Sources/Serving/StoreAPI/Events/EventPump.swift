@@ -1,3 +1,4 @@
+import ContentModel
 import StoreLedger
 
 /// A request that waits for events.
@@ -41,10 +42,16 @@ struct EventPoll: Sendable {
 /// Delivers events to all receivers, in rounds, on the thread of a feed.
 struct EventPump {
   private let ledger: Ledger
+  private let report: @Sendable (ContentError) -> Void
   private var polls: [EventPoll] = []
   private var streams: [EventStream] = []
+  /// Whether the last round could not read the ledger.
+  private var hasFailed = false
 
-  init(_ ledger: Ledger) { self.ledger = ledger }
+  init(_ ledger: Ledger, report: @escaping @Sendable (ContentError) -> Void) {
+    self.ledger = ledger
+    self.report = report
+  }
 
   var count: Int { polls.count + streams.count }
 
@@ -62,14 +69,25 @@ struct EventPump {
   mutating func round(at now: ContinuousClock.Instant, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
     var hasMore = false
-    var reader = try? EventReader(ledger)
+    var reader: EventReader?
+    var failure: (any Error)?
+    do { reader = try EventReader(ledger) } catch { failure = error }
     answerPolls(&reader, now, isLast, &hasMore)
     feedStreams(&reader, now, &hasMore)
+    note(failure ?? reader?.failure)
     if isLast {
       streams.forEach { $0.finish() }
       streams = []
     }
     return hasMore
+  }
+
+  /// Reports the first of failures in a row.
+  private mutating func note(_ failure: (any Error)?) {
+    if let failure, !hasFailed, !(failure is Problem) {
+      report(ContentError(failure, while: "reading events"))
+    }
+    hasFailed = failure != nil
   }
 
   private mutating func answerPolls(

@@ -18,18 +18,17 @@ extension GrantIssuer {
     }
     let file = self.file(at: path)
     // Only packages and indexes need a grant: clients read the records before they buy.
-    guard isGated, file.pathComponents().contains(StorePath.folder), !file.hasSuffix(".json")
+    guard let gate, file.pathComponents().contains(StorePath.folder), !file.hasSuffix(".json")
     else { return Self.allowed(Self.cacheSeconds) }
-    guard case .authRequest(let secret, _, _) = gate else { return Self.refused }
+    guard gate.module == .authRequest else { return Self.refused }
     // The grant must be the whole query, since nginx and this server could choose another one.
     guard parts.count == 2, parts[1].hasPrefix("grant=") else {
       return APIResponse(
         401, headers: [("Cache-Control", "no-store"), ("WWW-Authenticate", "Grant")])
     }
     let grant = String(parts[1].dropFirst("grant=".count))
-    guard let expires = try? GrantSignature.expiry(of: grant, path: file, secret: secret) else {
-      return Self.refused
-    }
+    guard let expires = try? GrantSignature.expiry(of: grant, path: file, secret: gate.secret)
+    else { return Self.refused }
     let remaining = Double(expires) - now().timeIntervalSince1970
     return remaining > 0
       ? Self.allowed(max(0, min(Int(remaining) - 1, Self.cacheSeconds))) : Self.refused

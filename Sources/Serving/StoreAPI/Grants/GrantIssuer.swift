@@ -6,7 +6,7 @@ package import StoreLedger
 ///
 /// Thread-safe. `grant` blocks on the ledger and on the catalog; `authorize` does not block.
 package struct GrantIssuer: Sendable {
-  let gate: ContentGate
+  let gate: ContentGate?
   let addresses: [ContentAddress]
   private let ledger: Ledger
   private let catalog: any SaleCatalog
@@ -17,24 +17,20 @@ package struct GrantIssuer: Sendable {
   /// The maximum number of contents in a request.
   private static let maximumContents = 64
 
-  /// Creates the grants of a store whose packages are behind `gate`.
+  /// Creates the grants of a store whose packages are behind `gate`; nil if they are public.
   package init(
-    _ gate: ContentGate, ledger: Ledger, catalog: any SaleCatalog,
+    _ gate: ContentGate?, ledger: Ledger, catalog: any SaleCatalog,
     now: @escaping @Sendable () -> Date
   ) {
     self.gate = gate
     self.ledger = ledger
     self.catalog = catalog
     self.now = now
-    addresses =
-      switch gate {
-      case .none: []
-      case .authRequest(_, let urls, _), .secureLink(_, let urls, _): urls.map(ContentAddress.init)
-      }
+    addresses = gate?.contentURLs.map(ContentAddress.init) ?? []
   }
 
   /// Whether packages are only for buyers.
-  package var isGated: Bool { if case .none = gate { false } else { true } }
+  package var isGated: Bool { gate != nil }
 
   // MARK: Grants
 
@@ -52,15 +48,16 @@ package struct GrantIssuer: Sendable {
       return content
     }
     let scope = try scope(of: fields, access)
+    let lifetime = gate?.lifetime ?? Self.publicLifetime
     let expires = Int64((now().timeIntervalSince1970 + lifetime.inSeconds).rounded(.down))
-    guard isGated else { return response([], until: expires) }
+    guard let gate else { return response([], until: expires) }
     var owned = OwnedProducts(scope, ledger, catalog)
     let offers = try contents.map { try owned.offer(of: $0) }
     let files = try offers.flatMap { [$0.package.path, $0.index.path] }.map { path in
       JSONValue.object([
         "target": .string(path),
         "urls": .array(
-          try urls(of: path, for: scope.account ?? "", until: expires).map { .string($0) }),
+          try urls(of: path, gate, for: scope.account ?? "", until: expires).map { .string($0) }),
       ])
     }
     return response(files, until: expires)
@@ -93,23 +90,18 @@ package struct GrantIssuer: Sendable {
     return .purchase(purchase)
   }
 
-  private var lifetime: Duration {
-    switch gate {
-    case .none: Self.publicLifetime
-    case .authRequest(_, _, let lifetime), .secureLink(_, _, let lifetime): lifetime
-    }
-  }
-
   /// Returns the URLs of the file at `path` below the store, one for each address.
-  private func urls(of path: String, for account: String, until expires: Int64) throws -> [String] {
-    try addresses.map { address in
+  private func urls(
+    of path: String, _ gate: ContentGate, for account: String, until expires: Int64
+  ) throws -> [String] {
+    let secret = gate.secret
+    return try addresses.map { address in
       let query =
-        switch gate {
-        case .none: ""
-        case .authRequest(let secret, _, _):
+        switch gate.module {
+        case .authRequest:
           "?grant="
             + (try GrantSignature.grant(path, account: account, expires: expires, secret: secret))
-        case .secureLink(let secret, _, _):
+        case .secureLink:
           try GrantSignature.secureLink(address.folder + path, until: expires, secret: secret)
         }
       return "\(address.url)/\(PercentEncoding.path(path))\(query)"

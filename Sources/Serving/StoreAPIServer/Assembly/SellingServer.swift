@@ -24,14 +24,15 @@ package final class SellingServer: Sendable {
   private struct State {
     /// Held until the server stops.
     var lock: ServerLock?
-    var api: StoreAPI?
-    var server: APIServer?
-    var ticker: Ticker?
+    var running: Running?
     /// The version of the catalog that clients know.
     var reportedCatalog: String?
     /// Whether the last attempt to report a catalog failed.
     var hasFailed = false
   }
+
+  /// What runs from a start to a stop.
+  private typealias Running = (api: StoreAPI, server: APIServer, ticker: Ticker)
 
   /// The settings of a store server.
   package struct Configuration: Sendable {
@@ -40,7 +41,8 @@ package final class SellingServer: Sendable {
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
     package var decider: any PurchaseDecider = ApprovingDecider()
-    package var gate = ContentGate.none
+    /// Nil: packages are public.
+    package var gate: ContentGate?
     /// The database of the ledger; nil is SQLite in the data folder.
     package var database: (any LedgerDatabase)?
     package var now: @Sendable () -> Date = { Date() }
@@ -78,7 +80,8 @@ package final class SellingServer: Sendable {
     try catalog.load()
     checkReceiptKey()
     // The first write creates the ledger.
-    try ledger.pruneEvents(before: configuration.now().addingTimeInterval(-EventFeed.retention))
+    let start = configuration.now().addingTimeInterval(-EventFeed.retention.inSeconds)
+    try ledger.pruneEvents(before: start)
     if let ledgerFile { try ledger.adopt(origin: ledgerFile.origin) }
     try noteCatalog()
     var settings = configuration.http
@@ -92,13 +95,19 @@ package final class SellingServer: Sendable {
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
-      (decider as? WebhookDecider)?.close()
+      decider.close()
     }
     settings.respondAtOnce = { api.immediateResponse(to: $0) }
     let server = APIServer(settings) { api.handle($0, respond: $1) }
     try server.start()
-    state.withLock { ($0.api, $0.server) = (api, server) }
-    try startTicker()
+    let ticker: Ticker
+    do throws(WorkThread.NoThread) {
+      ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
+    } catch {
+      server.stop()
+      throw error.error("Cannot start a thread of the store server")
+    }
+    state.withLock { $0.running = (api, server, ticker) }
   }
 
   /// Reports a store that lists receipt keys, but not the server's: queues then refuse its
@@ -129,28 +138,18 @@ package final class SellingServer: Sendable {
       ledger, catalog: catalog, configuration: settings, now: configuration.now)
   }
 
-  private func startTicker() throws {
-    do throws(WorkThread.NoThread) {
-      let ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
-      state.withLock { $0.ticker = ticker }
-    } catch {
-      stop()
-      throw error.error("Cannot start a thread of the store server")
-    }
-  }
-
   /// Completes running requests, ends waiting ones, and closes everything.
   package func stop() {
-    let (api, server, ticker, lock) = state.withLock { state in
-      defer { (state.api, state.server, state.ticker, state.lock) = (nil, nil, nil, nil) }
-      return (state.api, state.server, state.ticker, state.lock)
+    let (running, lock) = state.withLock { state in
+      defer { (state.running, state.lock) = (nil, nil) }
+      return (state.running, state.lock)
     }
-    server?.stop()
+    running?.server.stop()
     // Ends requests to the store, for which the API and the ticker wait.
     catalog.close()
-    api?.close()
-    ticker?.stop()
-    (configuration.decider as? WebhookDecider)?.close()
+    running?.api.close()
+    running?.ticker.stop()
+    configuration.decider.close()
     ledger.close()
     withExtendedLifetime(lock) {}
   }
@@ -158,10 +157,10 @@ package final class SellingServer: Sendable {
   deinit { stop() }
 
   /// The URL at which it listens, with a trailing slash; empty before the start.
-  package var url: String { state.withLock { $0.server }?.url ?? "" }
+  package var url: String { state.withLock { $0.running }?.server.url ?? "" }
 
   /// Delivers the events of changes that another ledger has made, without delay.
-  package func deliverEvents() { state.withLock { $0.api }?.events.wake() }
+  package func deliverEvents() { state.withLock { $0.running }?.api.events.wake() }
 
   // MARK: The catalog
 
@@ -196,12 +195,13 @@ package final class SellingServer: Sendable {
     guard known != version else { return }
     do {
       for result in try ledger.commit([.publish], at: configuration.now()) { _ = try result.get() }
-      try folder.setCatalogVersion(version)
     } catch {
       // The next attempt reports it.
       state.withLock { $0.reportedCatalog = known }
       throw error
     }
+    // Not tried again if it fails: each attempt would add an event.
+    try folder.setCatalogVersion(version)
   }
 }
 

@@ -1,3 +1,4 @@
+import Concurrency
 package import ContentModel
 import ContentTransfer
 package import FoundationEssentials
@@ -54,8 +55,7 @@ private struct WebhookSender: Sendable {
   private let now: @Sendable () -> Date
 
   private static let maximumAnswer = 16 << 10
-  /// In seconds.
-  private static let timeout = 15.0
+  private static let timeout: Duration = .seconds(15)
 
   init(
     url text: String, secret: [UInt8], _ network: NetworkSettings,
@@ -65,16 +65,15 @@ private struct WebhookSender: Sendable {
     self.secret = secret
     self.now = now
     var network = network
-    let allowed = try network.plainHTTPOrigins.map { try WebURL($0.absoluteString).origin }
-    guard url.isSecure || url.isLoopback || allowed.contains(url.origin) else {
+    // These are for the store.
+    (network.bearerToken, network.headers) = (nil, [:])
+    session = try network.session(for: [url])
+    guard session.configuration.allowsSecrets(for: url) else {
       throw ContentError(
         .insecureConnectionRefused,
         "Decisions of the webhook at \(url.origin) would be received without encryption",
         remedy: "Use an https:// URL", subject: url.origin)
     }
-    // These are for the store.
-    (network.bearerToken, network.headers) = (nil, [:])
-    session = try network.session(for: [url])
   }
 
   func close() { session.close() }
@@ -107,7 +106,7 @@ private struct WebhookSender: Sendable {
     request.method = "POST"
     request.body = body
     request.attempts = 1
-    request.deadline = Self.timeout
+    request.deadline = Self.timeout.inSeconds
     request.returnsEveryStatus = true
     return request
   }

@@ -3,7 +3,7 @@ import Concurrency
 /// Starts and stops a server, which has the same port after each start; thread-safe.
 package final class ServerLifetime: Sendable {
   private let openPort: @Sendable () throws -> HeldPort
-  // A stop waits for a start.
+  // Starts and stops wait for each other.
   private let changes = OperationLock()
   private let state = Mutex(State())
 
@@ -48,16 +48,16 @@ package final class ServerLifetime: Sendable {
 
   /// Accepts nothing more, and stops the service.
   package func stop() {
-    let running = changes.withLock {
-      state.withLock { state in
+    changes.withLock {
+      let running = state.withLock { state in
         defer { state.running = nil }
         return state.running
       }
+      guard let running else { return }
+      running.latch.set()
+      running.listener.join()
+      running.stop()
     }
-    guard let running else { return }
-    running.latch.set()
-    running.listener.join()
-    running.stop()
   }
 
   /// The current or last port; nil before the first start.

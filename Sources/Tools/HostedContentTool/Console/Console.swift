@@ -14,8 +14,9 @@ struct Console: Sendable {
   /// Handles interrupts by the user; nil in tests.
   var signals: StopSignals?
 
-  /// A file system for commands that remove unfinished results after a signal; see `StopSignals`.
-  var stoppableFileSystem: FileSystem { signals?.stoppableFileSystem() ?? .real }
+  /// Returns a file system for commands that remove unfinished results after a signal; see
+  /// `StopSignals`.
+  func stoppableFileSystem() -> FileSystem { signals?.stoppableFileSystem() ?? .real }
 
   /// Whether standard error is a terminal that can show progress bars.
   let showsBars =

@@ -45,23 +45,20 @@ final class StopSignals: Sendable {
   /// Whether a signal was received.
   var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
-  /// The handler for signals; it is also called for a signal that came before it was set.
-  var onSignal: (@Sendable (ContentError) -> Void)? {
-    get { state.withLock { $0.handler } }
-    set {
-      let hasArrived = state.withLock { state in
-        state.handler = newValue
-        return state.hasArrived
-      }
-      if hasArrived { newValue?(Self.interrupted) }
+  /// Sets the handler for signals, and calls it if one came before.
+  func setHandler(_ handler: @escaping @Sendable (ContentError) -> Void) {
+    let hasArrived = state.withLock { state in
+      state.handler = handler
+      return state.hasArrived
     }
+    if hasArrived { handler(Self.interrupted) }
   }
 
   /// Waits for the first signal, also for one that came before.
   func waitForFirst() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let hasResumed = Atomic(false)
-      onSignal = { _ in
+      setHandler { _ in
         if !hasResumed.exchange(true, ordering: .relaxed) { continuation.resume() }
       }
     }
@@ -69,7 +66,7 @@ final class StopSignals: Sendable {
 
   /// Prevents signals from ending the process; the returned function throws after a signal.
   func checkpoint() -> @Sendable () throws -> Void {
-    onSignal = { _ in }
+    setHandler { _ in }
     return { [self] in if hasArrived { throw Self.interrupted } }
   }
 

@@ -77,7 +77,7 @@ final class InstallSession: Sendable {
     let response = try await queue.products(Set(identifiers.map(\.rawValue)))
     let isComplete = console.reportMissing(in: response)
     // Until here, a signal may end the process, because nothing is in progress.
-    console.signals?.onSignal = { [weak self] in self?.abort(with: $0) }
+    console.signals?.setHandler { [weak self] in self?.abort(with: $0) }
     let unfinished = queue.transactions
     queue.add(driver)
     // A seller may list a product twice.

@@ -27,7 +27,7 @@ enum RestoreCommand {
     let closer = QueueCloser(queue)
     defer { closer.close() }
     let transactions = try await queue.restore(withApplicationUsername: account)
-    console.signals?.onSignal = { _ in closer.begin() }
+    console.signals?.setHandler { _ in closer.begin() }
     // Start all at once, then wait for each.
     if arguments.has("--download") { queue.start(transactions.flatMap(\.downloads)) }
     var failures: [ContentError] = []

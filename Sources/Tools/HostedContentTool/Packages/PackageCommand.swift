@@ -52,7 +52,7 @@ enum PackageCommand {
       throw arguments.wrong("package takes either FOLDER or --from ARCHIVE")
     }
     // After a signal, the command fails and removes what it has written.
-    let fileSystem = console.stoppableFileSystem
+    let fileSystem = console.stoppableFileSystem()
     let folder = try output.folder(fileSystem)
     guard let archive else {
       return try buildPackage(

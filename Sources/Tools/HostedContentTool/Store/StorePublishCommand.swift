@@ -27,7 +27,7 @@ enum StorePublishCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let repackaging = arguments.has("--repackage")
     // After a signal, a conversion removes what it has written. A publication is atomic anyway.
-    let fileSystem = repackaging ? console.stoppableFileSystem : .real
+    let fileSystem = repackaging ? console.stoppableFileSystem() : .real
     let packages = Array(arguments.operands.dropFirst())
     let details = try arguments.productDetails()
     var findings: [PackageFinding] = []

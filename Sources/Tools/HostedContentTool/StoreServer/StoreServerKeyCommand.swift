@@ -128,9 +128,10 @@ enum StoreServerKeyCommand {
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
     try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)
-    let end = now.addingTimeInterval(TimeInterval(overlap))
-    _ = try ledger.expireKey(kid, at: min(end, old.notAfter ?? end))
-    console.note("\(kid) expires at \(MessageDate.text(min(end, old.notAfter ?? end)))")
+    let planned = now.addingTimeInterval(TimeInterval(overlap))
+    let end = min(planned, old.notAfter ?? planned)
+    _ = try ledger.expireKey(kid, at: end)
+    console.note("\(kid) expires at \(MessageDate.text(end))")
   }
 
   private static func revoke(_ kid: String, _ ledger: Ledger, _ console: Console) throws {

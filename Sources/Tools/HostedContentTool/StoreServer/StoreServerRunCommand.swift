@@ -14,7 +14,7 @@ enum StoreServerRunCommand {
     options: [
       .init(
         "--data", "FOLDER", "the server's private data: ledger and receipt key", isRequired: true),
-      .init("--database", "URL", "a ledger in PostgreSQL 15, such as postgresql:///store"),
+      LedgerArguments.database,
       .init(
         "--listen", "ADDRESS",
         "address and port; default 127.0.0.1:8090, or a socket of systemd; port 0: a free one"),
@@ -88,18 +88,19 @@ enum StoreServerRunCommand {
   /// Seven days, in seconds: a URL cannot be revoked.
   private static let maximumLifetime = 604_800
 
-  private static func gate(_ arguments: Arguments) throws -> ContentGate {
+  private static func gate(_ arguments: Arguments) throws -> ContentGate? {
     let kind = try arguments.text("--gate") ?? "none"
-    guard ["none", "auth-request", "secure-link"].contains(kind) else {
+    let module = ContentGate.Module(rawValue: kind)
+    guard module != nil || kind == "none" else {
       throw arguments.wrong("--gate takes none, auth-request or secure-link, not “\(kind)”")
     }
-    guard kind != "none" else {
+    guard let module else {
       // Without --gate, content would be public by mistake.
       let options = ["--content-url", "--gate-secret-file", "--url-lifetime"]
       if !arguments.has("--gate"), let option = options.first(where: arguments.has) {
         throw arguments.wrong("\(option) needs --gate")
       }
-      return .none
+      return nil
     }
     let urls = try arguments.values("--content-url").map { try address($0, arguments) }
     guard !urls.isEmpty else { throw arguments.wrong("--content-url is missing") }
@@ -108,11 +109,9 @@ enum StoreServerRunCommand {
       throw arguments.wrong(
         "--url-lifetime takes a number of at most \(maximumLifetime), not “\(seconds)”")
     }
-    let lifetime = Duration.seconds(seconds)
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
-    return kind == "auth-request"
-      ? .authRequest(secret: secret, contentURLs: urls, lifetime: lifetime)
-      : .secureLink(secret: secret, contentURLs: urls, lifetime: lifetime)
+    return ContentGate(
+      module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
   }
 
   private static func secret(_ option: String, _ arguments: Arguments) throws -> String {

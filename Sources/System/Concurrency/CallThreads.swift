@@ -1,6 +1,3 @@
-import Concurrency
-import FileIO
-
 /// Threads for calls that may block, such as those that wait for another server.
 ///
 /// Thread-safe.
@@ -9,9 +6,8 @@ package final class CallThreads: Sendable {
   private let threads: Serialized<WorkerThreads>
   private let maximumWaiting: Int
 
-  /// Starts the threads; throws `tooFewThreads` if the system does not allow them.
+  /// Starts up to `count` threads; throws `tooFewThreads` if none starts.
   package init(count: Int, maximumWaiting: Int = 256) throws {
-    try ThreadLimits.require(count, for: "A store server")
     let calls = BlockingQueue<@Sendable () -> Void>()
     self.calls = calls
     self.maximumWaiting = maximumWaiting
