@@ -74,6 +74,20 @@ struct StoreServerSessionTests {
     #expect(server.errors.isEmpty)
   }
 
+  @Test("Several threads can start and stop a server at the same time")
+  func concurrentStarts() async throws {
+    let session = try StoreSession()
+    let server = try StoreServerSession(session)
+    server.stop()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<3 { group.addTask { try await onOwnThread { try server.start() } } }
+      group.addTask { await onOwnThread { server.stop() } }
+      try await group.waitForAll()
+    }
+    try server.start()
+    #expect(try await server.service().allProducts().products.isEmpty)
+  }
+
   @Test("A token can do what its scopes say, until it is revoked")
   func scopes() async throws {
     let session = try StoreSession()
