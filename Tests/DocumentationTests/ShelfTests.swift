@@ -3,13 +3,16 @@ import Foundation
 import HostedContent
 import HostedContentTesting
 import StoreKit
+import TestSupport
 import TestTraits
 import Testing
 
 /// The observers of the guides, with products that have zero, one and two contents.
 @Suite("The observers in the documentation", .timeLimit(.hang))
 struct ShelfTests {
-  private static let products = ["com.example.club", "com.example.book", "com.example.course"]
+  private static let products: [ProductIdentifier] = [
+    "com.example.club", "com.example.book", "com.example.course",
+  ]
 
   private static func session() throws -> StoreSession {
     let session = try StoreSession()
@@ -20,9 +23,9 @@ struct ShelfTests {
     return session
   }
 
-  private static func contents(of queue: PaymentQueue) throws -> [String] {
+  private static func contents(of queue: PaymentQueue) throws -> [ProductIdentifier] {
     try ["com.example.book", "com.example.course", "com.example.course.audio"].filter {
-      try queue.installedVersion(of: ProductIdentifier(validating: $0)) != nil
+      try queue.installedVersion(of: $0) != nil
     }
   }
 
@@ -34,10 +37,8 @@ struct ShelfTests {
     let events = Events()
     queue.add(shelf)
     queue.add(events)
-    for product in Self.products {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
-    }
-    await events.removals.wait(for: 3)
+    for product in Self.products { queue.add(Payment(productIdentifier: product)) }
+    await events.removals.wait { $0 >= 3 }
     #expect(try Self.contents(of: queue).count == 3)
     #expect(queue.transactions.isEmpty)
   }
@@ -53,19 +54,17 @@ struct ShelfTests {
     let events = Events()
     queue.add(shelf)
     queue.add(events)
-    for product in Self.products.prefix(2) {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
-    }
-    await events.removals.wait(for: 1)
-    await events.failures.wait(for: 1)
-    #expect(queue.transactions.map(\.payment.productIdentifier.rawValue) == [Self.products[1]])
+    for product in Self.products.prefix(2) { queue.add(Payment(productIdentifier: product)) }
+    await events.removals.wait { $0 >= 1 }
+    await events.failures.wait { $0 >= 1 }
+    #expect(queue.transactions.map(\.payment.productIdentifier) == [Self.products[1]])
     try session.setFaults("")
     let next = try session.relaunch()
     let later = Events()
     // The counter first: it must not miss a transaction that the observer finishes at once.
     next.add(later)
     next.add(shelf)
-    await later.removals.wait(for: 1)
+    await later.removals.wait { $0 >= 1 }
     #expect(try Self.contents(of: next) == [Self.products[1]])
   }
 
@@ -83,10 +82,10 @@ struct ShelfTests {
     queue.add(events)
     for product in Self.products {
       let payment = SKMutablePayment()
-      payment.productIdentifier = product
+      payment.productIdentifier = product.rawValue
       queue.add(payment)
     }
-    await events.removals.wait(for: 3)
+    await events.removals.wait { $0 >= 3 }
     let copied = try FileManager.default.contentsOfDirectory(atPath: documents.path)
     #expect(
       copied.sorted() == ["com.example.book", "com.example.course", "com.example.course.audio"])
@@ -95,28 +94,10 @@ struct ShelfTests {
   }
 }
 
-/// A counter that resumes a test waiting for a count.
-private final class Counter: Sendable {
-  private let counts: AsyncStream<Void>
-  private let continuation: AsyncStream<Void>.Continuation
-
-  init() { (counts, continuation) = AsyncStream.makeStream() }
-
-  func add(_ count: Int) { for _ in 0..<count { continuation.yield() } }
-
-  func wait(for count: Int) async {
-    var left = count
-    for await _ in counts {
-      left -= 1
-      if left == 0 { return }
-    }
-  }
-}
-
 /// Counts reports about transactions and downloads.
 private final class Events: PaymentTransactionObserver {
-  let removals = Counter()
-  let failures = Counter()
+  let removals = Watched(0)
+  let failures = Watched(0)
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
@@ -124,16 +105,17 @@ private final class Events: PaymentTransactionObserver {
 
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) { removals.add(transactions.count) }
+  ) { removals.change { $0 += transactions.count } }
 
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    failures.add(downloads.count { $0.state == .failed })
+    let failed = downloads.count { $0.state == .failed }
+    failures.change { $0 += failed }
   }
 }
 
 /// Counts removed StoreKit transactions.
 private final class SKEvents: NSObject, SKPaymentTransactionObserver {
-  let removals = Counter()
+  let removals = Watched(0)
 
   func paymentQueue(
     _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
@@ -141,5 +123,5 @@ private final class SKEvents: NSObject, SKPaymentTransactionObserver {
 
   func paymentQueue(
     _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
-  ) { removals.add(transactions.count) }
+  ) { removals.change { $0 += transactions.count } }
 }

@@ -5,16 +5,12 @@ import Testing
 
 @Suite("A store session for tests", .timeLimit(.hang))
 struct SessionTests {
-  private func payment(_ product: String) throws -> Payment {
-    Payment(productIdentifier: try ProductIdentifier(validating: product))
-  }
-
   @Test("A published product is bought over HTTP and installed, and a new version is an update")
   func publish() async throws {
     let session = try StoreSession()
     try session.publish("book", files: ["a/b.txt": [1, 2, 3]])
     let queue = try session.launch()
-    let folders = try await queue.deliver(payment("book"))
+    let folders = try await queue.deliver(Payment("book"))
     let file = folders[0].appending(path: "Contents/a/b.txt")
     #expect(try Array(Data(contentsOf: file)) == [1, 2, 3])
     #expect(session.requests.contains { $0.contains(".pkg") })
@@ -31,7 +27,7 @@ struct SessionTests {
       try session.publish("other")
       let queue = try session.launch()
       #expect(try await queue.products(["book"]).products.count == (dates.isEmpty ? 1 : 0))
-      _ = try await queue.deliver(payment("other"))
+      _ = try await queue.deliver(Payment("other"))
       dates.append(try await queue.grants()[0].date)
     }
     #expect(dates[0] == dates[1] && sessions[0].folder != sessions[1].folder)
@@ -47,7 +43,7 @@ struct SessionTests {
     try session.publish("book", "2.0")
     let queue = try session.launch()
     #expect(queue.transactions.isEmpty)
-    _ = try await queue.deliver(payment("book"))
+    _ = try await queue.deliver(Payment("book"))
     #expect(
       try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
@@ -78,7 +74,7 @@ struct SessionTests {
     try session.publish("book")
     try session.setFaults("*.pkg stall 10")
     let queue = try session.launch()
-    let transaction = try await queue.purchase(payment("book"))
+    let transaction = try await queue.purchase(Payment("book"))
     queue.start(transaction.downloads)
     #expect(throws: ContentError.self) { try session.launch() }
     try session.setFaults("")
@@ -90,28 +86,14 @@ struct SessionTests {
     #expect(folders.count == 1 && next.transactions.isEmpty)
   }
 
-  /// A store without products.
-  private struct EmptyStore: StoreService {
-    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      ProductsResponse(products: [])
-    }
-
-    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-      .deferred
-    }
-
-    func grants(account: String?) async throws -> [Grant] { [] }
-  }
-
   @Test("A second decision is refused, and does not change the first one")
   func secondDecision() async throws {
     let session = try StoreSession()
     try session.askToBuy("book")
     let makeSeller = try #require(session.configuration().seller)
-    let seller = makeSeller(EmptyStore())
-    let payment = try payment("book")
+    // The script answers, so this service gets no calls.
+    let seller = makeSeller(try HTTPStoreService(url: session.storeURL, token: "none"))
+    let payment = Payment("book")
     _ = try await seller.purchase(payment, transaction: "order")
     try await session.decline("order")
     await #expect(throws: ContentError.self) { try await session.approve("order") }
@@ -132,7 +114,7 @@ struct SessionTests {
     try session.askToBuy("book", count: 1)
     var queue = try session.launch()
     var reports = queue.reports().makeAsyncIterator()
-    let id = queue.add(try payment("book"))
+    let id = queue.add(Payment("book"))
     try await state(.deferred, of: id, in: &reports)
     queue = try session.relaunch()
     reports = queue.reports().makeAsyncIterator()
@@ -172,11 +154,20 @@ struct SessionTests {
     let queue = try session.launch()
     for _ in 1...2 {
       let error = await #expect(throws: ContentError.self) {
-        try await queue.purchase(payment("book"))
+        try await queue.purchase(Payment("book"))
       }
       #expect(error?.code == .hostNotFound)
     }
-    _ = try await queue.deliver(payment("book"))
+    _ = try await queue.deliver(Payment("book"))
+  }
+
+  @Test("A product without its rule is sold")
+  func removedRule() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.fail("book", with: ContentError(.notEntitled, "No", remedy: "Pay"))
+    session.removeRule(for: "book")
+    #expect(try await session.launch().deliver(Payment("book")).count == 1)
   }
 
   @Test("An interrupted purchase fails, and completes as another transaction after it is resolved")
@@ -186,7 +177,7 @@ struct SessionTests {
     try session.interrupt("book")
     let queue = try session.launch()
     let error = await #expect(throws: ContentError.self) {
-      try await queue.purchase(payment("book"))
+      try await queue.purchase(Payment("book"))
     }
     #expect(error?.code == .stopped)
     var reports = queue.reports().makeAsyncIterator()
@@ -208,42 +199,22 @@ struct SessionTests {
     let session = try StoreSession()
     try session.publish("refunded")
     try session.publish("short")
-    try session.setLifetime(.seconds(3600), of: "short")
+    session.setLifetime(.seconds(3600), of: "short")
     let queue = try session.launch()
-    _ = try await queue.deliver(payment("refunded"))
-    _ = try await queue.deliver(payment("short"))
-    let hearer = Hearer()
-    queue.add(hearer)
+    _ = try await queue.deliver(Payment("refunded"))
+    _ = try await queue.deliver(Payment("short"))
+    let recorder = CallRecorder(delivers: false)
+    queue.add(recorder)
     try await session.advance(by: .seconds(3599))
     #expect(try await queue.grants().count == 2)
     try await session.advance(by: .seconds(1))
     try await session.refund("refunded")
-    #expect(await hearer.revoked(2) == ["short", "refunded"])
+    await recorder.wait { $0.revoked.count == 2 }
+    #expect(recorder.calls.revoked == ["short", "refunded"])
     #expect(try await queue.grants().isEmpty)
     #expect(try await queue.restore().isEmpty)
-    _ = try await queue.deliver(payment("refunded"))
+    _ = try await queue.deliver(Payment("refunded"))
     #expect(try await queue.restore().count == 1, "bought again")
-  }
-
-  private final class Hearer: PaymentTransactionObserver {
-    private let stream = AsyncStream.makeStream(of: String.self)
-
-    func revoked(_ count: Int) async -> [String] {
-      var found: [String] = []
-      for await product in stream.stream {
-        found.append(product)
-        if found.count == count { break }
-      }
-      return found
-    }
-
-    func paymentQueue(
-      _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-    ) {}
-
-    func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation) {
-      for product in revocation.productIdentifiers { stream.continuation.yield(product.rawValue) }
-    }
   }
 
   @Test("A catalog expires with the clock, and is valid again after a refresh")
@@ -264,7 +235,7 @@ struct SessionTests {
     try session.publish("book")
     let queue = try session.launch { $0.network.attempts = 1 }
     try session.setFaults("*.pkg body changed")
-    let transaction = try await queue.purchase(payment("book"))
+    let transaction = try await queue.purchase(Payment("book"))
     let error = await #expect(throws: ContentError.self) { try await queue.install(transaction) }
     #expect(error?.code == .pieceDamaged)
     try session.setFaults("")
@@ -288,9 +259,9 @@ struct SessionTests {
   func restore() async throws {
     let session = try StoreSession()
     let queue = try session.launch()
-    for product in ["a", "b"] {
+    for product in ["a", "b"] as [ProductIdentifier] {
       try session.publish(product)
-      _ = try await queue.deliver(payment(product))
+      _ = try await queue.deliver(Payment(product))
     }
     session.failRestore(with: ContentError(.serverBusy, "Busy", remedy: "Wait"), after: 1)
     await #expect(throws: ContentError.self) { try await queue.restore() }

@@ -39,10 +39,11 @@ struct AppsQueueTests {
   @Test("Environment variables replace the configuration call; without both it is a usage error")
   func environment() throws {
     let session = try StoreSession()
-    let names = ["HOSTEDCONTENT_STORE": session.storeURL, "HOSTEDCONTENT_LIBRARY": "/tmp/none"]
+    let store = session.storeURL.absoluteString
+    let names = ["HOSTEDCONTENT_STORE": store, "HOSTEDCONTENT_LIBRARY": "/tmp/none"]
     let configuration = try SKHostConfiguration(environment: names)
     #expect(configuration.queue.library.path == "/tmp/none")
-    #expect(configuration.queue.store.description == session.storeURL)
+    #expect(configuration.queue.store.description == store)
     #expect(configuration.queue.trustedRoot == nil)
     let error = #expect(throws: ContentError.self) { try SKHostConfiguration(environment: [:]) }
     #expect(error?.code == .usage)

@@ -34,12 +34,14 @@ public final class StoreSession: Sendable {
     let folder: SessionFolder
     let store: StoreFolder
     let server: StoreServer
+    let url: URL
 
     init(now: Date) throws {
       folder = try SessionFolder()
       store = try StoreFolder.create(at: "\(folder.path)/store", now: now)
       server = try StoreServer(folder: "\(folder.path)/store")
       try server.start()
+      url = try URL(ofServer: server.url)
     }
   }
 
@@ -66,13 +68,13 @@ public final class StoreSession: Sendable {
   public var library: URL { folder.appending(path: "library", directoryHint: .isDirectory) }
 
   /// The URL of the store.
-  public var storeURL: String { place.server.url }
+  public var storeURL: URL { place.url }
 
   /// Starts again without engine and script, with an empty store and library.
   ///
   /// The clock is not reset.
   public func reset() throws {
-    try kill()
+    kill()
     let place = try Place(now: clock.now)
     script.change { $0 = SellerScript() }
     let old = state.withLock { state in
@@ -133,7 +135,7 @@ public final class StoreSession: Sendable {
   /// Ends the engine like a killed process: it cannot write to disk from now on.
   ///
   /// Earlier writes stay. Returns when the library is unlocked.
-  public func kill() throws {
+  public func kill() {
     let engine = state.withLock { state in
       defer { state.engine = nil }
       return state.engine
@@ -147,7 +149,7 @@ public final class StoreSession: Sendable {
   public func relaunch(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
     -> PaymentQueue
   {
-    try kill()
+    kill()
     return try launch(change)
   }
 
@@ -177,6 +179,16 @@ public final class StoreSession: Sendable {
       state.number += 1
       return state.number
     }
+  }
+}
+
+extension URL {
+  /// The URL of a server of this module.
+  init(ofServer text: String) throws {
+    guard let url = URL(string: text) else {
+      throw ContentError(.inconsistent, "\(text) is not a URL", remedy: "Report this error")
+    }
+    self = url
   }
 }
 

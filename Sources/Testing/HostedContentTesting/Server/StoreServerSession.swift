@@ -31,9 +31,7 @@ public final class StoreServerSession: Sendable {
   private let data: StoreServerFolder
   private let port: HeldPort
   private let log = StoreServerLog()
-  private let server = Mutex<SellingServer?>(nil)
-
-  private static let address = "127.0.0.1"
+  private let server = Serialized<SellingServer?>(nil)
 
   /// Starts a server for the products of `session`.
   ///
@@ -47,27 +45,19 @@ public final class StoreServerSession: Sendable {
     // The server has its own connection to the same ledger.
     let ledger = Ledger(
       try data.ledgerDatabase(), sign: key.signer(now: { clock.now }))
-    let port = try HeldPort(Self.address, 0)
+    let port = try HeldPort("127.0.0.1", 0)
     self.session = session
     self.place = place
     self.data = data
     self.ledger = ledger
     self.port = port
     receiptKey = key.verificationKey
-    url = try Self.url(port.number)
+    url = try URL(ofServer: port.url(scheme: "http"))
     token = OpaqueToken.generate()
     ownAccount = try Self.add(
       .token(Self.digest(of: token)), [.read, .purchase, .content], to: ledger, of: session)
     try start()
-    session.onPublication { [weak self] in try self?.server.withLock { $0 }?.refreshCatalog() }
-  }
-
-  private static func url(_ port: UInt16) throws -> URL {
-    let text = "http://\(address):\(port)/"
-    guard let url = URL(string: text) else {
-      throw ContentError(.inconsistent, "\(text) is not a URL", remedy: "Report this error")
-    }
-    return url
+    session.onPublication { [weak self] in try self?.server.use { $0 }?.refreshCatalog() }
   }
 
   deinit {
@@ -79,7 +69,12 @@ public final class StoreServerSession: Sendable {
 
   /// Starts the server again at the same address; does nothing if it runs.
   public func start() throws {
-    guard server.withLock({ $0 == nil }) else { return }
+    try server.use { server in
+      if server == nil { server = try startedServer() }
+    }
+  }
+
+  private func startedServer() throws -> SellingServer {
     let clock = session.clock
     var configuration = SellingServer.Configuration()
     configuration.http.heldPort = port
@@ -91,22 +86,21 @@ public final class StoreServerSession: Sendable {
       trustFolder: data.trustFolder(), now: { clock.now })
     let new = try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
     try new.start()
-    server.withLock { $0 = new }
+    return new
   }
 
   /// Stops the server, so that it refuses connections until `start`.
   ///
   /// Requests in progress are completed.
   public func stop() {
-    let running = server.withLock { server in
-      defer { server = nil }
-      return server
+    server.use { server in
+      server?.stop()
+      server = nil
     }
-    running?.stop()
   }
 
   /// Delivers the events of changes in `ledger` at once; otherwise it takes up to a second.
-  func deliverEvents() { server.withLock { $0 }?.deliverEvents() }
+  func deliverEvents() { server.use { $0 }?.deliverEvents() }
 
   // MARK: Buyers
 
