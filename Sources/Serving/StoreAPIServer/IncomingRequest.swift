@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import StoreAPI
 import StoreServer
