@@ -35,7 +35,7 @@ package final class SellingServer: Sendable {
 
   /// The settings of a store server.
   package struct Configuration: Sendable {
-    /// The address and the limits; the server sets all functions except `onRequest`.
+    /// The port and the limits; the server sets all other functions except `onRequest`.
     package var http = APIServer.Configuration()
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
@@ -86,7 +86,7 @@ package final class SellingServer: Sendable {
     var settings = configuration.http
     // The API needs the URL before the server listens.
     let port = try settings.openPort()
-    settings.heldPort = port
+    settings.openPort = { port }
     let url = String(port.url(scheme: "http").dropLast())
     let api = try makeAPI(origin: configuration.origin ?? url)
     // Otherwise it would wait for event streams and long polls.

@@ -82,7 +82,7 @@ public final class StoreServerSession: Sendable {
     guard server.withLock({ $0 == nil }) else { return }
     let clock = session.clock
     var configuration = SellingServer.Configuration()
-    configuration.http.heldPort = port
+    configuration.http.openPort = { [port] in port }
     configuration.decider = decider
     configuration.now = { clock.now }
     configuration.http.onRequest = { [log] in log.add($0) }
