@@ -33,6 +33,8 @@ package final class APIServer: Sendable {
     /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.
     package var stopTimeout: Duration = .seconds(20)
     /// Called when `stop` begins, so that the handler responds to requests that wait for events.
+    ///
+    /// It must not block, because `stopTimeout` begins afterwards.
     package var onStop: (@Sendable () -> Void)?
     /// Called after `stopTimeout`, if requests are still in progress.
     ///

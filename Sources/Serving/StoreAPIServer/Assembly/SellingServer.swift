@@ -90,7 +90,7 @@ package final class SellingServer: Sendable {
     let url = String(port.url(scheme: "http").dropLast())
     let api = try makeAPI(origin: configuration.origin ?? url)
     // Otherwise it would wait for event streams and long polls.
-    settings.onStop = { api.events.close() }
+    settings.onStop = { api.events.beginClose() }
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
