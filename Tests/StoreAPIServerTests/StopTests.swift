@@ -4,6 +4,7 @@ import Dispatch
 import Glibc
 import StoreAPI
 import StoreAPIServer
+import StoreServer
 import TestSupport
 import TestTraits
 import Testing
@@ -131,7 +132,9 @@ struct StopTests {
   @Test func `a port in use has its own error`() throws {
     let fixture = try APIFixture()
     let failure = #expect(throws: ContentError.self) {
-      try APIFixture { $0.port = fixture.server.port }
+      try APIFixture { [port = fixture.server.port] in
+        $0.openPort = { try HeldPort("127.0.0.1", port) }
+      }
     }
     #expect(failure?.code == .cannotListen)
   }
@@ -139,7 +142,9 @@ struct StopTests {
   @Test func `an inherited socket is used, and stays open after a stop`() throws {
     let (socket, port) = try Loopback.listen()
     defer { close(socket) }
-    let fixture = try APIFixture { $0.listeningSocket = socket }
+    let fixture = try APIFixture {
+      $0.openPort = { try HeldPort(inherited: socket, at: "127.0.0.1") }
+    }
     for _ in 0..<2 {
       #expect(Int(fixture.server.port) == port)
       #expect(try fixture.client().get("/").status == 200)
@@ -152,7 +157,7 @@ struct StopTests {
     let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
     defer { close(file) }
     let failure = #expect(throws: ContentError.self) {
-      try APIFixture { $0.listeningSocket = file }
+      try APIFixture { $0.openPort = { try HeldPort(inherited: file, at: "127.0.0.1") } }
     }
     #expect(failure?.code == .cannotListen)
   }

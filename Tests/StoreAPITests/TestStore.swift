@@ -183,12 +183,13 @@ final class TestCatalog: SaleCatalog {
   }
 }
 
-/// A SQLite ledger that can hold and fail its commits.
+/// A SQLite ledger that can hold its commits or its reads, and fail both.
 final class TestDatabase: LedgerDatabase {
   struct State: Sendable {
     var writes = 0
     var reads = 0
     var isHeld = false
+    var holdsReads = false
     var failure: ContentError?
   }
 
@@ -206,6 +207,7 @@ final class TestDatabase: LedgerDatabase {
 
   func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value? {
     state.change { $0.reads += 1 }
+    state.block { !$0.holdsReads }
     if let failure = state.value.failure { throw failure }
     return try database.read(body)
   }

@@ -18,16 +18,10 @@ package final class APIServer: Sendable {
   package typealias Handler =
     @Sendable (APIRequest, _ respond: @escaping @Sendable (APIResponse) -> Void) -> Void
 
-  /// The address and the limits of a server.
+  /// The port and the limits of a server.
   package struct Configuration: Sendable {
-    /// A name or an IP address of this machine.
-    package var address = "127.0.0.1"
-    /// Port 0 selects a free port.
-    package var port: UInt16 = 0
-    /// A port at `address` that the caller holds, to use instead of `port`.
-    package var heldPort: HeldPort?
-    /// A bound TCP socket to use instead, such as one from systemd; the server uses a copy.
-    package var listeningSocket: Int32?
+    /// Returns the port at which the server listens; called at the first start.
+    package var openPort: @Sendable () throws -> HeldPort = { try HeldPort("127.0.0.1", 0) }
     /// The number of threads that call the handler.
     package var workers = 4
     package var limits = ConnectionLimits(
@@ -39,6 +33,8 @@ package final class APIServer: Sendable {
     /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.
     package var stopTimeout: Duration = .seconds(20)
     /// Called when `stop` begins, so that the handler responds to requests that wait for events.
+    ///
+    /// It must not block, because `stopTimeout` begins afterwards.
     package var onStop: (@Sendable () -> Void)?
     /// Called after `stopTimeout`, if requests are still in progress.
     ///
@@ -52,19 +48,12 @@ package final class APIServer: Sendable {
     package var onRequest: (@Sendable (HandledRequest) -> Void)?
 
     package init() {}
-
-    /// Returns the port that the caller holds, or opens one.
-    func openPort() throws -> HeldPort {
-      if let heldPort { return heldPort }
-      if let listeningSocket { return try HeldPort(inherited: listeningSocket, at: address) }
-      return try HeldPort(address, port)
-    }
   }
 
   package init(_ configuration: Configuration, handle: @escaping Handler) {
     self.configuration = configuration
     self.handle = handle
-    lifetime = ServerLifetime { try configuration.openPort() }
+    lifetime = ServerLifetime(openPort: configuration.openPort)
   }
 
   deinit { stop() }

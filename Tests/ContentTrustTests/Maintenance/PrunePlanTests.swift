@@ -12,7 +12,7 @@ struct PrunePlanTests {
   private static let start = Date(timeIntervalSince1970: 1_000)
 
   private func file(_ path: String, bytes: Int64 = 0, modified: Double = 1) -> StoreFile {
-    StoreFile(path: path, bytes: bytes, modified: modified)
+    StoreFile(path: path, bytes: bytes, modified: Date(timeIntervalSince1970: modified))
   }
 
   private func catalog(_ version: Int64, _ bytes: Int = 0) throws -> CatalogVersion {

@@ -37,4 +37,20 @@ struct EventReaderTests {
     #expect(events.stream(after: nil, viewer: viewer).status == 503)
     #expect(store.reports.value == [.secretFailure, .secretFailure])
   }
+
+  @Test func `The end of all receivers does not wait for a ledger that hangs`() async throws {
+    let store = try TestStore()
+    _ = try store.ledger.commit([.publish], at: store.clock.value)
+    let events = store.api.events
+    let response = events.stream(after: nil, viewer: AccountAccess(keyAccount: "key-own"))
+    guard case .stream(let body) = response.body else { throw UnexpectedBody() }
+    let reads = store.database.state.value.reads
+    store.database.state.change { $0.holdsReads = true }
+    await store.database.state.wait { $0.reads > reads }
+    events.beginClose()
+    store.database.state.change { $0.holdsReads = false }
+    let stream = StreamReader(body)
+    _ = await stream.text(until: "no such text")
+    #expect(await stream.isAtEnd())
+  }
 }

@@ -79,9 +79,7 @@ extension RootChain {
       catalogs.append(
         CatalogVersion(
           snapshot: version, targets: role.targets,
-          written: max(
-            role.expires.addingTimeInterval(-StoreMetadata.lifetime),
-            Date(timeIntervalSince1970: file.modified))))
+          written: max(role.expires.addingTimeInterval(-StoreMetadata.lifetime), file.modified)))
     }
     return (catalogs, foreign)
   }

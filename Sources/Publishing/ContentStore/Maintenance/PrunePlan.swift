@@ -44,9 +44,7 @@ struct PrunePlan {
     let start: Date
 
     /// Whether the file was written before `start`.
-    fileprivate func isOld(_ file: StoreFile) -> Bool {
-      file.modified < start.timeIntervalSince1970
-    }
+    fileprivate func isOld(_ file: StoreFile) -> Bool { file.modified < start }
 
     /// Whether the file is old, and no kept catalog refers to it.
     fileprivate func isUnused(_ file: StoreFile) -> Bool {

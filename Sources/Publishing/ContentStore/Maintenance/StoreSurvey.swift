@@ -1,6 +1,7 @@
 import ContentModel
 import ContentTrust
 import FileIO
+import FoundationEssentials
 
 /// A file of a store's folder, as a listing found it.
 struct StoreFile: Hashable {
@@ -8,8 +9,8 @@ struct StoreFile: Hashable {
   let path: String
   /// The length in bytes.
   let bytes: Int64
-  /// The last change of the bytes, in seconds since 1970.
-  let modified: Double
+  /// The last change of the bytes.
+  let modified: Date
 
   /// The name without folders.
   var name: String { path.lastPathComponent }
@@ -56,7 +57,8 @@ struct StoreSurvey {
         switch entry.kind {
         case .file:
           guard let status = try folder.status(of: entry.name) else { continue }
-          files.append(StoreFile(path: place, bytes: status.size, modified: status.modified))
+          let modified = Date(timeIntervalSince1970: status.modified)
+          files.append(StoreFile(path: place, bytes: status.size, modified: modified))
         case .directory where depth > 0:
           files += try self.files(in: folder.directory(entry.name), place, depth: depth - 1)
         case .directory, .link, .other: others.append(place)

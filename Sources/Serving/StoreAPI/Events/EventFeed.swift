@@ -133,10 +133,17 @@ package final class EventFeed: Sendable {
     if isAsleep { signal.signal() }
   }
 
-  /// Responds to all waiting requests, ends all streams, and waits for the end of the thread.
-  package func close() {
+  /// Lets the thread respond to all waiting requests, end all streams, and end.
+  ///
+  /// Does not wait for it: the ledger may hang.
+  package func beginClose() {
     state.withLock { $0.isClosed = true }
     wake()
+  }
+
+  /// Like `beginClose`, but waits for the end of the thread.
+  package func close() {
+    beginClose()
     thread.use { $0.take() }?.end()
   }
 

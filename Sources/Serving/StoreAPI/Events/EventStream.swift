@@ -23,13 +23,20 @@ final class EventStream: ResponseStream {
     /// Whether there may be more events.
     var isBehind = false
     var lastChunk: Instant
-    var isEnded = false
-    var isCanceled = false
+    var phase = Phase.open
     var onReady: (@Sendable () -> Void)?
 
     mutating func set(_ chunk: [UInt8], at now: Instant) {
       (pending, taken, lastChunk) = (chunk, 0, now)
     }
+  }
+
+  private enum Phase {
+    case open
+    /// It ends after the pending bytes.
+    case ended
+    /// The client has left.
+    case canceled
   }
 
   private static let lifetime: Duration = .seconds(15 * 60)
@@ -61,7 +68,7 @@ final class EventStream: ResponseStream {
         if state.taken == state.pending.count { (state.pending, state.taken) = ([], 0) }
         return (part, false)
       }
-      guard !state.isEnded, !state.isCanceled else { return (.end, false) }
+      guard state.phase == .open else { return (.end, false) }
       state.onReady = onReady
       return (.wait, state.isBehind)
     }
@@ -71,7 +78,7 @@ final class EventStream: ResponseStream {
 
   func cancel() {
     state.withLock { state in
-      (state.isCanceled, state.pending, state.taken, state.onReady) = (true, [], 0, nil)
+      (state.phase, state.pending, state.taken, state.onReady) = (.canceled, [], 0, nil)
     }
   }
 
@@ -87,7 +94,7 @@ final class EventStream: ResponseStream {
 
   func demand(at now: Instant) -> Demand {
     state.withLock { state in
-      if state.isCanceled { return .finished }
+      if state.phase == .canceled { return .finished }
       guard state.pending.isEmpty else {
         state.isBehind = true
         return .nothing
@@ -123,7 +130,7 @@ final class EventStream: ResponseStream {
   /// Ends the stream after the pending bytes.
   func finish() {
     advance { state in
-      state.isEnded = true
+      state.phase = .ended
       return true
     }
   }
@@ -131,7 +138,7 @@ final class EventStream: ResponseStream {
   /// Changes the state, and tells a waiting client if `change` returns true.
   private func advance(_ change: (inout State) -> Bool) {
     let onReady = state.withLock { state -> (@Sendable () -> Void)? in
-      guard !state.isCanceled, change(&state) else { return nil }
+      guard state.phase != .canceled, change(&state) else { return nil }
       defer { state.onReady = nil }
       return state.onReady
     }

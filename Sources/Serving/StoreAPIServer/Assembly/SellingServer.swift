@@ -1,6 +1,5 @@
 import Concurrency
 package import ContentModel
-import Dispatch
 package import FoundationEssentials
 package import HostedContent
 package import StoreAPI
@@ -36,7 +35,7 @@ package final class SellingServer: Sendable {
 
   /// The settings of a store server.
   package struct Configuration: Sendable {
-    /// The address and the limits; the server sets all functions except `onRequest`.
+    /// The port and the limits; the server sets all other functions except `onRequest`.
     package var http = APIServer.Configuration()
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
@@ -87,11 +86,11 @@ package final class SellingServer: Sendable {
     var settings = configuration.http
     // The API needs the URL before the server listens.
     let port = try settings.openPort()
-    settings.heldPort = port
+    settings.openPort = { port }
     let url = String(port.url(scheme: "http").dropLast())
     let api = try makeAPI(origin: configuration.origin ?? url)
     // Otherwise it would wait for event streams and long polls.
-    settings.onStop = { api.events.close() }
+    settings.onStop = { api.events.beginClose() }
     // A store or a webhook that hangs must not delay the end.
     settings.onStopTimeout = { [catalog, decider = configuration.decider] in
       catalog.close()
@@ -100,13 +99,7 @@ package final class SellingServer: Sendable {
     settings.respondAtOnce = { api.immediateResponse(to: $0) }
     let server = APIServer(settings) { api.handle($0, respond: $1) }
     try server.start()
-    let ticker: Ticker
-    do throws(WorkThread.NoThread) {
-      ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
-    } catch {
-      server.stop()
-      throw error.error("Cannot start a thread of the store server")
-    }
+    let ticker = try Ticker(every: .seconds(1)) { [weak self] in self?.tick() }
     state.withLock { $0.running = (api, server, ticker) }
   }
 
@@ -202,27 +195,5 @@ package final class SellingServer: Sendable {
     }
     // Not tried again if it fails: each attempt would add an event.
     try folder.setCatalogVersion(version)
-  }
-}
-
-/// Calls a body again and again on its own thread, until it is stopped.
-private final class Ticker: Sendable {
-  private let isStopped: DispatchSemaphore
-  private let thread: WorkThread
-
-  init(
-    every interval: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void
-  ) throws(WorkThread.NoThread) {
-    let isStopped = DispatchSemaphore(value: 0)
-    self.isStopped = isStopped
-    thread = try WorkThread {
-      while isStopped.wait(timeout: .now() + interval) == .timedOut { body() }
-    }
-  }
-
-  /// Call it once; waits for a running call.
-  func stop() {
-    isStopped.signal()
-    thread.end()
   }
 }

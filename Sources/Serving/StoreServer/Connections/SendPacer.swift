@@ -31,3 +31,18 @@ final class SendPacer: Sendable {
   /// The best number of bytes to send at once: about 5 ms.
   var portion: Int { Int(min(64 << 10, max(1, bytesPerSecond / 200))) }
 }
+
+/// The rate limits of a response: its own, and the server's limit, which all responses share.
+struct Pace {
+  let limiters: [SendPacer]
+
+  /// The best number of bytes to send at once.
+  var portion: Int { limiters.map(\.portion).min() ?? 64 << 10 }
+
+  /// Waits until `count` bytes have passed; returns false if the client leaves or the server stops.
+  func wait(for count: Int, _ wire: Wire) -> Bool {
+    guard let delay = limiters.map({ $0.delay(of: count) }).max() else { return true }
+    // Shorter delays accumulate, because a sleep is not that precise.
+    return delay < .milliseconds(1) || wire.wait(delay)
+  }
+}

@@ -8,6 +8,8 @@ enum Fault: Hashable, Sendable {
   case answer(AnswerFault)
   /// Acts on the transmission of the response.
   case transmission(TransmissionFault)
+
+  var isOfConnection: Bool { if case .connection = self { true } else { false } }
 }
 
 enum ConnectionFault: Hashable {

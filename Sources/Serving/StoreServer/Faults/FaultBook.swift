@@ -35,18 +35,12 @@ final class FaultBook: Sendable {
 
   /// Counts `request` and returns the rules that act on it, in the order of the script.
   func occurrences(for request: ServerRequest) -> [Occurrence] {
-    occurrences(path: request.path) { rule in
-      if case .connection = rule.fault { return false }
-      return rule.matches(request)
-    }
+    occurrences(path: request.path) { !$0.fault.isOfConnection && $0.matches(request) }
   }
 
   /// Returns the fault for a new connection; the last matching rule wins.
   func connectionFault() -> ConnectionFault? {
-    let found = occurrences(path: "") { rule in
-      if case .connection = rule.fault { return true }
-      return false
-    }
+    let found = occurrences(path: "") { $0.fault.isOfConnection }
     guard let last = found.last, case .connection(let fault) = last.fault else { return nil }
     return fault
   }

@@ -8,7 +8,7 @@ extension FaultWords {
     }
     let filter = try filter()
     let fault = try fault()
-    if case .connection = fault, pattern.text != "*" || filter != FaultRule.Filter() {
+    if fault.isOfConnection, pattern.text != "*" || filter != FaultRule.Filter() {
       throw Self.mistake(
         "A TLS fault acts before the request and cannot have a path or a filter",
         "Start the line with * tls")

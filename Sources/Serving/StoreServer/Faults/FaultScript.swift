@@ -39,12 +39,7 @@ package struct FaultScript: Sendable, Hashable {
   }
 
   /// The first rule about connections; only a server with a certificate can apply it.
-  var firstConnectionRule: FaultRule? {
-    rules.first { rule in
-      if case .connection = rule.fault { return true }
-      return false
-    }
-  }
+  var firstConnectionRule: FaultRule? { rules.first { $0.fault.isOfConnection } }
 }
 
 /// The words of one line, read from left to right.

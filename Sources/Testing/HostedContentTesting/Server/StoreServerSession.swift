@@ -77,7 +77,7 @@ public final class StoreServerSession: Sendable {
   private func startedServer() throws -> SellingServer {
     let clock = session.clock
     var configuration = SellingServer.Configuration()
-    configuration.http.heldPort = port
+    configuration.http.openPort = { [port] in port }
     configuration.decider = decider
     configuration.now = { clock.now }
     configuration.http.onRequest = { [log] in log.add($0) }

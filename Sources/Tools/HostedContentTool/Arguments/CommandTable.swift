@@ -18,7 +18,7 @@ enum CommandTable {
     RepairCommand.command, RemoveCommand.command,
     PinCommand.command, CollectCommand.command, AppUpdateCommand.command,
     StoreServerRunCommand.command, StoreServerKeyCommand.command, StoreServerVoucherCommand.command,
-    StoreServerImportCommand.command, StoreServerBackupCommand.command, BuyCommand.command,
+    StoreServerImportCommand.command, StoreServerBackupCommand.command, PurchaseCommand.command,
     PurchaseListCommand.entitlements, PurchaseListCommand.history, DecisionCommand.approve,
     DecisionCommand.decline, DecisionCommand.refund, DecisionCommand.revoke,
     DecisionCommand.reverse, AccountEraseCommand.command, CompletionCommand.command,

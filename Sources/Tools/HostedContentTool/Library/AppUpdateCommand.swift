@@ -50,7 +50,7 @@ enum AppUpdateCommand {
     let installed: String
     let offered: String?
     let level: String?
-    let found: String
+    let found: AppUpdateQuestion.Answer.Place
     let country: String?
     let name: String?
     let bundleIdentifier: String?
@@ -83,8 +83,8 @@ enum AppUpdateCommand {
   ) -> String {
     let installed = "installed is \(decision.installed)"
     let version = answer.offer.versionText.map { "\(name) \($0)" } ?? "A newer version of \(name)"
-    let isElsewhere = answer.found == "elsewhere"
-    let country = isElsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
+    let country =
+      answer.found == .elsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
     switch (decision.action, decision.reason) {
     case (.force, _): return "\(version) is required\(country); \(installed)."
     case (.remind, _): return "\(version) is available\(country); \(installed)."

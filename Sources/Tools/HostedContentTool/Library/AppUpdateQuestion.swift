@@ -69,16 +69,21 @@ struct AppUpdateQuestion: Sendable {
     let offer: UpdateOffer
     /// Nil for the answer of a server, which has no listing.
     let listing: AppListing?
-    /// In a storefront `offered`, `lagging` or `elsewhere`; otherwise `server` or `feed`.
-    let found: String
+    let found: Place
     /// The storefront; nil for a server or a feed.
     let country: CountryCode?
 
-    init(_ offer: UpdateOffer, found: String) {
+    enum Place: String, Encodable {
+      /// A storefront.
+      case offered, lagging, elsewhere
+      case server, feed
+    }
+
+    init(_ offer: UpdateOffer, found: Place) {
       (self.offer, listing, self.found, country) = (offer, nil, found, nil)
     }
 
-    init(_ listing: AppListing, found: String, in country: CountryCode? = nil) {
+    init(_ listing: AppListing, found: Place, in country: CountryCode? = nil) {
       (offer, self.listing) = (UpdateOffer(listing), listing)
       (self.found, self.country) = (found, country)
     }
@@ -92,17 +97,17 @@ struct AppUpdateQuestion: Sendable {
       let source = ServerUpdateSource(
         server: server, bundleID: bundleID, country: country, transport: transport)
       let answer = try await source.answer(for: app, account: account)
-      return Answer(UpdateOffer(answer), found: "server")
+      return Answer(UpdateOffer(answer), found: .server)
     }
     let lookup = AppLookup(.init(server: server), transport: transport)
     let country = country ?? .us
     let finding = try await lookup.find(
       key, country: country, candidates: candidates, entity: entity)
     switch finding {
-    case .offered(let listing): return Answer(listing, found: "offered", in: country)
-    case .lagging(let listing): return Answer(listing, found: "lagging", in: country)
+    case .offered(let listing): return Answer(listing, found: .offered, in: country)
+    case .lagging(let listing): return Answer(listing, found: .lagging, in: country)
     case .elsewhere(let listing, in: let other):
-      return Answer(listing, found: "elsewhere", in: other)
+      return Answer(listing, found: .elsewhere, in: other)
     case .unknown(let tried):
       throw ContentError(
         .appNotOffered,
@@ -128,6 +133,6 @@ struct AppUpdateQuestion: Sendable {
       "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
     ]
     let fields = columns.compactMapValues { row[$0].map(JSONField.string) }
-    return Answer(AppListing(fields: fields), found: "feed")
+    return Answer(AppListing(fields: fields), found: .feed)
   }
 }

@@ -71,8 +71,8 @@ final class InstallSession: Sendable {
 
   /// Installs the offered version of each product.
   ///
-  /// Prints the installed products, and returns true if all succeed. If `mayBuy` is false, a product
-  /// that was never granted to the account is an error.
+  /// Prints the installed products, and returns true if all succeed. If `mayBuy` is false, a
+  /// product that was never granted to the account is an error.
   func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async throws -> Bool {
     let response = try await queue.products(Set(identifiers.map(\.rawValue)))
     let isComplete = console.reportMissing(in: response)

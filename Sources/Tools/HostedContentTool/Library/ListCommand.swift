@@ -8,38 +8,31 @@ enum ListCommand {
     name: "list", summary: "Lists installed versions.", operands: "",
     options: [.library, .json], example: "hostedcontent list --library lib", run: run)
 
-  private struct Report: Encodable {
-    let contents: [Entry]
+  private struct Entry: Encodable {
+    let contentIdentifier: String
+    let version: String
+    let current: Bool
+    let path: String
+    let bytes: Int64
+    /// Whether recorded files are missing, or have another kind or size; nil if unknown.
+    let filesMissing: Bool?
 
-    struct Entry: Encodable {
-      let contentIdentifier: String
-      let version: String
-      let current: Bool
-      let path: String
-      let bytes: Int64
-      /// Whether recorded files are missing, or have another kind or size; nil if unknown.
-      let filesMissing: Bool?
-
-      var remarks: String {
-        ([current ? "current" : nil, filesMissing == true ? "files missing" : nil])
-          .compactMap(\.self).joined(separator: ", ")
-      }
+    var remarks: String {
+      ([current ? "current" : nil, filesMissing == true ? "files missing" : nil])
+        .compactMap(\.self).joined(separator: ", ")
     }
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
     let entries = try library.checkedContents().map { entry, lacksFiles in
-      Report.Entry(
+      Entry(
         contentIdentifier: entry.content.contentIdentifier.rawValue,
         version: entry.content.version.rawValue, current: entry.isCurrent,
         path: entry.path, bytes: entry.content.size, filesMissing: lacksFiles)
     }
-    if arguments.has("--json") {
-      try console.print(json: Report(contents: entries))
-    } else if entries.isEmpty {
-      console.print("Nothing is installed.")
-    } else {
+    try console.print(["contents": entries]) {
+      if entries.isEmpty { return console.print("Nothing is installed.") }
       console.print(
         table: entries.map {
           [$0.contentIdentifier, $0.version, $0.remarks, "\($0.bytes)", $0.path]

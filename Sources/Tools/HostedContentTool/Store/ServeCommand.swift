@@ -1,6 +1,6 @@
+import Concurrency
 import ContentModel
 import ContentStore
-import Dispatch
 import StoreServer
 
 /// `serve`: serves a store over HTTP, for trials and tests.
@@ -24,9 +24,6 @@ enum ServeCommand {
     ],
     example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
 
-  /// How often `apps.json` is checked for changes between requests.
-  private static let appsInterval = DispatchTimeInterval.seconds(1)
-
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let path = arguments.operands[0]
     var configuration = try configuration(arguments, console)
@@ -37,11 +34,9 @@ enum ServeCommand {
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()
     console.print("Serving \(path) at \(server.url)")
-    let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "hostedcontent.apps"))
-    timer.setEventHandler(handler: checkApps)
-    timer.schedule(deadline: .now() + appsInterval, repeating: appsInterval)
-    timer.resume()
-    defer { timer.cancel() }
+    // A change of `apps.json` is also noticed between requests.
+    let ticker = try Ticker(every: .seconds(1), checkApps)
+    defer { ticker.stop() }
     await console.signals?.waitForFirst()
     server.stop()
     return .done

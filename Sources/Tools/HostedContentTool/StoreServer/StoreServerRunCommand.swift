@@ -5,6 +5,7 @@ import Glibc
 import HostedContent
 import StoreAPI
 import StoreAPIServer
+import StoreServer
 
 /// `store-server run`: sells the products of a store over HTTP.
 enum StoreServerRunCommand {
@@ -33,15 +34,17 @@ enum StoreServerRunCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
-    (configuration.http.address, configuration.http.port) =
-      try arguments.listenAddress(default: "127.0.0.1:8090")
-    configuration.origin = try arguments.text("--origin").map { try address($0, arguments) }
+    let (address, port) = try arguments.listenAddress(default: "127.0.0.1:8090")
+    configuration.origin = try arguments.text("--origin").map { try baseURL($0, arguments) }
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
     configuration.decider = try decider(arguments, network)
     configuration.database = try arguments.database()
-    configuration.http.listeningSocket = try SocketActivation.socket(
+    let socket = try SocketActivation.socket(
       ProcessInfo.processInfo.environment, process: getpid())
+    configuration.http.openPort = {
+      try socket.map { try HeldPort(inherited: $0, at: address) } ?? HeldPort(address, port)
+    }
     let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
     let catalog = try Catalog(
       at: location, trustedRoot: arguments.trustedRoot(),
@@ -57,7 +60,7 @@ enum StoreServerRunCommand {
   }
 
   /// The URL of an option without a slash at its end.
-  private static func address(_ text: String, _ arguments: Arguments) throws -> String {
+  private static func baseURL(_ text: String, _ arguments: Arguments) throws -> String {
     let url = try WebURL(text)
     guard url.parts.query.isEmpty else {
       throw arguments.wrong("“\(url)” has a query")
@@ -102,7 +105,7 @@ enum StoreServerRunCommand {
       }
       return nil
     }
-    let urls = try arguments.values("--content-url").map { try address($0, arguments) }
+    let urls = try arguments.values("--content-url").map { try baseURL($0, arguments) }
     guard !urls.isEmpty else { throw arguments.wrong("--content-url is missing") }
     let seconds = try arguments.number("--url-lifetime", minimum: 2) ?? 300
     guard seconds <= maximumLifetime else {

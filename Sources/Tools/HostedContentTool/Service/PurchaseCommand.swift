@@ -4,7 +4,7 @@ import HostedContent
 import StoreLedger
 
 /// `purchase`: buys one product from a store server, without installing it.
-enum BuyCommand {
+enum PurchaseCommand {
   static let command = Command(
     name: "purchase", summary: "Buys a product from a store server, without installing it.",
     operands: "ID",

@@ -1,0 +1,32 @@
+import ContentModel
+import Dispatch
+
+/// Calls a body again and again on its own thread, until it is stopped.
+package final class Ticker: Sendable {
+  private let isStopped: DispatchSemaphore
+  private let thread: Serialized<WorkThread?>
+
+  /// Starts the thread, which waits for `interval` before each call.
+  ///
+  /// Throws `tooFewThreads` if the system does not allow a thread.
+  package init(every interval: Duration, _ body: @escaping @Sendable () -> Void) throws {
+    let isStopped = DispatchSemaphore(value: 0)
+    self.isStopped = isStopped
+    do throws(WorkThread.NoThread) {
+      thread = Serialized(
+        try WorkThread {
+          while isStopped.wait(timeout: .now() + interval.inSeconds) == .timedOut { body() }
+        })
+    } catch {
+      throw error.error("Cannot start a thread for repeated work")
+    }
+  }
+
+  deinit { stop() }
+
+  /// Ends the thread, and waits for a running call.
+  package func stop() {
+    isStopped.signal()
+    thread.use { $0.take() }?.end()
+  }
+}
