@@ -44,11 +44,9 @@ final class OpenOrders: Sendable {
   func note(_ outcomes: [PurchaseOutcome], of orders: [PurchaseOrder]) {
     state.withLock { state in
       for (order, outcome) in zip(orders, outcomes) {
-        if case .failed = outcome {
-          state.payments[order.transaction] = nil
-        } else {
-          state.payments[order.transaction] = order.payment
-        }
+        // One that was answered before the others may be finished already.
+        guard state.payments[order.transaction] != nil else { continue }
+        if case .failed = outcome { state.payments[order.transaction] = nil }
         if outcome == .deferred {
           state.deferred.insert(order.transaction)
         } else {
