@@ -192,7 +192,7 @@ struct UncertainPurchaseTests {
 
   @Test(
     "An account with another meaning at the server is refused before it is sent",
-    arguments: ["", "-", ".", "..", "key-1"])
+    arguments: ["", "-", ".", "..", "key-1", "key-\u{301}"])
   func accounts(name: String) async throws {
     let server = try ScriptedServer { _ in .json("201 Created", Script.purchase("t1")) }
     let payment = Payment(productIdentifier: "a", applicationUsername: name)
