@@ -47,6 +47,11 @@ package struct APIKey: Hashable, Sendable {
 extension APIKey {
   /// The start of each `kid`, and of each account named after one, which requests cannot name.
   package static let prefix = "key-"
+
+  /// Returns whether an account is named after a key; compares bytes, as the server does.
+  package static func names(_ account: String) -> Bool {
+    account.beginsWithBytes(of: prefix[...])
+  }
 }
 
 extension Ledger {

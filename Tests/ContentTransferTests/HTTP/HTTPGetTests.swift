@@ -212,8 +212,7 @@ struct HTTPGetTests {
     }
     var configuration = impatientConfiguration()
     configuration.credentials = [
-      HTTPCredentials(
-        for: try WebURL(server.url("/x")), headers: [HTTPHeader(bearerToken: "secret")])
+      HTTPCredentials(for: try WebURL(server.url("/x")), bearerToken: "secret")
     ]
     let session = try HTTPSession(configuration)
     _ = try session.send(HTTPRequest(try WebURL(server.url("/here")), limit: 10))
@@ -300,9 +299,7 @@ struct HTTPGetTests {
   func smuggling() throws {
     var configuration = impatientConfiguration()
     let host = try WebURL("http://127.0.0.1/")
-    configuration.credentials = [
-      HTTPCredentials(for: host, headers: [HTTPHeader(bearerToken: "a\r\nX-Evil: 1")])
-    ]
+    configuration.credentials = [HTTPCredentials(for: host, bearerToken: "a\r\nX-Evil: 1")]
     #expect(code { _ = try HTTPSession(configuration) } == .usage)
   }
 

@@ -11,9 +11,7 @@ struct PlainHTTPTests {
     -> HTTPConfiguration
   {
     var configuration = impatientConfiguration()
-    configuration.credentials = [
-      HTTPCredentials(for: try WebURL(url), headers: [HTTPHeader(bearerToken: "secret")])
-    ]
+    configuration.credentials = [HTTPCredentials(for: try WebURL(url), bearerToken: "secret")]
     configuration.proxy = proxy
     return configuration
   }
@@ -139,5 +137,11 @@ struct PlainHTTPTests {
     configuration.proxy = .url(proxy)
     configuration.plainHTTPOrigins = [try WebURL("http://allowed.invalid:3128")]
     #expect(refusal(configuration) == nil)
+  }
+}
+
+extension HTTPCredentials {
+  init(for host: WebURL, bearerToken: String) {
+    self.init(for: host, headers: [HTTPHeader(bearerToken: bearerToken)])
   }
 }

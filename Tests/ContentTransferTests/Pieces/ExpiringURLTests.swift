@@ -289,9 +289,7 @@ struct ExpiringURLTests {
     let server = try ScriptedServer { .file(file.bytes, $0) }
     var configuration = impatientConfiguration()
     let url = try WebURL(server.url())
-    configuration.credentials = [
-      HTTPCredentials(for: url, headers: [HTTPHeader(bearerToken: "token")])
-    ]
+    configuration.credentials = [HTTPCredentials(for: url, bearerToken: "token")]
     let session = try HTTPSession(configuration)
     let authorizer = CountingAuthorizer { _ in try Self.urls("secret", at: server) }
     _ = try source(session, server, authorizer).fetch(file)

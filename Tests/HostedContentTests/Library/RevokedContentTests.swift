@@ -87,6 +87,28 @@ struct RevokedContentTests {
     queue.close()
   }
 
+  @Test("A product that is revoked again is not forgotten with the first revocation")
+  func again() async throws {
+    let queue = try queue()
+    try await install("a", queue)
+    service.holdGrants()
+    service.send(.revoked(Revocation([a])))
+    // The account still has a grant, such as of a second purchase.
+    try await waitUntil { service.heldCount == 1 }
+    try await revoke(queue)
+    try await waitUntil { service.heldCount == 2 }
+    var events = queue.diagnosticEvents().makeAsyncIterator()
+    service.releaseGrants()
+    while let event = await events.next(), event.name != "revoked product handled" {}
+    // A restart would continue.
+    #expect(try queue.engine.journal.revokedProducts() == [a])
+    #expect(try installed() == ["a"])
+    service.releaseGrants()
+    try await waitForDecision(queue)
+    #expect(try installed().isEmpty)
+    queue.close()
+  }
+
   @Test("A leased version stays, and is removed after the lease ends", .slow)
   func leased() async throws {
     let queue = try queue()

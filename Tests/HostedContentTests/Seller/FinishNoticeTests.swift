@@ -36,6 +36,24 @@ struct FinishNoticeTests {
     seller.stop()
   }
 
+  @Test func `an order that is finished before its batch has ended is not open anymore`() {
+    let payment = Payment(productIdentifier: "a")
+    let orders = ["t0", "t1"].map {
+      PurchaseOrder(payment: payment, transaction: TransactionID(rawValue: $0))
+    }
+    let outcomes = orders.map {
+      PurchaseOutcome.purchased(
+        Grant(transactionIdentifier: $0.transaction.rawValue, date: .now, payment: payment),
+        contents: [])
+    }
+    let open = OpenOrders()
+    open.begin(orders)
+    // The outcome of the first arrived before that of the second.
+    open.forget("t0")
+    open.note(outcomes, of: orders)
+    #expect(open.orders.map(\.transaction) == ["t1"])
+  }
+
   @Test func `a wait ends with the last notice, at its deadline, or when the seller is stopped`()
     async
   {

@@ -110,6 +110,35 @@ struct UncertainPurchaseTests {
     #expect(await events.next() == StoreEventRecord(.contentPublished, cursor: "new.1"))
   }
 
+  @Test("After lost events, an order that was declined is not sent again")
+  func declined() async throws {
+    let server = try ScriptedServer { request in
+      if request.path.hasPrefix("/v1/purchases") {
+        return .json("201 Created", Script.purchase("t1", state: "deferred"))
+      }
+      if request.path.contains("/history") { return .json("200 OK", #"{"transactions":[]}"#) }
+      if request.path.hasSuffix("after=old.1") {
+        let purchase = Script.purchase("t1", state: "failed", #","reason":"No""#)
+        let event = Script.event("old.2", "decided", purchase)
+        return .json("200 OK", #"{"events":[\#(event)],"cursor":"old.2"}"#)
+      }
+      if request.path.hasSuffix("after=old.2") {
+        return .json("410 Gone", Script.problem(410, "Gone"))
+      }
+      return request.path.contains("wait=0")
+        ? .json("200 OK", #"{"events":[],"cursor":"new.1"}"#) : .init([], then: .hang)
+    }
+    let service = try Script.service(server)
+    #expect(await service.purchase([order("t1")]) == [.deferred])
+    var events = service.events(after: "old.1").makeAsyncIterator()
+    guard case .answered("t1", .failed)? = await events.next()?.event else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(await events.next() == StoreEventRecord(.contentPublished, cursor: "new.1"))
+    #expect(server.requests.count { $0.path.hasPrefix("/v1/purchases") } == 1)
+  }
+
   @Test("After lost events, an order without an outcome does not stop the events")
   func lostEventsWhileSending() async throws {
     let server = try ScriptedServer { request in
@@ -163,7 +192,7 @@ struct UncertainPurchaseTests {
 
   @Test(
     "An account with another meaning at the server is refused before it is sent",
-    arguments: ["", "-", ".", "..", "key-1"])
+    arguments: ["", "-", ".", "..", "key-1", "key-\u{301}"])
   func accounts(name: String) async throws {
     let server = try ScriptedServer { _ in .json("201 Created", Script.purchase("t1")) }
     let payment = Payment(productIdentifier: "a", applicationUsername: name)

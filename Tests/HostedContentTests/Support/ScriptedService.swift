@@ -16,6 +16,9 @@ final class ScriptedService: StoreService {
     /// The number of purchases after which a restore fails, and the error.
     var restoreFailure: (after: Int, error: ContentError)?
     var purchases: [TransactionID] = []
+    var holdsGrants = false
+    /// The look-ups of grants that wait, in order.
+    var held: [CheckedContinuation<Void, Never>] = []
   }
 
   init(_ products: [Product] = []) {
@@ -83,8 +86,23 @@ final class ScriptedService: StoreService {
   }
 
   func grants(account: String?) async throws -> [Grant] {
-    state.withLock { $0.grants }.filter { $0.payment.applicationUsername == account }
+    let (grants, isHeld) = state.withLock { ($0.grants, $0.holdsGrants) }
+    if isHeld {
+      await withCheckedContinuation { continuation in
+        state.withLock { $0.held.append(continuation) }
+      }
+    }
+    return grants.filter { $0.payment.applicationUsername == account }
   }
+
+  /// Lets look-ups of grants wait from now on; they return the grants at the time of the call.
+  func holdGrants() { state.withLock { $0.holdsGrants = true } }
+
+  /// The number of look-ups of grants that wait.
+  var heldCount: Int { state.withLock { $0.held.count } }
+
+  /// Lets the first look-up that waits continue.
+  func releaseGrants() { state.withLock { $0.held.removeFirst() }.resume() }
 
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     AsyncThrowingStream { continuation in

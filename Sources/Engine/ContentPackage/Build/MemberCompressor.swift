@@ -15,7 +15,7 @@ final class MemberCompressor {
   private static let level: Int32 = 5
 
   private let packing = BlockingQueue<Slot>()
-  private let handover: Handover
+  private let emission: Emission
   private let workers: WorkerThreads
   private let emitter: WorkerThreads
   /// The slot that the caller fills.
@@ -25,24 +25,24 @@ final class MemberCompressor {
   init(
     workers count: Int, emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
   ) throws {
-    let (packing, handover) = (packing, Handover(emit))
+    let (packing, emission) = (packing, Emission(emit))
     // Two per worker: one is compressed while the other waits or is emitted.
-    for _ in 0..<(2 * count) { handover.free.add(Slot()) }
-    emitter = try WorkerThreads(count: 1) { _ in handover.run() }
+    for _ in 0..<(2 * count) { emission.free.add(Slot()) }
+    emitter = try WorkerThreads(count: 1) { _ in emission.run() }
     do {
       workers = try WorkerThreads(count: count) { _ in Self.pack(packing) }
     } catch {
-      handover.order.close()
+      emission.order.close()
       throw error
     }
-    self.handover = handover
+    self.emission = emission
   }
 
   deinit { join() }
 
   /// Returns the buffer to fill; throws the error of `emit`, if any.
   func room() throws -> UnsafeMutableRawBufferPointer {
-    try handover.check()
+    try emission.check()
     return current.plain
   }
 
@@ -50,8 +50,8 @@ final class MemberCompressor {
   func submit(_ count: Int) {
     current.plainCount = count
     packing.add(current)
-    handover.order.add(current)
-    current = handover.free.next() ?? Slot()
+    emission.order.add(current)
+    current = emission.free.next() ?? Slot()
   }
 
   /// Waits until all members are emitted.
@@ -59,12 +59,12 @@ final class MemberCompressor {
   /// Do not call `submit` after it.
   func finish() throws {
     join()
-    try handover.check()
+    try emission.check()
   }
 
   private func join() {
     packing.close()
-    handover.order.close()
+    emission.order.close()
     workers.join()
     emitter.join()
   }
@@ -79,7 +79,7 @@ final class MemberCompressor {
   }
 
   /// Emits compressed members in order, until `emit` fails.
-  private final class Handover: Sendable {
+  private final class Emission: Sendable {
     /// The slots in the order in which they were submitted.
     let order = BlockingQueue<Slot>()
     let free = BlockingQueue<Slot>()

@@ -22,7 +22,11 @@ extension Engine {
     guard revokedContent == .remove else { return delivery.deliver(onEnd) }
     let products = revocation.productIdentifiers
     seller.run { [weak self] in
-      guard await self?.setRevoked(true, products) == true else { return }
+      let isJournaled: Void? = await self?.retryingJournal {
+        try $0.journal.setRevoked(true, products)
+        $0.countRemovals(of: products)
+      }
+      guard isJournaled != nil else { return }
       self?.delivery.deliver(onEnd)
       for product in products { self?.removeContents(of: product) }
     }
@@ -32,7 +36,11 @@ extension Engine {
   func removeRevokedContents() {
     guard revokedContent == .remove else { return }
     seller.run { [weak self] in
-      let products = await self?.retryingJournal { try $0.journal.revokedProducts() }
+      let products = await self?.retryingJournal { engine in
+        let products = try engine.journal.revokedProducts()
+        engine.countRemovals(of: products)
+        return products
+      }
       for product in products ?? [] { self?.removeContents(of: product) }
     }
   }
@@ -46,7 +54,7 @@ extension Engine {
           try await performBlocking { try self.removeVersions(of: product) }
         }
       }
-      if await setRevoked(false, [product]) {
+      if await retryingJournal({ try $0.endRemoval(of: product) }) != nil {
         diagnostics.log(.info, "revoked product handled") { ["product": product.rawValue] }
       }
     }
@@ -76,11 +84,18 @@ extension Engine {
     if let first { throw first }
   }
 
-  /// Journals the change; returns false if the queue is closed before it succeeds.
-  private func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) async -> Bool {
-    await retryingJournal { try $0.journal.setRevoked(isRevoked, products) } != nil
+  private func countRemovals(of products: [ProductIdentifier]) {
+    for product in products { removals[product, default: 0] += 1 }
   }
 
+  /// Forgets the product, unless it was revoked again meanwhile: that removal is not complete yet.
+  private func endRemoval(of product: ProductIdentifier) throws {
+    let left = removals[product, default: 1] - 1
+    if left == 0 { try journal.setRevoked(false, [product]) }
+    removals[product] = left == 0 ? nil : left
+  }
+
+  /// Runs `body` between events; returns nil if the queue is closed before it succeeds.
   private func retryingJournal<Value: Sendable>(
     _ body: @escaping @Sendable (Engine) throws -> Value
   ) async -> Value? {

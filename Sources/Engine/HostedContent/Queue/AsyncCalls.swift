@@ -68,4 +68,18 @@ extension StoreLocation {
         library: library, mirrors: mirrors, network: network)
     }
   }
+
+  /// Returns the receipt keys without blocking the caller's thread.
+  ///
+  /// See the blocking function with the same name.
+  public func receiptKeys(
+    trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,
+    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings()
+  ) async throws -> [ReceiptVerificationKey] {
+    try await performBlocking {
+      try self.receiptKeys(
+        trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse, library: library,
+        mirrors: mirrors, network: network)
+    }
+  }
 }

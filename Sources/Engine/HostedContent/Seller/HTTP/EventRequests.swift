@@ -81,7 +81,9 @@ struct EventRequests: Sendable {
       }
       let name = if let order { order.applicationUsername } else { account(of: purchase) }
       // An interrupted purchase has failed in its queue, which then delivers it again.
-      return .answered(transaction: transaction, connection.outcome(of: purchase, for: name))
+      let outcome = connection.outcome(of: purchase, for: name)
+      orders.note(outcome, of: transaction)
+      return .answered(transaction: transaction, outcome)
     case .refunded, .revoked: return revocation(purchase).map { .revoked($0) }
     case .purchased, .reversed, .published: return nil
     }
@@ -140,6 +142,7 @@ struct EventRequests: Sendable {
   }
 
   private func pass(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {
+    orders.note(outcome, of: order.transaction)
     sender.yield(StoreEventRecord(.answered(transaction: order.transaction, outcome)))
   }
 

@@ -11,6 +11,8 @@ final class OpenOrders: Sendable {
     var payments: [TransactionID: Payment] = [:]
     /// Those that waited for a decision when they were sent.
     var deferred: Set<TransactionID> = []
+    /// Those that were declined after they were sent, and are not sent again.
+    var declined: Set<TransactionID> = []
     /// Those with a call in progress, which repeats them until they have an outcome.
     var sending: Set<TransactionID> = []
     var accounts: Set<String?> = [nil]
@@ -44,17 +46,25 @@ final class OpenOrders: Sendable {
   func note(_ outcomes: [PurchaseOutcome], of orders: [PurchaseOrder]) {
     state.withLock { state in
       for (order, outcome) in zip(orders, outcomes) {
-        if case .failed = outcome {
-          state.payments[order.transaction] = nil
-        } else {
-          state.payments[order.transaction] = order.payment
-        }
+        // One that was answered before the others may be finished already.
+        guard state.payments[order.transaction] != nil else { continue }
+        if case .failed = outcome { state.payments[order.transaction] = nil }
         if outcome == .deferred {
           state.deferred.insert(order.transaction)
         } else {
           state.deferred.remove(order.transaction)
         }
       }
+    }
+  }
+
+  /// Notes an outcome that is passed on as an event.
+  ///
+  /// A declined order is kept, because each queue of the service passes on the event itself.
+  func note(_ outcome: PurchaseOutcome, of transaction: TransactionID) {
+    guard case .failed = outcome else { return }
+    state.withLock { state in
+      if state.payments[transaction] != nil { state.declined.insert(transaction) }
     }
   }
 
@@ -68,6 +78,7 @@ final class OpenOrders: Sendable {
     state.withLock { state in
       state.payments[transaction] = nil
       state.deferred.remove(transaction)
+      state.declined.remove(transaction)
     }
   }
 
@@ -75,8 +86,10 @@ final class OpenOrders: Sendable {
     state.withLock { $0.payments[transaction] }
   }
 
+  /// The orders that may be sent again.
   var orders: [PurchaseOrder] {
-    state.withLock { $0.payments }.map {
+    let (payments, declined) = state.withLock { ($0.payments, $0.declined) }
+    return payments.filter { !declined.contains($0.key) }.map {
       PurchaseOrder(payment: $1, transaction: $0, isRepeated: true)
     }
   }

@@ -18,15 +18,16 @@ extension StoreServerConnection {
 
   /// Whether `account` is the one of requests without an account.
   func isOwn(_ account: String) -> Bool {
-    pinnedAccount?.hasSameBytes(as: account) ?? account.hasPrefix(APIKey.prefix)
+    pinnedAccount?.hasSameBytes(as: account) ?? APIKey.names(account)
   }
 
   /// Returns the reason why an account cannot be in a payment; nil if it can.
   ///
   /// The server would sell for another account, or the answer would have another one.
   static func refusal(ofAccount account: String?) -> ContentError? {
-    guard let account, ["", "-", ".", ".."].contains(account) || account.hasPrefix(APIKey.prefix)
-    else { return nil }
+    guard let account, ["", "-", ".", ".."].contains(account) || APIKey.names(account) else {
+      return nil
+    }
     return ContentError(
       .paymentInvalid,
       "The store server does not support the account name “\(account.printable(limit: 260))”",
@@ -40,7 +41,7 @@ extension StoreServerConnection {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let claims = Base64URL.bytes(of: parts[1]),
       let account = (try? JSONValue(parsing: claims, rules: .anyNumber))?["sub"]?.string,
-      !account.hasPrefix(APIKey.prefix)
+      !APIKey.names(account)
     else { return nil }
     return account
   }
