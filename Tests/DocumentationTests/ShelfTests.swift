@@ -9,7 +9,9 @@ import Testing
 /// The observers of the guides, with products that have zero, one and two contents.
 @Suite("The observers in the documentation", .timeLimit(.hang))
 struct ShelfTests {
-  private static let products = ["com.example.club", "com.example.book", "com.example.course"]
+  private static let products: [ProductIdentifier] = [
+    "com.example.club", "com.example.book", "com.example.course",
+  ]
 
   private static func session() throws -> StoreSession {
     let session = try StoreSession()
@@ -20,9 +22,9 @@ struct ShelfTests {
     return session
   }
 
-  private static func contents(of queue: PaymentQueue) throws -> [String] {
+  private static func contents(of queue: PaymentQueue) throws -> [ProductIdentifier] {
     try ["com.example.book", "com.example.course", "com.example.course.audio"].filter {
-      try queue.installedVersion(of: ProductIdentifier(validating: $0)) != nil
+      try queue.installedVersion(of: $0) != nil
     }
   }
 
@@ -34,9 +36,7 @@ struct ShelfTests {
     let events = Events()
     queue.add(shelf)
     queue.add(events)
-    for product in Self.products {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
-    }
+    for product in Self.products { queue.add(Payment(productIdentifier: product)) }
     await events.removals.wait(for: 3)
     #expect(try Self.contents(of: queue).count == 3)
     #expect(queue.transactions.isEmpty)
@@ -53,12 +53,10 @@ struct ShelfTests {
     let events = Events()
     queue.add(shelf)
     queue.add(events)
-    for product in Self.products.prefix(2) {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
-    }
+    for product in Self.products.prefix(2) { queue.add(Payment(productIdentifier: product)) }
     await events.removals.wait(for: 1)
     await events.failures.wait(for: 1)
-    #expect(queue.transactions.map(\.payment.productIdentifier.rawValue) == [Self.products[1]])
+    #expect(queue.transactions.map(\.payment.productIdentifier) == [Self.products[1]])
     try session.setFaults("")
     let next = try session.relaunch()
     let later = Events()
@@ -83,7 +81,7 @@ struct ShelfTests {
     queue.add(events)
     for product in Self.products {
       let payment = SKMutablePayment()
-      payment.productIdentifier = product
+      payment.productIdentifier = product.rawValue
       queue.add(payment)
     }
     await events.removals.wait(for: 3)

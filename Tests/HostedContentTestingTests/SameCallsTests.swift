@@ -30,7 +30,7 @@ struct SameCallsTests {
 
   /// Buys, fails, asks, is interrupted, loses and restores products, one after the other.
   private func calls(_ seller: Seller) async throws -> CallRecorder.Calls {
-    for product in ["book", "asked", "declined", "interrupted"] {
+    for product in ["book", "asked", "declined", "interrupted"] as [ProductIdentifier] {
       try seller.session.publish(product)
     }
     try seller.session.offer("club")
@@ -75,7 +75,7 @@ struct SameCallsTests {
       return try session.launch { $0 = configuration }
     }
 
-    func deferPurchase(of product: String) throws {
+    func deferPurchase(of product: ProductIdentifier) throws {
       if let server {
         try server.setDecision(.later, about: product, count: 1)
       } else {
@@ -99,7 +99,7 @@ struct SameCallsTests {
       }
     }
 
-    func interruptPurchase(of product: String) throws {
+    func interruptPurchase(of product: ProductIdentifier) throws {
       if let server {
         try server.setDecision(.interrupt, about: product, count: 1)
       } else {
@@ -107,7 +107,7 @@ struct SameCallsTests {
       }
     }
 
-    func resolve(_ transaction: TransactionID, of product: String) async throws {
+    func resolve(_ transaction: TransactionID, of product: ProductIdentifier) async throws {
       if let server {
         try server.approve(transaction)
       } else {
@@ -115,9 +115,9 @@ struct SameCallsTests {
       }
     }
 
-    func refund(_ product: String) async throws {
+    func refund(_ product: ProductIdentifier) async throws {
       guard let server else { return try await session.refund(product) }
-      let transaction = try server.transaction(of: ProductIdentifier(validating: product))
+      let transaction = try server.transaction(of: product)
       if let transaction { try server.refund(transaction) }
     }
   }

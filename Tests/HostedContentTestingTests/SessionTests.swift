@@ -5,16 +5,12 @@ import Testing
 
 @Suite("A store session for tests", .timeLimit(.hang))
 struct SessionTests {
-  private func payment(_ product: String) throws -> Payment {
-    Payment(productIdentifier: try ProductIdentifier(validating: product))
-  }
-
   @Test("A published product is bought over HTTP and installed, and a new version is an update")
   func publish() async throws {
     let session = try StoreSession()
     try session.publish("book", files: ["a/b.txt": [1, 2, 3]])
     let queue = try session.launch()
-    let folders = try await queue.deliver(payment("book"))
+    let folders = try await queue.deliver(Payment("book"))
     let file = folders[0].appending(path: "Contents/a/b.txt")
     #expect(try Array(Data(contentsOf: file)) == [1, 2, 3])
     #expect(session.requests.contains { $0.contains(".pkg") })
@@ -31,7 +27,7 @@ struct SessionTests {
       try session.publish("other")
       let queue = try session.launch()
       #expect(try await queue.products(["book"]).products.count == (dates.isEmpty ? 1 : 0))
-      _ = try await queue.deliver(payment("other"))
+      _ = try await queue.deliver(Payment("other"))
       dates.append(try await queue.grants()[0].date)
     }
     #expect(dates[0] == dates[1] && sessions[0].folder != sessions[1].folder)
@@ -47,7 +43,7 @@ struct SessionTests {
     try session.publish("book", "2.0")
     let queue = try session.launch()
     #expect(queue.transactions.isEmpty)
-    _ = try await queue.deliver(payment("book"))
+    _ = try await queue.deliver(Payment("book"))
     #expect(
       try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
@@ -78,7 +74,7 @@ struct SessionTests {
     try session.publish("book")
     try session.setFaults("*.pkg stall 10")
     let queue = try session.launch()
-    let transaction = try await queue.purchase(payment("book"))
+    let transaction = try await queue.purchase(Payment("book"))
     queue.start(transaction.downloads)
     #expect(throws: ContentError.self) { try session.launch() }
     try session.setFaults("")
@@ -111,7 +107,7 @@ struct SessionTests {
     try session.askToBuy("book")
     let makeSeller = try #require(session.configuration().seller)
     let seller = makeSeller(EmptyStore())
-    let payment = try payment("book")
+    let payment = Payment("book")
     _ = try await seller.purchase(payment, transaction: "order")
     try await session.decline("order")
     await #expect(throws: ContentError.self) { try await session.approve("order") }
@@ -132,7 +128,7 @@ struct SessionTests {
     try session.askToBuy("book", count: 1)
     var queue = try session.launch()
     var reports = queue.reports().makeAsyncIterator()
-    let id = queue.add(try payment("book"))
+    let id = queue.add(Payment("book"))
     try await state(.deferred, of: id, in: &reports)
     queue = try session.relaunch()
     reports = queue.reports().makeAsyncIterator()
@@ -172,11 +168,11 @@ struct SessionTests {
     let queue = try session.launch()
     for _ in 1...2 {
       let error = await #expect(throws: ContentError.self) {
-        try await queue.purchase(payment("book"))
+        try await queue.purchase(Payment("book"))
       }
       #expect(error?.code == .hostNotFound)
     }
-    _ = try await queue.deliver(payment("book"))
+    _ = try await queue.deliver(Payment("book"))
   }
 
   @Test("An interrupted purchase fails, and completes as another transaction after it is resolved")
@@ -186,7 +182,7 @@ struct SessionTests {
     try session.interrupt("book")
     let queue = try session.launch()
     let error = await #expect(throws: ContentError.self) {
-      try await queue.purchase(payment("book"))
+      try await queue.purchase(Payment("book"))
     }
     #expect(error?.code == .stopped)
     var reports = queue.reports().makeAsyncIterator()
@@ -208,10 +204,10 @@ struct SessionTests {
     let session = try StoreSession()
     try session.publish("refunded")
     try session.publish("short")
-    try session.setLifetime(.seconds(3600), of: "short")
+    session.setLifetime(.seconds(3600), of: "short")
     let queue = try session.launch()
-    _ = try await queue.deliver(payment("refunded"))
-    _ = try await queue.deliver(payment("short"))
+    _ = try await queue.deliver(Payment("refunded"))
+    _ = try await queue.deliver(Payment("short"))
     let hearer = Hearer()
     queue.add(hearer)
     try await session.advance(by: .seconds(3599))
@@ -221,7 +217,7 @@ struct SessionTests {
     #expect(await hearer.revoked(2) == ["short", "refunded"])
     #expect(try await queue.grants().isEmpty)
     #expect(try await queue.restore().isEmpty)
-    _ = try await queue.deliver(payment("refunded"))
+    _ = try await queue.deliver(Payment("refunded"))
     #expect(try await queue.restore().count == 1, "bought again")
   }
 
@@ -264,7 +260,7 @@ struct SessionTests {
     try session.publish("book")
     let queue = try session.launch { $0.network.attempts = 1 }
     try session.setFaults("*.pkg body changed")
-    let transaction = try await queue.purchase(payment("book"))
+    let transaction = try await queue.purchase(Payment("book"))
     let error = await #expect(throws: ContentError.self) { try await queue.install(transaction) }
     #expect(error?.code == .pieceDamaged)
     try session.setFaults("")
@@ -288,9 +284,9 @@ struct SessionTests {
   func restore() async throws {
     let session = try StoreSession()
     let queue = try session.launch()
-    for product in ["a", "b"] {
+    for product in ["a", "b"] as [ProductIdentifier] {
       try session.publish(product)
-      _ = try await queue.deliver(payment(product))
+      _ = try await queue.deliver(Payment(product))
     }
     session.failRestore(with: ContentError(.serverBusy, "Busy", remedy: "Wait"), after: 1)
     await #expect(throws: ContentError.self) { try await queue.restore() }

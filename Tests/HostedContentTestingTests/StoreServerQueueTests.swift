@@ -7,7 +7,7 @@ import Testing
 @Suite("Queues that buy from a store server", .waiting, .timeLimit(.hang))
 struct StoreServerQueueTests {
   /// Publishes products with content, and starts a server.
-  private func server(_ products: String...) throws -> StoreServerSession {
+  private func server(_ products: ProductIdentifier...) throws -> StoreServerSession {
     let session = try StoreSession()
     for product in products { try session.publish(product) }
     return try StoreServerSession(session)
@@ -168,7 +168,7 @@ struct StoreServerQueueTests {
     try server.start()
     await machine.recorder.wait { $0.isRemoved("book") }
     #expect(try server.purchases().map(\.transaction) == [id])
-    #expect(try server.events.filter { $0.kind == .purchased }.count == 1)
+    #expect(try server.events().filter { $0.kind == .purchased }.count == 1)
   }
 
   @Test("A killed queue repeats its purchases, which are sold once")

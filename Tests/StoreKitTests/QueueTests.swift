@@ -243,7 +243,9 @@ struct QueueTests {
   func sellerSide() async throws {
     let fixture = try KitFixture()
     let session = fixture.session
-    for product in ["asked", "broken", "offered"] { try session.publish(product) }
+    for product in ["asked", "broken", "offered"] as [ProductIdentifier] {
+      try session.publish(product)
+    }
     let observer = KitObserver.delivering()
     fixture.queue.add(observer)
     let asked = fixture.payment("asked")

@@ -43,7 +43,7 @@ struct TransactionDownloadTests {
 
   init() throws {
     fixture = try KitFixture()
-    for content in ["course", "course.audio"] {
+    for content in ["course", "course.audio"] as [ProductIdentifier] {
       try fixture.session.publish("course", content: content)
     }
     try fixture.session.publish("book")

@@ -7,7 +7,7 @@ extension StoreSession {
   // MARK: Answers
 
   /// Defers payments for `product` (Ask to Buy): the next `count`, or all for nil.
-  public func askToBuy(_ product: String, count: Int? = nil) throws {
+  public func askToBuy(_ product: ProductIdentifier, count: Int? = nil) throws {
     try setRule(.asks, product, count)
   }
 
@@ -15,18 +15,18 @@ extension StoreSession {
   ///
   /// Each fails with `stopped`, as if the buyer had canceled it. `resolveInterruption` completes
   /// the purchase, as another transaction.
-  public func interrupt(_ product: String, count: Int? = 1) throws {
+  public func interrupt(_ product: ProductIdentifier, count: Int? = 1) throws {
     try setRule(.interrupted, product, count)
   }
 
   /// Fails payments for `product`: the next `count`, or all for nil.
-  public func fail(_ product: String, with error: ContentError, count: Int? = nil) throws {
+  public func fail(_ product: ProductIdentifier, with error: ContentError, count: Int? = nil) throws
+  {
     try setRule(.fails(error), product, count)
   }
 
-  /// Removes the rules for `product`, so that the store sells it normally.
-  public func sell(_ product: String) throws {
-    let product = try ProductIdentifier(validating: product)
+  /// Removes the rule for `product`, so that the store sells it normally.
+  public func removeRule(for product: ProductIdentifier) {
     script.change { $0.rules.remove(for: product) }
   }
 
@@ -35,8 +35,9 @@ extension StoreSession {
     script.change { $0.restoreFailure = (count, error) }
   }
 
-  private func setRule(_ rule: SellerScript.Rule, _ product: String, _ count: Int?) throws {
-    let product = try ProductIdentifier(validating: product)
+  private func setRule(_ rule: SellerScript.Rule, _ product: ProductIdentifier, _ count: Int?)
+    throws
+  {
     try script.change { try $0.rules.set(rule, for: product, count: count) }
   }
 
@@ -86,8 +87,7 @@ extension StoreSession {
   /// Resolves the interrupted purchase of `product`, which is completed as a new transaction.
   ///
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
-  public func resolveInterruption(of product: String) async throws {
-    let product = try ProductIdentifier(validating: product)
+  public func resolveInterruption(of product: ProductIdentifier) async throws {
     guard let payment = script.change({ $0.interrupted.removeValue(forKey: product) }) else {
       throw ContentError(
         .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() first",
@@ -97,10 +97,8 @@ extension StoreSession {
   }
 
   /// Grants a product without a payment in this session, such as one bought on another device.
-  public func grant(_ product: String, account: String? = nil) async throws {
-    try await grant(
-      Payment(
-        productIdentifier: ProductIdentifier(validating: product), applicationUsername: account))
+  public func grant(_ product: ProductIdentifier, account: String? = nil) async throws {
+    try await grant(Payment(productIdentifier: product, applicationUsername: account))
   }
 
   private func grant(_ payment: Payment) async throws {
@@ -112,7 +110,7 @@ extension StoreSession {
     case .deferred:
       throw ContentError(
         .usage, "\(payment.productIdentifier) waits for a decision",
-        remedy: "Call sell() to remove this rule")
+        remedy: "Call removeRule(for:) first")
     }
   }
 
@@ -120,8 +118,7 @@ extension StoreSession {
   ///
   /// It is no longer granted or restored. Observers are notified. Nothing is removed from the
   /// library.
-  public func refund(_ product: String, account: String? = nil) async throws {
-    let product = try ProductIdentifier(validating: product)
+  public func refund(_ product: ProductIdentifier, account: String? = nil) async throws {
     let seller = try seller()
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
@@ -130,8 +127,7 @@ extension StoreSession {
   }
 
   /// Sets the lifetime of purchases of `product`; nil means that they do not expire.
-  public func setLifetime(_ lifetime: Duration?, of product: String) throws {
-    let product = try ProductIdentifier(validating: product)
+  public func setLifetime(_ lifetime: Duration?, of product: ProductIdentifier) {
     script.change { $0.lifetimes[product] = lifetime }
   }
 
@@ -163,8 +159,8 @@ extension StoreSession {
   /// Simulates a purchase that starts outside of the service.
   ///
   /// Observers decide whether to add it.
-  public func promote(_ product: String) throws {
-    try seller().send(.promoted(Payment(productIdentifier: ProductIdentifier(validating: product))))
+  public func promote(_ product: ProductIdentifier) throws {
+    try seller().send(.promoted(Payment(productIdentifier: product)))
   }
 
   /// Announces that content may have changed, like a push notification.

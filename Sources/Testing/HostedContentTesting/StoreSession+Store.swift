@@ -1,4 +1,4 @@
-import ContentModel
+public import ContentModel
 import ContentPackage
 public import ContentStore
 import FileIO
@@ -12,12 +12,13 @@ extension StoreSession {
   /// Files have paths below `Contents`. `content` selects one of several contents of the product.
   /// Without `files`, the content is one small text that differs for each version.
   public func publish(
-    _ product: String, _ version: String = "1.0", content: String? = nil,
-    files: [String: [UInt8]]? = nil, details: ProductDetails = ProductDetails()
+    _ product: ProductIdentifier, _ version: ContentVersion = "1.0",
+    content: ProductIdentifier? = nil, files: [String: [UInt8]]? = nil,
+    details: ProductDetails = ProductDetails()
   ) throws {
-    let name = content ?? product
+    let content = content ?? product
     let place = place
-    let files = files ?? ["text.txt": Array("The text of \(name) \(version)\n".utf8)]
+    let files = files ?? ["text.txt": Array("The text of \(content) \(version)\n".utf8)]
     let folder = try FileSystem.real.directory(at: place.folder.path)
     let source = "source-\(nextNumber())"
     let contents = try folder.createDirectory(source).createDirectory("Contents")
@@ -25,9 +26,7 @@ extension StoreSession {
     let output = "\(source).pkg"
     _ = try buildPackage(
       folder: folder.directory(source), output: folder, outputName: output,
-      productIdentifier: ProductIdentifier(validating: product),
-      contentIdentifier: ProductIdentifier(validating: name),
-      version: ContentVersion(validating: version))
+      productIdentifier: product, contentIdentifier: content, version: version)
     try place.store.publish(["\(place.folder.path)/\(output)"], details: details, now: clock.now)
     try folder.removeTree(source)
     try folder.removeFile(output)
@@ -47,8 +46,10 @@ extension StoreSession {
   }
 
   /// Adds a product of any type without content, or changes the description of a product.
-  public func offer(_ product: String, details: ProductDetails = ProductDetails()) throws {
-    try place.store.add(ProductIdentifier(validating: product), details: details, now: clock.now)
+  public func offer(_ product: ProductIdentifier, details: ProductDetails = ProductDetails())
+    throws
+  {
+    try place.store.add(product, details: details, now: clock.now)
     try notePublication()
   }
 

@@ -13,15 +13,13 @@ extension StoreServerSession {
   ///
   /// Purchases without a rule are approved. A payment with `simulatesAskToBuy` always waits.
   public func setDecision(
-    _ decision: PurchaseDecision, about product: String, count: Int? = nil
+    _ decision: PurchaseDecision, about product: ProductIdentifier, count: Int? = nil
   ) throws {
-    let product = try ProductIdentifier(validating: product)
     try decider.rules.withLock { try $0.set(Decision(decision), for: product, count: count) }
   }
 
   /// Adds vouchers, each for one purchase of `product`, or of any product for nil.
-  public func addVouchers(_ codes: [String], for product: String? = nil) throws {
-    let product = try product.map { try ProductIdentifier(validating: $0) }
+  public func addVouchers(_ codes: [String], for product: ProductIdentifier? = nil) throws {
     // Only the digests are stored.
     _ = try ledger.addVouchers(codes.map { try Digest(of: Array($0.utf8)) }, for: product)
   }
@@ -147,8 +145,8 @@ extension StoreServerSession {
       .sorted { $0.sequence < $1.sequence }.map { Purchase($0) }
   }
 
-  /// The events of all accounts, oldest first.
-  public var events: [Event] {
-    get throws { try ledger.events(after: 0, limit: .max).compactMap { Event($0) } }
+  /// Returns the events of all accounts, oldest first.
+  public func events() throws -> [Event] {
+    try ledger.events(after: 0, limit: .max).compactMap { Event($0) }
   }
 }
