@@ -56,12 +56,10 @@ struct CheckerTests {
   func forcedAcrossRestart() async throws {
     let first = try checker()
     try await first.logIn(account: "ada", answer: CheckStateTests.demand)
-    await #expect(throws: UpdateRequired.self) { try await first.gate.enter("send order") }
+    #expect(throws: UpdateRequired.self) { try first.gate.enter("send order") }
 
     let second = try checker()
-    let error = await #expect(throws: UpdateRequired.self) {
-      try await second.gate.enter("send order")
-    }
+    let error = #expect(throws: UpdateRequired.self) { try second.gate.enter("send order") }
     #expect(error?.downloadURL == (try link("https://get.example/2")))
     #expect(error?.operation == "send order")
     #expect(error?.contentError.code == .updateRequired)
@@ -69,7 +67,7 @@ struct CheckerTests {
     #expect(await second.enterForeground().action == .force)
 
     let updated = try checker(installed: "2.0")
-    try await updated.gate.enter("send order")
+    try updated.gate.enter("send order")
     #expect(await updated.enterForeground().action == .none)
   }
 
@@ -91,7 +89,7 @@ struct CheckerTests {
 
     let payload = #"{"type":"mddy_needUpgrade","account":42,"downloadUrl":"https://get.example/p"}"#
     try await checker.logIn(account: "42", answer: nil)
-    try await checker.gate.enter("another account's order")
+    try checker.gate.enter("another account's order")
     guard case .remembered = await checker.receive(try UpdatePush(json: Array(payload.utf8)))
     else {
       Issue.record("the account can be a number")
@@ -110,7 +108,7 @@ struct CheckerTests {
         if number == 500 {
           group.addTask {
             _ = await checker.receive(CheckStateTests.push())
-            return await (try? checker.gate.enter("after the push")) != nil
+            return (try? checker.gate.enter("after the push")) != nil
           }
         }
         group.addTask {
@@ -129,7 +127,7 @@ struct CheckerTests {
     #expect(outcomes.count == 1001)
     #expect(finished.count == passed, "entries that passed completed, refused ones did not run")
     #expect(passed <= 1000)
-    await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("late") }
+    #expect(throws: UpdateRequired.self) { try checker.gate.enter("late") }
     #expect(checker.gate.closedBy?.reason == .pushRequiresUpdate)
   }
 
@@ -280,7 +278,7 @@ struct CheckerTests {
       let observer = RecordingUpdateObserver()
       checker.add(observer)
       try await checker.logIn(account: "ada", answer: CheckStateTests.demand)
-      await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("send order") }
+      #expect(throws: UpdateRequired.self) { try checker.gate.enter("send order") }
       await drain()
       let isTold = observer.events.contains { if case .failed = $0 { true } else { false } }
       let (kept, damage) = try UpdateMemoryFile(folder: folder.path("updates"), fileSystem: .real)

@@ -200,10 +200,10 @@ struct HTTPTests {
 
     try server.offer("2.0", [:], ["forcedAccounts": .array([.string("ada")])])
     #expect(await first.check().action == .force)
-    await #expect(throws: UpdateRequired.self) { try await first.gate.enter("send order") }
+    #expect(throws: UpdateRequired.self) { try first.gate.enter("send order") }
 
     let updated = try checker("2.0")
-    try await updated.gate.enter("send order")
+    try updated.gate.enter("send order")
     #expect(await updated.check().reason == .upToDate)
     try server.offer("1.5")
     #expect(await updated.check().reason == .offerIsOlder)

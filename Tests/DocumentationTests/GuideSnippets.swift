@@ -182,7 +182,7 @@ checker.add(observer)                                                 // prompts
 try await checker.logIn(account: "ada", answer: answerOfYourServer)   // at log-in
 await checker.enterForeground()                                       // at each foreground
 await checker.receive(try UpdatePush(json: payload))                  // when a push comes
-try await checker.gate.enter("send order")                            // in front of each core operation
+try checker.gate.enter("send order")                                  // in front of each core operation
 }
 
 // MARK: The server

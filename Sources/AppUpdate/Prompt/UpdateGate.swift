@@ -13,11 +13,11 @@ public final class UpdateGate: Sendable {
   /// The decision that closed the gate; nil while it is open.
   public var closedBy: UpdateDecision? { requirement.withLock { $0 } }
 
-  /// Returns at once if the gate is open.
+  /// Returns if the gate is open, and throws `UpdateRequired`, with a link, if it is closed.
   ///
-  /// Throws `UpdateRequired`, with a link, if it is closed. `operation` is a name such as "send
-  /// order". If the gate closes later, an entry that returned remains valid.
-  public func enter(_ operation: String) async throws(UpdateRequired) {
+  /// `operation` is a name such as "send order". If the gate closes later, an entry that returned
+  /// remains valid.
+  public func enter(_ operation: String) throws(UpdateRequired) {
     guard let decision = closedBy else { return }
     throw UpdateRequired(operation: operation, decision: decision)
   }
@@ -29,7 +29,7 @@ public final class UpdateGate: Sendable {
   public func perform<Value: Sendable>(
     _ operation: String, _ body: @Sendable () async throws -> Value
   ) async throws -> Value {
-    try await enter(operation)
+    try enter(operation)
     return try await body()
   }
 
