@@ -70,8 +70,8 @@ public actor AppUpdateChecker {
   /// Creates a checker.
   ///
   /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
-  /// is not a file URL, file errors if it cannot be created, and `insecureConnectionRefused` for an
-  /// insecure store link. If the saved state is damaged, the first observer gets
+  /// is not a file URL, file errors if it cannot be created or read, and `insecureConnectionRefused`
+  /// for an insecure store link. If the saved state is damaged, the first observer gets
   /// `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
@@ -91,7 +91,7 @@ public actor AppUpdateChecker {
     self.clock = clock
     file = try UpdateMemoryFile(
       folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
-    let (memory, damage) = file.load()
+    let (memory, damage) = try file.load()
     var early: [AppUpdateEvent] = damage.map { [.failed($0)] } ?? []
     var state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,

@@ -24,8 +24,8 @@ struct UpdateMemoryFile: Sendable {
   /// Returns the saved state; an empty state if nothing was saved.
   ///
   /// A damaged file is renamed, and the state starts empty. The returned error says so, and the
-  /// next foreground checks at once.
-  func load() -> (UpdateMemory, ContentError?) {
+  /// next foreground checks at once. Throws `tooManyFiles`, so that a forced update is not lost.
+  func load() throws -> (UpdateMemory, ContentError?) {
     do {
       let bytes = try folder.contents(of: Self.name, limit: Self.limit)
       let document = try JSONDecoder().decode(Document.self, from: Data(bytes))
@@ -35,6 +35,8 @@ struct UpdateMemoryFile: Sendable {
       return (document.memory, nil)
     } catch let error as ContentError where error.code == .fileMissing {
       return (UpdateMemory(), nil)
+    } catch let error as ContentError where error.code == .tooManyFiles {
+      throw error
     } catch {
       return (UpdateMemory(), setAside("\(error)"))
     }
