@@ -10,21 +10,17 @@ final class UpdateDelivery: Sendable {
 
   private let queue: DispatchQueue
   private let observers = ObserverList<any AppUpdateObserver>()
-  private let state: Mutex<State>
-
-  private struct State {
-    var streams: [String: AsyncStream<AppUpdateEvent>.Continuation] = [:]
-    /// Events from before the first observer, such as a damaged state; nil after it was added.
-    var backlog: [AppUpdateEvent]?
-  }
+  private let streams = OpenStreams<AppUpdateEvent>()
+  /// Events from before the first observer, such as a damaged state; nil after it was added.
+  private let backlog: Mutex<[AppUpdateEvent]?>
 
   /// Creates a private serial queue with `target`; `early` events wait for the first observer.
   init(on target: DispatchQueue?, _ early: [AppUpdateEvent]) {
-    state = Mutex(State(backlog: early))
+    backlog = Mutex(early)
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
   }
 
-  deinit { state.withLock { Array($0.streams.values) }.forEach { $0.finish() } }
+  deinit { streams.finish() }
 
   // Only work on `queue` keeps an event for the first observer or stream, takes the waiting events,
   // and delivers. So all events stay in order.
@@ -41,35 +37,31 @@ final class UpdateDelivery: Sendable {
   /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      let id = randomIdentifier()
-      state.withLock { $0.streams[id] = continuation }
+      streams.add(continuation)
       queue.async { [self] in for event in takeBacklog() { continuation.yield(event) } }
-      continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { _ = $0.streams.removeValue(forKey: id) }
-      }
     }
   }
 
   /// Delivers an event to all observers, or keeps it for the first one; returns before that.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     queue.async { [self] in
-      let streams: [AsyncStream<AppUpdateEvent>.Continuation]? = state.withLock { state in
-        guard let count = state.backlog?.count else { return Array(state.streams.values) }
-        if count >= Self.backlogLimit { state.backlog?.removeFirst() }
-        state.backlog?.append(event)
-        return nil
+      let isKept = backlog.withLock { backlog in
+        guard let count = backlog?.count else { return false }
+        if count >= Self.backlogLimit { backlog?.removeFirst() }
+        backlog?.append(event)
+        return true
       }
-      guard let streams else { return }
-      for stream in streams { stream.yield(event) }
+      guard !isKept else { return }
+      streams.yield(event)
       observers.forEach { $0.take(event, of: checker) }
     }
   }
 
   /// Returns the waiting events; later events are not kept.
   private func takeBacklog() -> [AppUpdateEvent] {
-    state.withLock { state in
-      defer { state.backlog = nil }
-      return state.backlog ?? []
+    backlog.withLock { backlog in
+      defer { backlog = nil }
+      return backlog ?? []
     }
   }
 }

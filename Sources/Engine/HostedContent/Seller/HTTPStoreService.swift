@@ -1,3 +1,4 @@
+import Concurrency
 public import ContentModel
 import FileIO
 public import FoundationEssentials

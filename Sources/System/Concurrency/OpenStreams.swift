@@ -1,10 +1,8 @@
-import Concurrency
-
 /// Streams that get the same elements until they end.
 ///
 /// May be used from any thread. Elements are sent outside the lock.
-final class OpenStreams<Element: Sendable>: Sendable {
-  typealias Sender = AsyncStream<Element>.Continuation
+package final class OpenStreams<Element: Sendable>: Sendable {
+  package typealias Sender = AsyncStream<Element>.Continuation
 
   private let state = Mutex(State())
 
@@ -13,11 +11,13 @@ final class OpenStreams<Element: Sendable>: Sendable {
     var isClosed = false
   }
 
+  package init() {}
+
   /// Adds a stream until it ends, which calls `onEnd`; returns false if this is closed.
   ///
   /// Then the stream ends at once.
   @discardableResult
-  func add(_ sender: Sender, onEnd: @escaping @Sendable () -> Void = {}) -> Bool {
+  package func add(_ sender: Sender, onEnd: @escaping @Sendable () -> Void = {}) -> Bool {
     sender.onTermination = { [weak self] _ in
       onEnd()
       self?.remove(sender)
@@ -35,17 +35,17 @@ final class OpenStreams<Element: Sendable>: Sendable {
     _ = state.withLock { $0.senders.remove(sender) }
   }
 
-  var isEmpty: Bool { state.withLock { $0.senders.isEmpty } }
+  package var isEmpty: Bool { state.withLock { $0.senders.isEmpty } }
 
-  func yield(_ element: Element) {
+  package func yield(_ element: Element) {
     for sender in state.withLock({ $0.senders }) { sender.yield(element) }
   }
 
   /// Refuses further streams.
-  func close() { state.withLock { $0.isClosed = true } }
+  package func close() { state.withLock { $0.isClosed = true } }
 
   /// Ends all streams, and refuses further ones.
-  func finish() {
+  package func finish() {
     let senders = state.withLock { state in
       state.isClosed = true
       defer { state.senders = [] }

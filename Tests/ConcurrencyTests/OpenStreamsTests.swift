@@ -1,8 +1,6 @@
 import Concurrency
 import Testing
 
-@testable import HostedContent
-
 @Suite("Streams that get the same elements")
 struct OpenStreamsTests {
   private let streams = OpenStreams<Int>()
