@@ -1,5 +1,4 @@
 import ContentTransfer
-import Dispatch
 import FoundationEssentials
 import Concurrency
 
@@ -9,8 +8,6 @@ import Concurrency
 /// connections are shared. Can be used from any task.
 public final class HTTPLookupTransport: LookupTransport {
   private let session: HTTPSession
-  /// A request blocks a thread, which must not be a thread of the task pool.
-  private let queue = DispatchQueue(label: "hostedcontent.look-ups", attributes: .concurrent)
 
   /// Creates a transport without connecting.
   ///
@@ -42,24 +39,13 @@ public final class HTTPLookupTransport: LookupTransport {
     let ticket = TransferTicket()
     wanted.ticket = ticket
     return try await withTaskCancellationHandler {
-      try await fetch(wanted)
+      let response = try await performBlocking { [session, wanted] in try session.send(wanted) }
+      // A redirect from this machine may lead to plain HTTP on another one.
+      try response.url.checkSecure()
+      return LookupResponse(
+        status: response.status, headers: response.headers, body: response.body)
     } onCancel: {
       ticket.cancel()
-    }
-  }
-
-  private func fetch(_ request: HTTPRequest) async throws -> LookupResponse {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { [session] in
-        continuation.resume(
-          with: Result {
-            let response = try session.send(request)
-            // A redirect from this machine may lead to plain HTTP on another one.
-            try response.url.checkSecure()
-            return LookupResponse(
-              status: response.status, headers: response.headers, body: response.body)
-          })
-      }
     }
   }
 }
