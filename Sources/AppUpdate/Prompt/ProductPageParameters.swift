@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The parameters for loading a product page.
+/// The parameters of a product page.
 ///
-/// Loading fails for a text that is empty or has more than 255 bytes. Source: the keys
+/// The lookup fails for a text that is empty or has more than 255 bytes. Source: the keys
 /// `SKStoreProductParameter…`.
 public struct ProductPageParameters: Hashable, Sendable {
   /// The item's number in the store.

@@ -14,7 +14,9 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
 
   private struct State {
     var delegate = WeakReference<any SKStoreProductViewControllerDelegate>()
-    var page: ProductPage?
+    /// Created by the first load; later ones use its cache and its rate limit.
+    var lookup: AppLookup?
+    var pageURL: URL?
   }
 
   /// Creates an empty page.
@@ -60,7 +62,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   /// The URL of the loaded page, with the parameters' tokens; nil before.
   ///
   /// Not in Apple's API.
-  public var pageURL: URL? { state.withLock { $0.page }?.content?.url }
+  public var pageURL: URL? { state.withLock { $0.pageURL } }
 
   /// Notifies the delegate, on the delivery queue, that the user closed the page.
   ///
@@ -72,11 +74,12 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   /// Loads a page; returns the error if it fails.
   private func load(_ request: Result<ProductPageParameters, any Error>) async -> SKError? {
     do {
-      try await page().load(request.get())
+      let page = try await lookup().productPage(for: request.get())
+      state.withLock { $0.pageURL = page.url }
       return nil
     } catch {
-      let cause =
-        (error as? ProductPageError)?.cause ?? ContentError(error, while: "loading a page")
+      state.withLock { $0.pageURL = nil }
+      let cause = ContentError(error, while: "loading a page")
       return SKError.make(
         .storeProductNotAvailable,
         [
@@ -86,15 +89,14 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     }
   }
 
-  private func page() throws -> ProductPage {
-    if let page = state.withLock({ $0.page }) { return page }
+  private func lookup() throws -> AppLookup {
+    if let lookup = state.withLock({ $0.lookup }) { return lookup }
     // Created outside the lock, because a configuration from the environment reads a file.
-    let new = ProductPage(
-      lookup: AppLookup(host.lookup, transport: try HTTPLookupTransport()))
+    let new = AppLookup(host.lookup, transport: try HTTPLookupTransport())
     return state.withLock { state in
-      let page = state.page ?? new
-      state.page = page
-      return page
+      let lookup = state.lookup ?? new
+      state.lookup = lookup
+      return lookup
     }
   }
 }
