@@ -3,6 +3,7 @@ import Foundation
 import HostedContent
 import HostedContentTesting
 import StoreKit
+import TestSupport
 import TestTraits
 import Testing
 
@@ -37,7 +38,7 @@ struct ShelfTests {
     queue.add(shelf)
     queue.add(events)
     for product in Self.products { queue.add(Payment(productIdentifier: product)) }
-    await events.removals.wait(for: 3)
+    await events.removals.wait { $0 >= 3 }
     #expect(try Self.contents(of: queue).count == 3)
     #expect(queue.transactions.isEmpty)
   }
@@ -54,8 +55,8 @@ struct ShelfTests {
     queue.add(shelf)
     queue.add(events)
     for product in Self.products.prefix(2) { queue.add(Payment(productIdentifier: product)) }
-    await events.removals.wait(for: 1)
-    await events.failures.wait(for: 1)
+    await events.removals.wait { $0 >= 1 }
+    await events.failures.wait { $0 >= 1 }
     #expect(queue.transactions.map(\.payment.productIdentifier) == [Self.products[1]])
     try session.setFaults("")
     let next = try session.relaunch()
@@ -63,7 +64,7 @@ struct ShelfTests {
     // The counter first: it must not miss a transaction that the observer finishes at once.
     next.add(later)
     next.add(shelf)
-    await later.removals.wait(for: 1)
+    await later.removals.wait { $0 >= 1 }
     #expect(try Self.contents(of: next) == [Self.products[1]])
   }
 
@@ -84,7 +85,7 @@ struct ShelfTests {
       payment.productIdentifier = product.rawValue
       queue.add(payment)
     }
-    await events.removals.wait(for: 3)
+    await events.removals.wait { $0 >= 3 }
     let copied = try FileManager.default.contentsOfDirectory(atPath: documents.path)
     #expect(
       copied.sorted() == ["com.example.book", "com.example.course", "com.example.course.audio"])
@@ -93,28 +94,10 @@ struct ShelfTests {
   }
 }
 
-/// A counter that resumes a test waiting for a count.
-private final class Counter: Sendable {
-  private let counts: AsyncStream<Void>
-  private let continuation: AsyncStream<Void>.Continuation
-
-  init() { (counts, continuation) = AsyncStream.makeStream() }
-
-  func add(_ count: Int) { for _ in 0..<count { continuation.yield() } }
-
-  func wait(for count: Int) async {
-    var left = count
-    for await _ in counts {
-      left -= 1
-      if left == 0 { return }
-    }
-  }
-}
-
 /// Counts reports about transactions and downloads.
 private final class Events: PaymentTransactionObserver {
-  let removals = Counter()
-  let failures = Counter()
+  let removals = Watched(0)
+  let failures = Watched(0)
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
@@ -122,16 +105,17 @@ private final class Events: PaymentTransactionObserver {
 
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) { removals.add(transactions.count) }
+  ) { removals.change { $0 += transactions.count } }
 
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    failures.add(downloads.count { $0.state == .failed })
+    let failed = downloads.count { $0.state == .failed }
+    failures.change { $0 += failed }
   }
 }
 
 /// Counts removed StoreKit transactions.
 private final class SKEvents: NSObject, SKPaymentTransactionObserver {
-  let removals = Counter()
+  let removals = Watched(0)
 
   func paymentQueue(
     _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
@@ -139,5 +123,5 @@ private final class SKEvents: NSObject, SKPaymentTransactionObserver {
 
   func paymentQueue(
     _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
-  ) { removals.add(transactions.count) }
+  ) { removals.change { $0 += transactions.count } }
 }

@@ -86,27 +86,13 @@ struct SessionTests {
     #expect(folders.count == 1 && next.transactions.isEmpty)
   }
 
-  /// A store without products.
-  private struct EmptyStore: StoreService {
-    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      ProductsResponse(products: [])
-    }
-
-    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-      .deferred
-    }
-
-    func grants(account: String?) async throws -> [Grant] { [] }
-  }
-
   @Test("A second decision is refused, and does not change the first one")
   func secondDecision() async throws {
     let session = try StoreSession()
     try session.askToBuy("book")
     let makeSeller = try #require(session.configuration().seller)
-    let seller = makeSeller(EmptyStore())
+    // The script answers, so this service gets no calls.
+    let seller = makeSeller(try HTTPStoreService(url: session.storeURL, token: "none"))
     let payment = Payment("book")
     _ = try await seller.purchase(payment, transaction: "order")
     try await session.decline("order")
@@ -175,6 +161,15 @@ struct SessionTests {
     _ = try await queue.deliver(Payment("book"))
   }
 
+  @Test("A product without its rule is sold")
+  func removedRule() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.fail("book", with: ContentError(.notEntitled, "No", remedy: "Pay"))
+    session.removeRule(for: "book")
+    #expect(try await session.launch().deliver(Payment("book")).count == 1)
+  }
+
   @Test("An interrupted purchase fails, and completes as another transaction after it is resolved")
   func interrupted() async throws {
     let session = try StoreSession()
@@ -208,38 +203,18 @@ struct SessionTests {
     let queue = try session.launch()
     _ = try await queue.deliver(Payment("refunded"))
     _ = try await queue.deliver(Payment("short"))
-    let hearer = Hearer()
-    queue.add(hearer)
+    let recorder = CallRecorder(delivers: false)
+    queue.add(recorder)
     try await session.advance(by: .seconds(3599))
     #expect(try await queue.grants().count == 2)
     try await session.advance(by: .seconds(1))
     try await session.refund("refunded")
-    #expect(await hearer.revoked(2) == ["short", "refunded"])
+    await recorder.wait { $0.revoked.count == 2 }
+    #expect(recorder.calls.revoked == ["short", "refunded"])
     #expect(try await queue.grants().isEmpty)
     #expect(try await queue.restore().isEmpty)
     _ = try await queue.deliver(Payment("refunded"))
     #expect(try await queue.restore().count == 1, "bought again")
-  }
-
-  private final class Hearer: PaymentTransactionObserver {
-    private let stream = AsyncStream.makeStream(of: String.self)
-
-    func revoked(_ count: Int) async -> [String] {
-      var found: [String] = []
-      for await product in stream.stream {
-        found.append(product)
-        if found.count == count { break }
-      }
-      return found
-    }
-
-    func paymentQueue(
-      _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-    ) {}
-
-    func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation) {
-      for product in revocation.productIdentifiers { stream.continuation.yield(product.rawValue) }
-    }
   }
 
   @Test("A catalog expires with the clock, and is valid again after a refresh")

@@ -3,6 +3,7 @@ import HostedContentTesting
 import Concurrency
 import StoreKit
 import StoreServer
+import TestSupport
 import TestTraits
 import Testing
 
@@ -147,27 +148,18 @@ struct RequestTests {
       }
     }
     #expect((error as? SKError)?.code == .storeProductNotAvailable)
-    await withCheckedContinuation { continuation in
-      let hearer = Hearer { continuation.resume() }
-      let shown = SKStoreProductViewController(queue: queue)
-      shown.delegate = hearer
-      shown.userDidFinish()
-      withExtendedLifetime(hearer) { hearer.waitUntilHeard() }
-    }
+    let hearer = Hearer()
+    page.delegate = hearer
+    page.userDidFinish()
+    await hearer.isFinished.wait { $0 }
     queue.close()
   }
 
   final class Hearer: NSObject, SKStoreProductViewControllerDelegate, Sendable {
-    private let body: @Sendable () -> Void
-    private let heard = DispatchSemaphore(value: 0)
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    func waitUntilHeard() { heard.wait() }
+    let isFinished = Watched(false)
 
     func productViewControllerDidFinish(_ viewController: SKStoreProductViewController) {
-      body()
-      heard.signal()
+      isFinished.change { $0 = true }
     }
   }
 }
