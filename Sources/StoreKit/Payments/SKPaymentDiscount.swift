@@ -6,7 +6,8 @@ public import Foundation
 /// `SKError.ineligibleForOffer`.
 // Sendable because it is immutable.
 open class SKPaymentDiscount: NSObject, @unchecked Sendable {
-  private let values: (String, String, UUID, String, NSNumber)
+  private let values:
+    (identifier: String, key: String, nonce: UUID, signature: String, timestamp: NSNumber)
 
   /// Creates an empty discount, for subclasses in tests.
   public override init() { values = ("", "", UUID(), "", 0) }
@@ -19,13 +20,13 @@ open class SKPaymentDiscount: NSObject, @unchecked Sendable {
   }
 
   /// The identifier of the offer.
-  open var identifier: String { values.0 }
+  open var identifier: String { values.identifier }
   /// The identifier of the signing key.
-  open var keyIdentifier: String { values.1 }
+  open var keyIdentifier: String { values.key }
   /// A nonce, used only once.
-  open var nonce: UUID { values.2 }
+  open var nonce: UUID { values.nonce }
   /// The signature.
-  open var signature: String { values.3 }
+  open var signature: String { values.signature }
   /// The time in milliseconds since 1970.
-  open var timestamp: NSNumber { values.4 }
+  open var timestamp: NSNumber { values.timestamp }
 }

@@ -5,7 +5,7 @@ public import Foundation
 /// Only stores its values, because subscriptions are not supported.
 // Sendable because it is immutable.
 open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
-  private let values: (Int, SKProduct.PeriodUnit)
+  private let values: (numberOfUnits: Int, unit: SKProduct.PeriodUnit)
 
   /// Creates an empty period, for subclasses in tests.
   public override init() { values = (0, .day) }
@@ -18,7 +18,7 @@ open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
   }
 
   /// The number of units.
-  open var numberOfUnits: Int { values.0 }
+  open var numberOfUnits: Int { values.numberOfUnits }
   /// The unit.
-  open var unit: SKProduct.PeriodUnit { values.1 }
+  open var unit: SKProduct.PeriodUnit { values.unit }
 }
