@@ -44,7 +44,7 @@ struct Cell {
     let queue = try fixture.queue(server, library: library)
     defer { queue.close() }
     let error = await install(queue, &outcome)
-    outcome.seconds = (ContinuousClock.now - begin).seconds
+    outcome.seconds = (ContinuousClock.now - begin).inSeconds
     outcome.error = error
     // A started download does not fetch the catalog again.
     let isHarmless = row.isHarmless || start == .resumed && row.line.hasPrefix("/metadata/")
@@ -144,8 +144,4 @@ struct Cell {
     let products = try await queue.products(Set(names)).products
     return products.flatMap(\.contents).reduce(0) { $0 + $1.package.length }
   }
-}
-
-extension Duration {
-  var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }

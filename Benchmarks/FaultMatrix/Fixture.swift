@@ -40,12 +40,7 @@ struct Fixture {
 
   private static func contents(_ number: Int) -> [UInt8] {
     var random = SplitMix(state: UInt64(number) + 1)
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(contentLength)
-    while bytes.count < contentLength {
-      withUnsafeBytes(of: random.next()) { bytes += $0 }
-    }
-    return bytes
+    return random.bytes(contentLength)
   }
 
   func server(isSecure: Bool) throws -> StoreServer {

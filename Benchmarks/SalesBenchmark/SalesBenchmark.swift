@@ -176,9 +176,3 @@ private struct Run {
       "failures: \(failures.isEmpty ? "none" : "\(failures)")")
   }
 }
-
-extension Duration {
-  fileprivate var inSeconds: Double {
-    Double(components.seconds) + Double(components.attoseconds) / 1e18
-  }
-}
