@@ -197,6 +197,29 @@ struct SecureUpdateTests {
         == (try link("https://store.example/app")))
   }
 
+  @Test("A link that a new policy does not permit is replaced at once")
+  func newPolicy() throws {
+    var state = try state(allowsITMSServices: true)
+    _ = state.apply(.loggedIn(account: "ada", Self.demand(Self.manifest)), at: noon)
+    let effects = state.apply(.policyChanged(AppUpdatePolicy()), at: noon)
+    #expect(effects.first == .save && effects.closesGate)
+    let store = try link("https://store.example/app")
+    #expect(state.requirement?.decision.downloadURL == store)
+  }
+
+  @Test("A store link that a new policy does not permit is not used")
+  func newPolicyForStore() throws {
+    var policy = AppUpdatePolicy(all: .critical)
+    policy.allowsITMSServices = true
+    var state = UpdateCheckState(
+      memory: UpdateMemory(), installed: try app("1.0"), policy: policy, checkInterval: hour,
+      pushTypes: [], storeURL: try link(Self.manifest))
+    _ = state.apply(.loggedIn(account: "ada", Self.demand("javascript:1")), at: noon)
+    #expect(state.requirement?.decision.downloadURL?.absoluteString == Self.manifest)
+    _ = state.apply(.policyChanged(AppUpdatePolicy()), at: noon)
+    #expect(state.requirement != nil && state.requirement?.decision.downloadURL == nil)
+  }
+
   @Test("A checker with an insecure store link is refused")
   func storeLink() throws {
     let folder = try TemporaryFolder()

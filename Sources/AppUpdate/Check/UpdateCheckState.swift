@@ -70,7 +70,17 @@ struct UpdateCheckState: Sendable {
     self.pushTypes = pushTypes
     self.storeURL = storeURL
     // The policy may have changed since the link was saved, and others can write the file.
-    self.memory.replaceLinks { policy.link($0) ?? storeURL }
+    replaceLinks()
+  }
+
+  /// `storeURL` if the policy permits it.
+  private var storeLink: URL? { policy.link(storeURL) }
+
+  /// Replaces saved links that the policy does not permit.
+  private mutating func replaceLinks() {
+    let policy = policy
+    let fallback = storeLink
+    memory.replaceLinks { policy.link($0) ?? fallback }
   }
 
   /// The highest current requirement for this account or for all accounts.
@@ -121,6 +131,7 @@ struct UpdateCheckState: Sendable {
       return []
     case .policyChanged(let policy):
       self.policy = policy
+      replaceLinks()
       return [.look]
     case .forgotten:
       memory.history = UpdateHistory()
@@ -162,7 +173,7 @@ struct UpdateCheckState: Sendable {
   private mutating func judge(_ offer: UpdateOffer?, wasAsked: Bool, at now: Date) -> [Effect] {
     var offer = offer
     let refusal = offer.flatMap { policy.refusal(ofLinkIn: $0) }
-    let link = policy.link(offer?.downloadURL) ?? storeURL
+    let link = policy.link(offer?.downloadURL) ?? storeLink
     offer?.downloadURL = link
     let decision = policy.decision(
       about: offer, installed: installed, history: memory.history, now: now)
@@ -219,7 +230,7 @@ struct UpdateCheckState: Sendable {
       AppVersionAnswer(hasNewVersion: true, requiresUpdate: true, version: push.version))
     offer.downloadURL = push.link?.url
     let refusal = policy.refusal(ofLinkIn: offer)
-    offer.downloadURL = policy.link(offer.downloadURL) ?? storeURL
+    offer.downloadURL = policy.link(offer.downloadURL) ?? storeLink
     let decision = UpdateDecision(
       .force, .pushRequiresUpdate, installed: installed.version, offer: offer)
     let pushed = UpdateRequirement(decision, origin: .server, account: account)
