@@ -41,7 +41,7 @@ package final class Nginx: Sendable {
 
   /// Runs with the `server` block that `server` returns for a port, after `zones`.
   package init(zones: String = "", server: (_ port: Int) -> String) throws {
-    guard let program = Self.program else { throw ServerProcess.Failure(Self.reason) }
+    guard let program = Self.program else { throw ChildProcess.Failure(Self.reason) }
     folder = try TemporaryFolder()
     reserved = try ReservedPort()
     let configuration = Self.configuration(folder.path, zones, server(reserved.number))
@@ -51,7 +51,7 @@ package final class Nginx: Sendable {
     ]
     guard let process = ServerProcess(words, port: reserved.number) else {
       let log = try? String(contentsOfFile: folder.path("error.log"), encoding: .utf8)
-      throw ServerProcess.Failure(log ?? "no error.log")
+      throw ChildProcess.Failure(log ?? "no error.log")
     }
     self.process = process
   }

@@ -27,8 +27,6 @@ package final class ServerProcess: Sendable {
     ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/bin"].map { "\($0)/\(name)" }
       .first { access($0, X_OK) == 0 }
   }
-
-  package typealias Failure = ChildProcess.Failure
 }
 
 /// The web server of busybox on a free loopback port.
@@ -51,7 +49,7 @@ package final class BusyboxServer: Sendable {
     guard let program = Self.program,
       let process = ServerProcess(
         [program, "httpd", "-f", "-p", address, "-h", root], port: port.number)
-    else { throw ServerProcess.Failure(Self.reason) }
+    else { throw ChildProcess.Failure(Self.reason) }
     self.process = process
   }
 
@@ -96,7 +94,7 @@ package final class Squid: Sendable {
     guard let program = Self.program,
       let process = ServerProcess(
         [program, "-N", "-f", folder.path("squid.conf")], port: port.number)
-    else { throw ServerProcess.Failure(Self.reason) }
+    else { throw ChildProcess.Failure(Self.reason) }
     self.process = process
   }
 
