@@ -53,6 +53,7 @@ public actor AppUpdateChecker {
   /// requirement.
   public nonisolated let gate = UpdateGate()
 
+  private let executor = QueueExecutor()
   private let configuration: Configuration
   private let source: any AppUpdateSource
   private let clock: AppUpdateClock
@@ -65,6 +66,11 @@ public actor AppUpdateChecker {
   private struct CheckKey: Hashable {
     let account: String?
     let caching: LookupCachePolicy
+  }
+
+  /// Runs the checker on its own queue.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    executor.asUnownedSerialExecutor()
   }
 
   /// Creates a checker.
@@ -274,6 +280,16 @@ public actor AppUpdateChecker {
     }
     checks[key] = task
     return task
+  }
+}
+
+/// Runs an actor on a queue, because saving its state blocks a thread.
+private final class QueueExecutor: SerialExecutor {
+  private let queue = DispatchQueue(label: "hostedcontent.app-update.state")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
   }
 }
 
