@@ -131,7 +131,7 @@ struct RequestTests {
     let lookup = try AppServer()
     var configuration = SKHostConfiguration(queue: try session.configuration())
     configuration.queue.deliveryQueue = DispatchQueue(label: "page")
-    configuration.lookup = .init(server: URL(string: lookup.url))
+    configuration.lookup = .init(server: try #require(URL(string: lookup.url)))
     let queue = try SKPaymentQueue(configuration: configuration)
     let page = SKStoreProductViewController(queue: queue)
     let isLoaded = try await page.loadProduct(

@@ -45,7 +45,7 @@ public actor AppLookup {
     public var maximumAnswerSize = 16 << 20
 
     /// Creates the default configuration, for Apple's server or another one.
-    public init(server: URL? = nil) { self.server = server ?? AppLookup.appleServer }
+    public init(server: URL = AppLookup.appleServer) { self.server = server }
   }
 
   // The text is a valid URL. An invalid URL would make calls fail.
