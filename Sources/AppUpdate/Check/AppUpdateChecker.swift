@@ -142,7 +142,8 @@ public actor AppUpdateChecker {
   /// account, and can also withdraw a forced update. Throws `queryInvalid` if the account has more
   /// than 1,024 bytes.
   @discardableResult
-  public func logIn(account: String, answer: AppVersionAnswer?) async throws -> UpdateDecision {
+  public func logIn(account: String, answer: AppVersionAnswer? = nil) async throws -> UpdateDecision
+  {
     guard account.utf8.count <= 1024 else {
       throw ContentError(
         .queryInvalid, "The account has \(account.utf8.count) bytes, more than 1024",
