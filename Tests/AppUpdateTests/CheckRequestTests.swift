@@ -61,6 +61,27 @@ struct CheckRequestTests {
     }
   }
 
+  @Test("Checkers that wait for a disk do not block the threads of tasks", .timeLimit(.hang))
+  func slowDisk() async throws {
+    let count = ProcessInfo.processInfo.activeProcessorCount + 8
+    let writes = Watched(0)
+    // No write ends before all have begun.
+    let disk = FileSystem { operation, _ in
+      guard operation == .write else { return }
+      writes.change { $0 += 1 }
+      writes.block { $0 >= count }
+    }
+    try await withThrowingTaskGroup(of: UpdateDecision.self) { group in
+      for number in 0..<count {
+        let slow = try AppUpdateChecker(
+          .init(app: app("1.0"), folder: URL(filePath: folder.path("updates-\(number)"))),
+          source: ScriptedSource(nil), clock: clock.clock, fileSystem: disk)
+        group.addTask { try await slow.logIn(account: "ada", answer: nil) }
+      }
+      for try await decision in group { #expect(decision.reason == .serverDidNotAnswer) }
+    }
+  }
+
   @Test("A checker's folder must be a file URL")
   func folderURL() throws {
     let configuration = AppUpdateChecker.Configuration(

@@ -29,15 +29,6 @@ final class ScriptedSource: AppUpdateSource {
   }
 }
 
-/// A thread-safe counter.
-final class Tally: Sendable {
-  private let number = Mutex(0)
-
-  var count: Int { number.withLock { $0 } }
-
-  func add() { number.withLock { $0 += 1 } }
-}
-
 /// Records events, and the queue of each call.
 final class RecordingUpdateObserver: AppUpdateObserver {
   private let heard = Mutex<[AppUpdateEvent]>([])

@@ -102,7 +102,7 @@ struct CheckerTests {
   func manyEntries() async throws {
     let checker = try checker()
     try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
-    let finished = Tally()
+    let finished = Watched(0)
     let outcomes = await withTaskGroup(of: Bool.self, returning: [Bool].self) { group in
       for number in 0..<1000 {
         if number == 500 {
@@ -115,7 +115,7 @@ struct CheckerTests {
           do {
             try await checker.gate.perform("order \(number)") {
               await Task.yield()
-              finished.add()
+              finished.change { $0 += 1 }
             }
             return true
           } catch { return false }
@@ -125,7 +125,7 @@ struct CheckerTests {
     }
     let passed = outcomes.filter { $0 }.count
     #expect(outcomes.count == 1001)
-    #expect(finished.count == passed, "entries that passed completed, refused ones did not run")
+    #expect(finished.value == passed, "entries that passed completed, refused ones did not run")
     #expect(passed <= 1000)
     #expect(throws: UpdateRequired.self) { try checker.gate.enter("late") }
     #expect(checker.gate.closedBy?.reason == .pushRequiresUpdate)

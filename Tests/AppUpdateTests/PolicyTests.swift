@@ -27,7 +27,7 @@ struct PolicyTests {
   ]
   static let rules: [AppUpdatePolicy.Rule] = [
     .ignore, .annoying, .critical, .standard, .hinting, .persistent, .relaxed,
-    .init(.remind, .every(.seconds(600)), allowsSkip: true),
+    .init(.remind, frequency: .every(.seconds(600)), allowsSkip: true),
   ]
 
   /// The possible histories of reminders.
@@ -325,7 +325,7 @@ struct PolicyTests {
   @Test("Encoding and decoding preserves a policy and a decision")
   func coding() throws {
     var policy = AppUpdatePolicy(all: .relaxed, minimumSupportedVersion: try version("1.5"))
-    policy.major = .init(.remind, .every(.seconds(5)), allowsSkip: false)
+    policy.major = .init(.remind, frequency: .every(.seconds(5)), allowsSkip: false)
     let policyBytes = try JSONEncoder().encode(policy)
     #expect(try JSONDecoder().decode(AppUpdatePolicy.self, from: policyBytes) == policy)
     let decision = try decide(store("2.0"), policy: policy)

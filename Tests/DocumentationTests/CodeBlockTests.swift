@@ -69,8 +69,10 @@ struct CodeBlockTests {
 
   @Test("The article on errors has every number with its name")
   func errors() throws {
-    let file = SourceTree.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift")
-    let source = try String(contentsOf: file, encoding: .utf8)
+    let files = ["Engine/ContentModel/ContentError.swift", "AppUpdate/Values/ErrorCodes.swift"]
+    let source = try files.map {
+      try String(contentsOf: SourceTree.root.appending(path: "Sources/\($0)"), encoding: .utf8)
+    }.joined()
     let article = try DocumentPage(
       "Sources/Engine/HostedContent/HostedContent.docc/ErrorsAndRemedies.md")
     let codes = source.matches(of: /public static let (\w+) = Self\(rawValue: (\d+)\)/)

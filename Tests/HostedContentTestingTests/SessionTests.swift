@@ -18,6 +18,22 @@ struct SessionTests {
     #expect(try await queue.updates().map(\.offered.rawValue) == ["1.1"])
   }
 
+  @Test("A monitor checks announced content at once")
+  func announced() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    let queue = try session.launch()
+    _ = try await queue.deliver(Payment("book"))
+    let recorder = CallRecorder(delivers: false)
+    queue.add(recorder)
+    var checks = UpdateMonitor(queue, policy: .notifyOnly).makeAsyncIterator()
+    #expect(try await checks.next()?.get().updates.isEmpty == true)
+    try session.publish("book", "1.1")
+    try session.announceContent()
+    #expect(try await checks.next()?.get().updates.map(\.offered) == ["1.1"])
+    #expect(recorder.calls.errors.isEmpty)
+  }
+
   @Test("Sessions are independent, and see the same dates in each run")
   func separate() async throws {
     let sessions = [try StoreSession(), try StoreSession()]

@@ -1,3 +1,4 @@
+import AppUpdate
 import HostedContentTesting
 import Concurrency
 @testable import StoreKit

@@ -71,10 +71,6 @@ struct OpeningTests {
     return payment
   }
 
-  private final class Opened: Sendable {
-    let engines = Mutex<[ObjectIdentifier]>([])
-  }
-
   @Test("A store service may use the queue while its library is opening")
   func reentrant() async throws {
     let observer = KitObserver()
@@ -108,7 +104,7 @@ struct OpeningTests {
       mayGoOn.wait()
     }
     let host = host
-    let opened = Opened()
+    let opened = Watched<[ObjectIdentifier]>([])
     async let opening: Void = onOwnThread { try host.configure(configuration) }
     await onOwnThread { isReached.wait() }
     await withTaskGroup(of: Void.self) { group in
@@ -116,17 +112,17 @@ struct OpeningTests {
         group.addTask {
           await onOwnThread {
             guard let session = try? host.session() else { return }
-            opened.engines.withLock { $0.append(ObjectIdentifier(session.engine)) }
+            opened.change { $0.append(ObjectIdentifier(session.engine)) }
           }
         }
       }
       // These calls do not wait.
       #expect(host.transactions.isEmpty && host.observers.isEmpty && host.delegate == nil)
-      #expect(opened.engines.withLock { $0 }.isEmpty)
+      #expect(opened.value.isEmpty)
       mayGoOn.signal()
     }
     try await opening
-    let engines = opened.engines.withLock { $0 }
+    let engines = opened.value
     #expect(engines.count == 4 && Set(engines).count == 1)
     host.close()
   }

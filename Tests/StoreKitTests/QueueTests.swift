@@ -9,13 +9,7 @@ import Testing
 struct KitFixture {
   let session: StoreSession
   let queue: SKPaymentQueue
-  let refusals = Refusals()
-
-  final class Refusals: Sendable {
-    private let errors = Mutex<[ContentError]>([])
-    var codes: [ContentError.Code] { errors.withLock { $0.map(\.code) } }
-    func append(_ error: ContentError) { errors.withLock { $0.append(error) } }
-  }
+  let refusals = Watched<[ContentError.Code]>([])
 
   init(_ session: StoreSession? = nil) throws {
     self.session = try session ?? StoreSession()
@@ -23,7 +17,9 @@ struct KitFixture {
     queue.deliveryQueue = DispatchQueue(label: "storekit.tests")
     var configuration = SKHostConfiguration(queue: queue)
     configuration.language = "en"
-    configuration.onRefusal = { [refusals] in refusals.append($0) }
+    configuration.onRefusal = { [refusals] error in
+      refusals.change { $0.append(error.code) }
+    }
     self.queue = try SKPaymentQueue(configuration: configuration)
   }
 
@@ -192,7 +188,7 @@ struct QueueTests {
     fixture.queue.add(observer)
     fixture.queue.add(fixture.payment("book"))
     await observer.wait { $0.states.last == [.purchased] }
-    #expect(fixture.refusals.codes == [.cannotFinish])
+    #expect(fixture.refusals.value == [.cannotFinish])
     #expect(observer.log.removed.isEmpty)
     fixture.queue.close()
   }

@@ -128,10 +128,18 @@ struct RequestTests {
   @Test("A product page loads from the configured look-up with its tokens, or fails with error 5")
   func page() async throws {
     let session = try StoreSession()
-    let lookup = try AppServer()
+    let folder = try TemporaryFolder()
+    let listing =
+      #"{"trackId": 5, "version": "1.0", "trackViewUrl": "https://apps.example.com/app/id5"}"#
+    try Data(#"{"apps": [{"listing": \#(listing)}]}"#.utf8)
+      .write(to: URL(filePath: folder.path("apps.json")))
+    var apps = StoreServer.Configuration()
+    try apps.serveApps(ofFolder: folder.path)
+    let server = try StoreServer(folder: folder.path, configuration: apps)
+    try server.start()
     var configuration = SKHostConfiguration(queue: try session.configuration())
     configuration.queue.deliveryQueue = DispatchQueue(label: "page")
-    configuration.lookup = .init(server: URL(string: lookup.url))
+    configuration.lookup = .init(server: try #require(URL(string: server.url)))
     let queue = try SKPaymentQueue(configuration: configuration)
     let page = SKStoreProductViewController(queue: queue)
     let isLoaded = try await page.loadProduct(
@@ -153,6 +161,7 @@ struct RequestTests {
     page.userDidFinish()
     await hearer.isFinished.wait { $0 }
     queue.close()
+    server.stop()
   }
 
   final class Hearer: NSObject, SKStoreProductViewControllerDelegate, Sendable {

@@ -81,9 +81,8 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
   private func finishIfComplete(_ transaction: SKPaymentTransaction, _ queue: SKPaymentQueue) {
     guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
     for download in transaction.downloads {
-      print(
-        "\(download.contentIdentifier) \(download.contentVersion): \(download.contentURL?.path ?? "")"
-      )
+      let path = download.contentURL?.path ?? ""
+      print("\(download.contentIdentifier) \(download.contentVersion): \(path)")
     }
     queue.finishTransaction(transaction)
   }

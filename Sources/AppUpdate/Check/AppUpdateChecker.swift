@@ -53,6 +53,7 @@ public actor AppUpdateChecker {
   /// requirement.
   public nonisolated let gate = UpdateGate()
 
+  private let executor = QueueExecutor()
   private let configuration: Configuration
   private let source: any AppUpdateSource
   private let clock: AppUpdateClock
@@ -67,12 +68,17 @@ public actor AppUpdateChecker {
     let caching: LookupCachePolicy
   }
 
+  /// Runs the checker on its own queue.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    executor.asUnownedSerialExecutor()
+  }
+
   /// Creates a checker.
   ///
   /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
-  /// is not a file URL, file errors if it cannot be created or read, and `insecureConnectionRefused`
-  /// for an insecure store link. If the saved state is damaged, the first observer gets
-  /// `updateMemoryDamaged`.
+  /// is not a file URL, file errors if it cannot be created or read, and
+  /// `insecureConnectionRefused` for an insecure store link. If the saved state is damaged, the
+  /// first observer gets `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -136,7 +142,8 @@ public actor AppUpdateChecker {
   /// account, and can also withdraw a forced update. Throws `queryInvalid` if the account has more
   /// than 1,024 bytes.
   @discardableResult
-  public func logIn(account: String, answer: AppVersionAnswer?) async throws -> UpdateDecision {
+  public func logIn(account: String, answer: AppVersionAnswer? = nil) async throws -> UpdateDecision
+  {
     guard account.utf8.count <= 1024 else {
       throw ContentError(
         .queryInvalid, "The account has \(account.utf8.count) bytes, more than 1024",
@@ -274,6 +281,16 @@ public actor AppUpdateChecker {
     }
     checks[key] = task
     return task
+  }
+}
+
+/// Runs an actor on a queue, because saving its state blocks a thread.
+private final class QueueExecutor: SerialExecutor {
+  private let queue = DispatchQueue(label: "hostedcontent.app-update.state")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
   }
 }
 

@@ -39,7 +39,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
 
     /// Creates a rule.
     public init(
-      _ action: UpdateDecision.Action, _ frequency: Frequency = .daily, allowsSkip: Bool = true
+      _ action: UpdateDecision.Action, frequency: Frequency = .daily, allowsSkip: Bool = true
     ) {
       self.action = action
       self.frequency = frequency
@@ -51,25 +51,25 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     /// Reminds at each check.
     ///
     /// Cannot be skipped.
-    public static let annoying = Rule(.remind, .immediately, allowsSkip: false)
+    public static let annoying = Rule(.remind, frequency: .immediately, allowsSkip: false)
     /// Forces the update.
-    public static let critical = Rule(.force, .immediately, allowsSkip: false)
+    public static let critical = Rule(.force, frequency: .immediately, allowsSkip: false)
     /// Reminds daily.
     ///
     /// Can be skipped.
-    public static let standard = Rule(.remind, .daily, allowsSkip: true)
+    public static let standard = Rule(.remind, frequency: .daily, allowsSkip: true)
     /// Reminds weekly.
     ///
     /// Cannot be skipped.
-    public static let hinting = Rule(.remind, .weekly, allowsSkip: false)
+    public static let hinting = Rule(.remind, frequency: .weekly, allowsSkip: false)
     /// Reminds daily.
     ///
     /// Cannot be skipped.
-    public static let persistent = Rule(.remind, .daily, allowsSkip: false)
+    public static let persistent = Rule(.remind, frequency: .daily, allowsSkip: false)
     /// Reminds weekly.
     ///
     /// Can be skipped.
-    public static let relaxed = Rule(.remind, .weekly, allowsSkip: true)
+    public static let relaxed = Rule(.remind, frequency: .weekly, allowsSkip: true)
   }
 
   /// The rule if the first number differs.

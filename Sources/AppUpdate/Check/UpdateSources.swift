@@ -94,10 +94,10 @@ public final class ServerUpdateSource: AppUpdateSource {
     let request = LookupRequest(
       url: url, revalidates: true, maximumSize: 1 << 20, timeout: timeout)
     let response = try await transport.get(request)
-    let body = try limiter.withLock { limiter in
-      try response.checkedBody(
-        from: url, blocking: &limiter, now: Date(), subject: server.absoluteString)
-    }
+    let now = Date()
+    let wait = response.requestedWait(at: now)
+    if let wait { limiter.withLock { $0.block(forSeconds: wait, at: now) } }
+    let body = try response.checkedBody(from: url, wait: wait, subject: server.absoluteString)
     return try AppVersionAnswer(json: body, source: server.absoluteString)
   }
 }

@@ -45,7 +45,7 @@ public actor AppLookup {
     public var maximumAnswerSize = 16 << 20
 
     /// Creates the default configuration, for Apple's server or another one.
-    public init(server: URL? = nil) { self.server = server ?? AppLookup.appleServer }
+    public init(server: URL = AppLookup.appleServer) { self.server = server }
   }
 
   // The text is a valid URL. An invalid URL would make calls fail.
@@ -122,8 +122,10 @@ public actor AppLookup {
       url: url, revalidates: isFresh, maximumSize: configuration.maximumAnswerSize,
       timeout: configuration.timeout)
     let response = try await transport.get(request)
-    let body = try response.checkedBody(
-      from: plain, blocking: &limiter, now: clock.now(), subject: subject)
+    let now = clock.now()
+    let wait = response.requestedWait(at: now)
+    if let wait { limiter.block(forSeconds: wait, at: now) }
+    let body = try response.checkedBody(from: plain, wait: wait, subject: subject)
     let answer = try LookupAnswer(
       json: body, maximumSize: configuration.maximumAnswerSize, source: subject)
     let timeToLive =

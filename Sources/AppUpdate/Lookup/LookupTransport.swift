@@ -61,22 +61,25 @@ public struct LookupResponse: Hashable, Sendable {
 }
 
 extension LookupResponse {
+  /// The seconds that the server asks to wait, at most one day; nil unless it asks.
+  ///
+  /// 403, 429 and 503 ask to wait. Without a valid Retry-After, the wait is one minute.
+  func requestedWait(at now: Date) -> Double? {
+    guard [403, 429, 503].contains(status) else { return nil }
+    return min(RetryPolicy.retryAfter(headers["retry-after"], now: now) ?? 60, 86_400)
+  }
+
   /// Returns the body of a success; throws the error of any other status.
   ///
-  /// 403, 429 and 503 ask to wait, and block `limiter`. Without a valid Retry-After, the wait is
-  /// one minute. It is never longer than one day. `subject` is the subject of the error.
-  func checkedBody(
-    from url: URL, blocking limiter: inout CallLimiter, now: Date, subject: String
-  ) throws -> [UInt8] {
+  /// `wait` is the result of `requestedWait`, and `subject` the subject of the error.
+  func checkedBody(from url: URL, wait: Double?, subject: String) throws -> [UInt8] {
     let server = url.host() ?? "The server"
+    if let wait {
+      throw ContentError.throttled(
+        "\(server) returned status \(status) and asks to wait", seconds: wait, subject: subject)
+    }
     switch status {
     case 200..<300: return body
-    case 403, 429, 503:
-      let asked = RetryPolicy.retryAfter(headers["retry-after"], now: now) ?? 60
-      let seconds = min(asked, 86_400)
-      limiter.block(forSeconds: seconds, at: now)
-      throw ContentError.throttled(
-        "\(server) returned status \(status) and asks to wait", seconds: seconds, subject: subject)
     case 500...:
       throw ContentError(
         .serverFailed, "\(server) returned status \(status)", remedy: "Try again later",

@@ -15,8 +15,8 @@ public struct ProductPage: Hashable, Sendable {
 extension AppLookup {
   /// Looks up an item's page.
   ///
-  /// Throws `queryInvalid` for an invalid token, `appNotOffered` for an item that the store does not
-  /// have, and the errors of `lookUp`.
+  /// Throws `queryInvalid` for an invalid token, `appNotOffered` for an item that the store does
+  /// not have, and the errors of `lookUp`.
   public func productPage(for parameters: ProductPageParameters) async throws -> ProductPage {
     try parameters.check()
     let identifier = parameters.itemIdentifier

@@ -50,7 +50,7 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
   ///
   /// A language falls back to its parents: zh-Hans-CN, zh-Hans, zh. Chinese for Taiwan, Hong Kong
   /// and Macau is zh-Hant. Without a translation, the texts are English.
-  public func translation(for languages: [String]) -> (language: String, texts: Translation) {
+  func translation(for languages: [String]) -> (language: String, texts: Translation) {
     let known = Dictionary(
       byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) }, uniquingKeysWith: { $1 })
     for language in languages {

@@ -49,6 +49,7 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
   public var isRetryable: Bool { code.isRetryable }
 }
 
+// Module AppUpdate has codes that end with 20 to 29.
 extension ContentError.Code {
   // Network: the connection to the store.
   /// The connection failed for another reason.
@@ -97,12 +98,6 @@ extension ContentError.Code {
   public static let tooManyRedirects = Self(rawValue: 210)
   /// Plain HTTP where HTTPS is required: for credentials, or for a forced update.
   public static let insecureConnectionRefused = Self(rawValue: 211)
-  /// Too many requests for app versions; the server asks to wait, or a limit is reached.
-  public static let lookupThrottled = Self(rawValue: 220)
-  /// The response about app versions cannot be read.
-  public static let answerUnreadable = Self(rawValue: 221)
-  /// The server offers an older version of the app than before.
-  public static let appVersionWentDown = Self(rawValue: 222)
   /// The store's metadata is older than the last signed version.
   public static let storeRolledBack = Self(rawValue: 230)
 
@@ -140,10 +135,6 @@ extension ContentError.Code {
   public static let fileSystemUnsupported = Self(rawValue: 317)
   /// The ledger of purchases cannot be read or written.
   public static let ledgerFailed = Self(rawValue: 318)
-  /// The state of app updates cannot be read; it is reset.
-  public static let updateMemoryDamaged = Self(rawValue: 320)
-  /// A feed of apps is incomplete or invalid.
-  public static let feedDamaged = Self(rawValue: 321)
 
   // Disk space.
   /// The disk does not have enough free space.
@@ -214,8 +205,6 @@ extension ContentError.Code {
   public static let transactionExists = Self(rawValue: 706)
   /// The seller did not respond in time; the order stays open.
   public static let sellerNotResponding = Self(rawValue: 707)
-  /// None of the queried storefronts offers the app.
-  public static let appNotOffered = Self(rawValue: 720)
 
   // User: the request is invalid.
   /// The product identifier is invalid.
@@ -235,14 +224,6 @@ extension ContentError.Code {
 
   /// A restore is already running.
   public static let restoreUnderWay = Self(rawValue: 807)
-  /// The operation is refused until the app is updated.
-  public static let updateRequired = Self(rawValue: 820)
-  /// The country is not two letters of ISO 3166-1.
-  public static let countryInvalid = Self(rawValue: 821)
-  /// The text is not an Apple ID, bundle identifier or product link.
-  public static let appIdentifierInvalid = Self(rawValue: 822)
-  /// A search parameter is out of range.
-  public static let queryInvalid = Self(rawValue: 823)
 
   // Internal.
   /// An internal check failed; the message says where.
@@ -262,6 +243,9 @@ extension ContentError.Code {
     default: .internal
     }
   }
+
+  /// AppUpdate's code for too many requests.
+  private static let lookupThrottled = Self(rawValue: 220)
 
   /// Whether the same action can succeed later without any change.
   public var isRetryable: Bool {

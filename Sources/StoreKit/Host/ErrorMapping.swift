@@ -1,3 +1,4 @@
+import AppUpdate
 import Foundation
 import HostedContent
 

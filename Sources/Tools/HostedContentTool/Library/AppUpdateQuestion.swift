@@ -99,7 +99,8 @@ struct AppUpdateQuestion: Sendable {
       let answer = try await source.answer(for: app, account: account)
       return Answer(UpdateOffer(answer), found: .server)
     }
-    let lookup = AppLookup(.init(server: server), transport: transport)
+    let lookup = AppLookup(
+      .init(server: server ?? AppLookup.appleServer), transport: transport)
     let country = country ?? .us
     let finding = try await lookup.find(
       key, country: country, candidates: candidates, entity: entity)
