@@ -94,9 +94,9 @@ struct RevokedContentTests {
     service.holdGrants()
     service.send(.revoked(Revocation([a])))
     // The account still has a grant, such as of a second purchase.
-    try await waitUntil { service.heldCount == 1 }
+    await waitUntil { service.heldCount == 1 }
     try await revoke(queue)
-    try await waitUntil { service.heldCount == 2 }
+    await waitUntil { service.heldCount == 2 }
     var events = queue.diagnosticEvents().makeAsyncIterator()
     service.releaseGrants()
     while let event = await events.next(), event.name != "revoked product handled" {}
