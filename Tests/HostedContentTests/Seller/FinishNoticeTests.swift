@@ -54,6 +54,20 @@ struct FinishNoticeTests {
     #expect(open.orders.map(\.transaction) == ["t1"])
   }
 
+  @Test func `an order that is sent again after it was declined is open`() {
+    let order = PurchaseOrder(payment: Payment(productIdentifier: "a"), transaction: "t0")
+    let declined = ContentError(.notEntitled, "The purchase was declined", remedy: "Ask the seller")
+    let open = OpenOrders()
+    open.begin([order])
+    open.note([PurchaseOutcome.deferred], of: [order])
+    open.note(PurchaseOutcome.failed(declined), of: order.transaction)
+    #expect(open.orders.isEmpty)
+    // A new queue sends it, and the server does not have the decision anymore.
+    open.begin([order])
+    open.note([PurchaseOutcome.deferred], of: [order])
+    #expect(open.orders.map(\.transaction) == ["t0"])
+  }
+
   @Test func `a wait ends with the last notice, at its deadline, or when the seller is stopped`()
     async
   {

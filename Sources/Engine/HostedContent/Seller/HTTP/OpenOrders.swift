@@ -33,6 +33,8 @@ final class OpenOrders: Sendable {
       where StoreServerConnection.refusal(ofAccount: order.payment.applicationUsername) == nil {
         state.payments[order.transaction] = order.payment
         state.sending.insert(order.transaction)
+        // The new answer decides, such as after the server has lost the decision.
+        state.declined.remove(order.transaction)
       }
     }
     for order in orders { note(order.payment.applicationUsername) }
@@ -48,7 +50,10 @@ final class OpenOrders: Sendable {
       for (order, outcome) in zip(orders, outcomes) {
         // One that was answered before the others may be finished already.
         guard state.payments[order.transaction] != nil else { continue }
-        if case .failed = outcome { state.payments[order.transaction] = nil }
+        if case .failed = outcome {
+          state.payments[order.transaction] = nil
+          state.declined.remove(order.transaction)
+        }
         if outcome == .deferred {
           state.deferred.insert(order.transaction)
         } else {
