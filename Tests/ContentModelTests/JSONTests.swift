@@ -57,7 +57,8 @@ import Testing
   @Test(
     arguments: [
       ("1.5", .number(1.5), .number(1.5)), ("1.0", .integer(1), .number(1)),
-      ("1e999", .null, .null), ("01", nil, nil), ("1.", nil, nil), ("-0", .integer(0), .integer(0)),
+      ("1e999", .number(.infinity), .null), ("01", nil, nil), ("1.", nil, nil),
+      ("-0", .integer(0), .integer(0)),
       ("\"\\ud800\"", nil, .string("\u{fffd}")),
       ("{\"a\":1,\"a\":2}", nil, .object(["a": .integer(2)])),
       ("\u{feff}1", nil, .integer(1)),

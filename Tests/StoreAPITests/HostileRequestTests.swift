@@ -30,6 +30,7 @@ struct HostileRequestTests {
       "{\(product),\"voucher\":\"\(String(repeating: "a", count: 257))\"}",
       "{\(product),\"x\":\(deep)}", "{\(product),\"x\":null}", "{\(product),\"Account\":\"a\"}",
       "{\(product),\"transactionIdentifier\":\"t\"}", "{\(product),\"quantity\":true}",
+      "{\(product),\"quantity\":1e999}", "{\(product),\"account\":1e999}",
     ]
     let invalidText = Array("{\"productIdentifier\":\"".utf8) + [0xff, 0x22, 0x7d]
     for body in texts.map({ Array($0.utf8) }) + [invalidText] {

@@ -157,7 +157,8 @@ extension JSONField {
       // Half of what others may use, because the values are then copied.
       self.init(
         try JSONValue(
-          parsing: bytes, rules: .tolerant, maximumOverhead: JSONValue.maximumOverhead / 2))
+          parsing: bytes, limit: limit, rules: .tolerant,
+          maximumOverhead: JSONValue.maximumOverhead / 2))
     } catch {
       throw ContentError(
         .answerUnreadable, "The answer is not valid JSON",

@@ -220,8 +220,9 @@ private struct JSONParser {
     guard isWhole, rules != .canonical, let number = Double(text) else {
       throw failure("“\(text.prefix(30))”, which is not a 64-bit integer,")
     }
-    if rules == .anyNumber, let number = Int64(exactly: number) { return .integer(number) }
-    return number.isFinite ? .number(number) : .null
+    if rules == .tolerant { return number.isFinite ? .number(number) : .null }
+    // An infinite number must not become null: in a request, null is a missing member.
+    return Int64(exactly: number).map { .integer($0) } ?? .number(number)
   }
 
   private mutating func skipDigits() {

@@ -45,7 +45,8 @@ enum SQLiteLedgerSchema {
     guard !isLedger else {
       throw ContentError(
         .ledgerFailed,
-        "The ledger \(path) has schema \(found.version); this version reads \(LedgerSchema.version)",
+        "The ledger \(path) has schema \(found.version); "
+          + "this version reads \(LedgerSchema.version)",
         remedy: "Use the version of the software that wrote it", subject: path)
     }
     guard found == (0, 0, 0) else {

@@ -38,7 +38,8 @@ struct OwnedProducts {
         404,
         ContentError(
           .productUnknown,
-          "The store does not offer version \(wanted.version) of the content \(wanted.contentIdentifier)",
+          "The store does not offer version \(wanted.version) of the content "
+            + "\(wanted.contentIdentifier)",
           remedy: "Look up the product again, and request an offered version",
           subject: wanted.contentIdentifier.rawValue))
     }

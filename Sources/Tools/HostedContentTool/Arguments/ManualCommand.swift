@@ -24,7 +24,8 @@ enum ManualPage {
     .RI [ operands ]
     .RI [ options ]
     .SH DESCRIPTION
-    A store is a folder of signed files that any web server can serve; a library is a folder into which
+    A store is a folder of signed files that any web server can serve; a library is a folder \
+    into which
     content packages are installed, version beside version. Results go to standard output, messages
     and progress to standard error. Run an interrupted command again to continue where it stopped.
     .SH COMMANDS

@@ -28,7 +28,8 @@ enum RepairCommand {
         reports.append(report)
         if !console.printsJSON, !report.damagedPaths.isEmpty {
           console.print(
-            "\(content.contentIdentifier) \(content.version): \(report.damagedPaths.count) repaired, "
+            "\(content.contentIdentifier) \(content.version): "
+              + "\(report.damagedPaths.count) repaired, "
               + "\(Console.bytes(report.bytesFetched)) fetched")
         }
       } catch {
