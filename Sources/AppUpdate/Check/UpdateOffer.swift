@@ -26,7 +26,7 @@ public struct UpdateOffer: Hashable, Sendable {
   public var downloadURL: URL?
   /// The release notes.
   public var releaseNotes: String?
-  /// The action that a server requests; none for a store.
+  /// The action that a server requests; `noAction` for a store.
   public var requestedAction: UpdateDecision.Action
   /// Whether a server explicitly says that no update is required (`needUpgrade` is false).
   public var isExplicitlyOptional: Bool
@@ -42,7 +42,7 @@ public struct UpdateOffer: Hashable, Sendable {
     minimumOSVersion = listing.minimumOSVersion
     downloadURL = DownloadLink(listing.trackViewURL)?.url
     releaseNotes = listing.releaseNotes
-    requestedAction = .none
+    requestedAction = .noAction
     isExplicitlyOptional = false
   }
 
