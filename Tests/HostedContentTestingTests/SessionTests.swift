@@ -281,7 +281,8 @@ struct SessionTests {
       try session.publish(product)
       _ = try await queue.deliver(Payment(product))
     }
-    session.failRestore(with: ContentError(.serverBusy, "Busy", remedy: "Wait"), after: 1)
+    session.failRestore(
+      with: ContentError(.serverBusy, "Busy", remedy: "Wait"), afterPurchases: 1)
     await #expect(throws: ContentError.self) { try await queue.restore() }
     #expect(queue.transactions.count == 1)
     #expect(try await queue.restore().count == 2)

@@ -29,8 +29,8 @@ extension StoreSession {
     try script.change { try $0.rules.set(decision, for: product, count: count) }
   }
 
-  /// Makes the next restore fail with `error` after this many purchases.
-  public func failRestore(with error: ContentError, after count: Int = 0) {
+  /// Makes the next restore fail with `error` after this many restored purchases.
+  public func failRestore(with error: ContentError, afterPurchases count: Int = 0) {
     script.change { $0.restoreFailure = (count, error) }
   }
 
