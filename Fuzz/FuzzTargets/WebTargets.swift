@@ -52,7 +52,7 @@ extension FuzzTarget {
 
   /// Parses the bytes as a feed, a look-up response, a version response, a catalog and a version.
   static func apps(_ bytes: [UInt8]) -> String? {
-    _ = (try? LookupAnswer(json: bytes))?.results.map { ($0.versionText, $0.trackViewURL) }
+    _ = (try? LookupResults(json: bytes))?.listings.map { ($0.versionText, $0.trackViewURL) }
     if let answer = try? AppVersionAnswer(json: bytes) {
       _ = (answer.requestedAction, answer.version, answer.downloadURL, answer.minimumOSVersion)
     }

@@ -42,7 +42,7 @@ struct CatalogTests {
   private func names(_ path: String, _ query: String) throws -> [Int64] {
     let answer = try #require(try catalog().answer(path: path, parameters: parameters(query)))
     #expect(answer.status == 200)
-    return try LookupAnswer(json: answer.body).results.compactMap { $0.trackID?.rawValue }
+    return try LookupResults(json: answer.body).listings.compactMap { $0.trackID?.rawValue }
   }
 
   @Test(
@@ -137,7 +137,7 @@ struct CatalogTests {
   func unknownFields() throws {
     let answer = try #require(
       try catalog().answer(path: "/lookup", parameters: parameters("id=364709193")))
-    let app = try #require(LookupAnswer(json: answer.body).results.first)
+    let app = try #require(LookupResults(json: answer.body).listings.first)
     #expect(app.otherFields["own"] == .array([.integer(1)]))
     #expect(app.fields == (try catalog().apps[0].listing.fields))
   }
@@ -228,7 +228,7 @@ struct CatalogTests {
     }
     func served() throws -> String? {
       let answer = try file.answer(path: "/lookup", parameters: parameters("id=2"))
-      return try answer.flatMap { try LookupAnswer(json: $0.body).results.first?.versionText }
+      return try answer.flatMap { try LookupResults(json: $0.body).listings.first?.versionText }
     }
     try write(#"{"apps":[{"listing":{"trackId":2,"version":"1.0"}}]}"#)
     #expect(try served() == "1.0")
@@ -250,7 +250,7 @@ struct CatalogTests {
       try folder.directory.replaceFile(AppCatalogFile.name, with: Array(text.utf8))
       for _ in 0..<2 {
         let answer = try #require(try file.answer(path: "/lookup", parameters: parameters("id=2")))
-        #expect(try LookupAnswer(json: answer.body).results.first?.versionText == version)
+        #expect(try LookupResults(json: answer.body).listings.first?.versionText == version)
       }
     }
   }
@@ -270,7 +270,7 @@ struct CatalogTests {
         }
       }
       let codes = [
-        code { try AppCatalog(json: bytes) }, code { try LookupAnswer(json: bytes) },
+        code { try AppCatalog(json: bytes) }, code { try LookupResults(json: bytes) },
         code { try AppVersionAnswer(json: bytes) }, code { try UpdatePush(json: bytes) },
       ]
       #expect(codes.allSatisfy { $0 == nil || $0 == .storeDamaged || $0 == .answerUnreadable })

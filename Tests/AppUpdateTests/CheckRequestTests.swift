@@ -97,7 +97,7 @@ struct CheckRequestTests {
     #expect(await checker.setPolicy(policy).reason == .belowMinimum(try version("1.5")))
     #expect(throws: UpdateRequired.self) { try checker.gate.enter("send order") }
     policy.minimumSupportedVersion = try version("1.0")
-    #expect(await checker.setPolicy(policy).action == .none)
+    #expect(await checker.setPolicy(policy).action == .noAction)
     try checker.gate.enter("send order")
   }
 
@@ -114,7 +114,7 @@ struct CheckRequestTests {
     let cancelled = Task { await checker.check() }
     let other = Task { await checker.check() }
     cancelled.cancel()
-    #expect(await cancelled.value.action == .none)
+    #expect(await cancelled.value.action == .noAction)
     open.finish()
     #expect(await other.value.action == .remind)
   }

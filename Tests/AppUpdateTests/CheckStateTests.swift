@@ -49,13 +49,13 @@ struct CheckStateTests {
   @Test("The answer at login decides: none, remind, force")
   func logIn() throws {
     for (answer, action) in [
-      (Self.nothing, UpdateDecision.Action.none), (Self.offer, .remind), (Self.demand, .force),
+      (Self.nothing, UpdateDecision.Action.noAction), (Self.offer, .remind), (Self.demand, .force),
     ] {
       var state = try state()
       let effects = state.apply(.loggedIn(account: "ada", answer), at: noon)
       #expect(effects.first == .save)
       #expect(effects.decided?.action == action)
-      #expect(effects.presented?.action == (action == .none ? nil : action))
+      #expect(effects.presented?.action == (action == .noAction ? nil : action))
       #expect(effects.closesGate == (action == .force))
       #expect(state.memory.account == "ada")
       #expect((state.requirement != nil) == (action == .force))

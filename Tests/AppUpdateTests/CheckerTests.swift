@@ -68,7 +68,7 @@ struct CheckerTests {
 
     let updated = try checker(installed: "2.0")
     try updated.gate.enter("send order")
-    #expect(await updated.enterForeground().action == .none)
+    #expect(await updated.enterForeground().action == .noAction)
   }
 
   @Test("A push closes the gate, and running operations complete")

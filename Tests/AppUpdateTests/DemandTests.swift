@@ -100,7 +100,7 @@ struct DemandTests {
   func forcedButInstalled() throws {
     var state = try state(installed: "3.0", after: [ada, answer("20.0", needUpgrade: false)])
     let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
-    #expect(effects.decided?.action == UpdateDecision.Action.none)
+    #expect(effects.decided?.action == UpdateDecision.Action.noAction)
     #expect(state.requirement == nil)
   }
 

@@ -53,14 +53,14 @@ struct HTTPTests {
       "2.0", ["fileSizeBytes": .string("99"), "own": .bool(true)],
       ["minimumVersion": .string("1.5"), "downloadUrl": .string("https://get.example/courier")])
     let lookup = try server.lookup()
-    let app = try #require(try await lookup.lookUp(LookupQuery(key)).results.first)
+    let app = try #require(try await lookup.lookUp(LookupQuery(key)).listings.first)
     #expect(app.version == (try version("2.0")))
     #expect(app.fileSizeBytes == 99)
     #expect(app.otherFields == ["own": .bool(true)])
     let byNumber = LookupQuery(.ids([364_709_193]))
-    #expect(try await lookup.lookUp(byNumber).results == [app])
-    #expect(try await lookup.search(SearchQuery("cour ier & ü")).results.isEmpty)
-    #expect(try await lookup.search(SearchQuery("COURIER")).results == [app])
+    #expect(try await lookup.lookUp(byNumber).listings == [app])
+    #expect(try await lookup.search(SearchQuery("cour ier & ü")).listings.isEmpty)
+    #expect(try await lookup.search(SearchQuery("COURIER")).listings == [app])
 
     let source = ServerUpdateSource(
       server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
@@ -80,7 +80,7 @@ struct HTTPTests {
     for version in ["1.0", "2.0"] {
       try server.offer(version)
       let answer = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
-      #expect(answer.results.first?.versionText == version)
+      #expect(answer.listings.first?.versionText == version)
     }
     let count = server.server.requests.count
     _ = try await lookup.lookUp(LookupQuery(key))
@@ -90,7 +90,7 @@ struct HTTPTests {
     #expect(response.status == 404)
     try server.folder.directory.replaceFile(AppCatalogFile.name, with: Array("{".utf8))
     let kept = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
-    #expect(kept.results.first?.versionText == "2.0", "the last valid file is served")
+    #expect(kept.listings.first?.versionText == "2.0", "the last valid file is served")
     #expect(code { try serve(server.folder) } == .storeDamaged)
   }
 
@@ -139,7 +139,7 @@ struct HTTPTests {
     #expect(server.server.requests.count == 1, "the second call was not made")
     let other = try server.lookup()
     let question = LookupQuery(.amgArtistIDs([1]))
-    #expect(try await other.lookUp(question).results.isEmpty)
+    #expect(try await other.lookUp(question).listings.isEmpty)
     let source = ServerUpdateSource(
       server: server.url, bundleID: "com.example.none", transport: try HTTPLookupTransport())
     let app = try AppUpdateTests.app("1.0")

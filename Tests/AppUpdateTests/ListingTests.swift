@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Lookup answers")
 struct ListingTests {
-  private func read(_ json: String) throws -> LookupAnswer {
-    try LookupAnswer(json: Array(json.utf8))
+  private func read(_ json: String) throws -> LookupResults {
+    try LookupResults(json: Array(json.utf8))
   }
 
   @Test("Every documented field is read, and unknown fields are kept")
@@ -30,7 +30,7 @@ struct ListingTests {
       "userRatingCountForCurrentVersion":2,"ownField":{"deep":[1,null,true]}}]}
       """#
     let answer = try read(json)
-    let app = try #require(answer.results.first)
+    let app = try #require(answer.listings.first)
     #expect(answer.resultCount == 1)
     #expect(answer.otherFields["serverHint"] == .string("a"))
     #expect(app.trackID?.rawValue == 364_709_193)
@@ -66,7 +66,7 @@ struct ListingTests {
     #expect([app.features, app.advisories].allSatisfy { $0 != nil })
     #expect(app.averageUserRating == 4.5)
     #expect(app.otherFields.keys.sorted() == ["ownField"])
-    let again = try LookupAnswer(json: Array(JSONEncoder().encode(answer)))
+    let again = try LookupResults(json: Array(JSONEncoder().encode(answer)))
     #expect(again == answer)
     #expect(Set(app.fields.keys).subtracting(["ownField"]) == AppListing.documentedFields)
   }
@@ -108,7 +108,7 @@ struct ListingTests {
   @Test("Missing or invalid fields are nil, and do not affect other fields")
   func missing() throws {
     let members = #""version":7,"trackId":-1,"releaseNotes":"","price":"1.5","currency":"EUR""#
-    let app = try #require(read(#"{"resultCount":1,"results":[{\#(members)}]}"#).results.first)
+    let app = try #require(read(#"{"resultCount":1,"results":[{\#(members)}]}"#).listings.first)
     #expect(app.version == (try version("7")))
     #expect(app.trackID == nil)
     #expect(app.releaseNotes == nil)
@@ -143,14 +143,14 @@ struct ListingTests {
     ] as [(String, JSONField)])
   func unrepresentable(text: String, field: JSONField) throws {
     let answer = try read(#"{"results":[{"version":"2.0","x":\#(text)},{"version":"3.0"}]}"#)
-    #expect(answer.results.map(\.versionText) == ["2.0", "3.0"])
-    #expect(answer.results[0].fields["x"] == field)
+    #expect(answer.listings.map(\.versionText) == ["2.0", "3.0"])
+    #expect(answer.listings[0].fields["x"] == field)
   }
 
   @Test("Invalid UTF-8 only affects one string")
   func wrongBytes() throws {
     let json = Array(#"{"results":[{"version":"2.0","x":"a"#.utf8) + [0xff] + Array(#"b"}]}"#.utf8)
-    #expect(try LookupAnswer(json: json).results[0].fields["x"] == .string("a\u{fffd}b"))
+    #expect(try LookupResults(json: json).listings[0].fields["x"] == .string("a\u{fffd}b"))
   }
 
   @Test(
@@ -169,7 +169,7 @@ struct ListingTests {
 
   @Test("A result that is not an object is skipped")
   func oddResult() throws {
-    #expect(try read(#"{"resultCount":2,"results":[1,{"trackId":5}]}"#).results.count == 1)
+    #expect(try read(#"{"resultCount":2,"results":[1,{"trackId":5}]}"#).listings.count == 1)
   }
 
   @Test(
@@ -197,9 +197,9 @@ struct ListingTests {
     await #expect(processExitsWith: .success) { [value = value as String] in
       let list = String(repeating: value + ",", count: 2_000_000)
       let bytes = Array(#"{"results":[],"x":[\#(list)0]}"#.utf8)
-      _ = try LookupAnswer(json: Array(#"{"results":[]}"#.utf8))
+      _ = try LookupResults(json: Array(#"{"results":[]}"#.utf8))
       let memory = try PeakMemory()
-      let error = #expect(throws: ContentError.self) { try LookupAnswer(json: bytes) }
+      let error = #expect(throws: ContentError.self) { try LookupResults(json: bytes) }
       #expect(error?.code == .answerUnreadable)
       #expect(try memory.used() <= 64_000_000 + bytes.count)
     }
@@ -216,7 +216,8 @@ struct ListingTests {
     let quoted = #"{"results":[],"x":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"[[["}"#
     #expect(code { try read(quoted) } == nil, "brackets in strings do not count")
     let long = Array(#"{"results":[]}"#.utf8)
-    #expect(code { try LookupAnswer(json: long, maximumSize: long.count) } == nil)
-    #expect(code { try LookupAnswer(json: long, maximumSize: long.count - 1) } == .answerUnreadable)
+    #expect(code { try LookupResults(json: long, maximumSize: long.count) } == nil)
+    #expect(
+      code { try LookupResults(json: long, maximumSize: long.count - 1) } == .answerUnreadable)
   }
 }

@@ -21,7 +21,7 @@ struct LookupTests {
   func request() async throws {
     let transport = ScriptedTransport(selling: ["us": listing("2.0")])
     let answer = try await lookup(transport).lookUp(LookupQuery(key))
-    #expect(answer.results.first?.version == (try version("2.0")))
+    #expect(answer.listings.first?.version == (try version("2.0")))
     let request = try #require(transport.requests.first)
     #expect(
       request.url.absoluteString
@@ -54,7 +54,7 @@ struct LookupTests {
     #expect(transport.requests.count == 2)
 
     let german = LookupQuery(key, country: "de")
-    for _ in 0..<2 { #expect(try await lookup.lookUp(german).results.isEmpty) }
+    for _ in 0..<2 { #expect(try await lookup.lookUp(german).listings.isEmpty) }
     #expect(transport.requests.count == 3)
     clock.advance(300)
     _ = try await lookup.lookUp(german)
@@ -65,12 +65,12 @@ struct LookupTests {
   func fresh() async throws {
     let transport = ScriptedTransport { _, number in .listings([listing("\(number + 1).0")]) }
     let lookup = try lookup(transport)
-    #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "1.0")
+    #expect(try await lookup.lookUp(LookupQuery(key)).listings[0].versionText == "1.0")
     for expected in ["2.0", "3.0"] {
       let answer = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
-      #expect(answer.results[0].versionText == expected)
+      #expect(answer.listings[0].versionText == expected)
     }
-    #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "3.0")
+    #expect(try await lookup.lookUp(LookupQuery(key)).listings[0].versionText == "3.0")
     let urls = transport.requests.map(\.url.absoluteString)
     #expect(Set(urls).count == 3, "each fresh lookup has a unique URL")
     #expect(transport.requests[1].headers["Cache-Control"] == "no-cache")
@@ -82,9 +82,9 @@ struct LookupTests {
     let lookup = try lookup(transport)
     for expected in ["1.0", "2.0"] {
       let answer = try await lookup.lookUp(LookupQuery(key), caching: .reload)
-      #expect(answer.results[0].versionText == expected)
+      #expect(answer.listings[0].versionText == expected)
     }
-    #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "2.0")
+    #expect(try await lookup.lookUp(LookupQuery(key)).listings[0].versionText == "2.0")
     #expect(Set(transport.requests.map(\.url)).count == 1)
     #expect(transport.requests[1].headers["Cache-Control"] == nil)
   }

@@ -69,7 +69,7 @@ struct PolicyTests {
       let interval = rule.frequency.interval.inSeconds
       let isRecent = ago >= 0 && ago < interval
       switch rule.action {
-      case .none: #expect(decision.reason == .levelIgnored(level))
+      case .noAction: #expect(decision.reason == .levelIgnored(level))
       case .force: #expect(decision.reason == .newVersion(level))
       case .remind where isSkipped: #expect(decision.reason == .skipped)
       case .remind where isRecent:
@@ -77,7 +77,7 @@ struct PolicyTests {
       case .remind: #expect(decision.reason == .newVersion(level))
       }
       let isHeldBack = rule.action == .remind && (isSkipped || isRecent)
-      #expect(decision.action == (isHeldBack ? .none : rule.action))
+      #expect(decision.action == (isHeldBack ? .noAction : rule.action))
       #expect(decision.allowsSkip == (decision.action == .remind && rule.allowsSkip))
       for other in Self.levels where other.1 != level {
         #expect(try decide(store(other.0), policy: policy).reason == .levelIgnored(other.1))
@@ -104,7 +104,7 @@ struct PolicyTests {
   func notNewer(installed: String, offered: String, reason: UpdateDecision.Reason) throws {
     let policy = AppUpdatePolicy(all: .critical, minimumSupportedVersion: try version("9"))
     let decision = try decide(store(offered), installed: installed, policy: policy)
-    #expect(decision.action == .none)
+    #expect(decision.action == .noAction)
     #expect(decision.reason == reason)
   }
 
@@ -125,7 +125,7 @@ struct PolicyTests {
     #expect(history.highestInStore == (try version("3.0")))
     let policy = AppUpdatePolicy(all: .critical)
     let decision = try decide(store("2.9"), policy: policy, history: history)
-    #expect(decision.action == .none)
+    #expect(decision.action == .noAction)
     #expect(decision.reason == .versionWentDown(from: try version("3.0")))
     #expect(try decide(store("3.0"), policy: policy, history: history).action == .force)
 
@@ -147,13 +147,13 @@ struct PolicyTests {
     let policy = AppUpdatePolicy(all: .critical, minimumSupportedVersion: try version("2.0"))
     let offer = store("2.0", ["minimumOsVersion": .string(needed)])
     let decision = try decide(offer, system: system, policy: policy)
-    #expect(decision.action == (isTooOld ? .none : .force))
+    #expect(decision.action == (isTooOld ? .noAction : .force))
     if isTooOld { #expect(decision.reason == .systemTooOld(needed: try version(needed))) }
     #expect(try decide(offer, policy: policy).action == .force, "an unknown system is not checked")
     let answer = server([
       "hasNewVersion": .integer(1), "minimumOsVersion": .string(needed), "version": .string("2.0"),
     ])
-    #expect(try decide(answer, system: system).action == (isTooOld ? .none : .remind))
+    #expect(try decide(answer, system: system).action == (isTooOld ? .noAction : .remind))
   }
 
   @Test("A version below the minimum is forced, for any rule, age and history")
@@ -165,7 +165,7 @@ struct PolicyTests {
       all: .ignore, minimumSupportedVersion: try version("1.5"), daysSinceRelease: 30)
     let offer = store("2.0", ["currentVersionReleaseDate": .string("2026-01-15T11:00:00Z")])
     for (installed, action) in [
-      ("1.4.9", UpdateDecision.Action.force), ("1.5", .none), ("1.6", .none),
+      ("1.4.9", UpdateDecision.Action.force), ("1.5", .noAction), ("1.6", .noAction),
     ] {
       let decision = try decide(offer, installed: installed, policy: policy, history: history)
       #expect(decision.action == action)
@@ -182,7 +182,8 @@ struct PolicyTests {
     var policy = AppUpdatePolicy(all: .ignore)
     policy.blockedVersions = [try version(blocked)]
     for (installed, action) in [
-      ("1.5", UpdateDecision.Action.none), ("1.6", .force), ("1.6.1", .none), ("2.0", .none),
+      ("1.5", UpdateDecision.Action.noAction), ("1.6", .force), ("1.6.1", .noAction),
+      ("2.0", .noAction),
     ] {
       #expect(try decide(store("2.0"), installed: installed, policy: policy).action == action)
     }
@@ -204,7 +205,7 @@ struct PolicyTests {
     var offer = store("2.0")
     offer.releaseDate = noon - age
     let decision = try decide(offer, policy: policy)
-    #expect(decision.action == (isRipe ? .force : .none))
+    #expect(decision.action == (isRipe ? .force : .noAction))
     if !isRipe {
       #expect(decision.reason == .releasedRecently(until: noon - age + Double(days) * day))
     }
@@ -225,13 +226,13 @@ struct PolicyTests {
       "downloadUrl": .string("https://get.example/courier"),
     ])
     let decision = try decide(offer)
-    let expected: UpdateDecision.Action = needed.1 ? .force : new.1 ? .remind : .none
+    let expected: UpdateDecision.Action = needed.1 ? .force : new.1 ? .remind : .noAction
     #expect(decision.action == expected)
     #expect(decision.downloadURL == (try link("https://get.example/courier")))
     switch expected {
     case .force: #expect(decision.reason == .serverRequiresUpdate)
     case .remind: #expect(decision.reason == .serverOffersUpdate)
-    case .none: #expect(decision.reason == .serverHasNoUpdate)
+    case .noAction: #expect(decision.reason == .serverHasNoUpdate)
     }
     #expect(!decision.allowsSkip, "without a version, skipping is impossible")
   }
@@ -320,6 +321,9 @@ struct PolicyTests {
     #expect(reason.name == name)
     let policy = String(decoding: try JSONEncoder().encode(AppUpdatePolicy()), as: UTF8.self)
     #expect(policy.contains(#""allowsItmsServices":false"#))
+    let rule = String(
+      decoding: try JSONEncoder().encode(AppUpdatePolicy.Rule.ignore), as: UTF8.self)
+    #expect(rule.contains(#""action":"none""#))
   }
 
   @Test("Encoding and decoding preserves a policy and a decision")

@@ -37,7 +37,7 @@ struct PromptTests {
   func force() throws {
     let prompt = try #require(try shown(decision(.force), "en"))
     #expect(prompt.buttons.map(\.choice) == [.update])
-    #expect(shown(try decision(.none), "en") == nil)
+    #expect(shown(try decision(.noAction), "en") == nil)
   }
 
   @Test(

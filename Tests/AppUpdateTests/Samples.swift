@@ -113,7 +113,7 @@ extension LookupResponse {
   }
 
   static func listings(_ listings: [AppListing]) -> Self {
-    let bytes = try? JSONEncoder().encode(LookupAnswer(results: listings))
+    let bytes = try? JSONEncoder().encode(LookupResults(listings))
     return LookupResponse(status: 200, body: bytes.map(Array.init) ?? [])
   }
 }

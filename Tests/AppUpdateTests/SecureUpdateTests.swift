@@ -47,7 +47,7 @@ struct SecureUpdateTests {
   func secureServer(text: String) async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = AppLookup(.init(server: try link(text)), transport: transport)
-    #expect(try await lookup.lookUp(LookupQuery(key)).results.isEmpty)
+    #expect(try await lookup.lookUp(LookupQuery(key)).listings.isEmpty)
     #expect(transport.requests.count == 1)
   }
 

@@ -212,9 +212,9 @@ let folders = try await queue.deliver(
 try session.setFaults("*.pkg cut 4kB once")
 let next = try session.relaunch()
 
-try session.askToBuy("com.example.book")
-try session.fail(
-  "com.example.other", with: ContentError(.notEntitled, "Not today", remedy: "Wait"))
+try session.setDecision(.later, about: "com.example.book")           // until approve or decline
+let error = ContentError(.notEntitled, "Not today", remedy: "Wait")
+try session.setDecision(.fail(error), about: "com.example.other", count: 1)
 try await session.refund("com.example.book")
 try await session.advance(by: .seconds(91 * 86_400))
   _ = (folders, next)

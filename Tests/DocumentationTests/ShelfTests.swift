@@ -46,8 +46,8 @@ struct ShelfTests {
   @Test("The guide's observer finishes failed purchases, and continues failed downloads at launch")
   func failures() async throws {
     let session = try Self.session()
-    try session.fail(
-      Self.products[0], with: ContentError(.notEntitled, "Not today", remedy: "Wait"))
+    try session.setDecision(
+      .fail(ContentError(.notEntitled, "Not today", remedy: "Wait")), about: Self.products[0])
     try session.setFaults("*.pkg status 404")
     let queue = try session.launch()
     let shelf = Shelf()

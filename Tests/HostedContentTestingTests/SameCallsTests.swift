@@ -79,7 +79,7 @@ struct SameCallsTests {
       if let server {
         try server.setDecision(.later, about: product, count: 1)
       } else {
-        try session.askToBuy(product, count: 1)
+        try session.setDecision(.later, about: product, count: 1)
       }
     }
 
@@ -103,7 +103,7 @@ struct SameCallsTests {
       if let server {
         try server.setDecision(.interrupt, about: product, count: 1)
       } else {
-        try session.interrupt(product)
+        try session.setDecision(.interrupt, about: product, count: 1)
       }
     }
 

@@ -53,7 +53,8 @@ struct SessionTests {
   func reset() async throws {
     let session = try StoreSession()
     try session.publish("book")
-    try session.fail("book", with: ContentError(.notEntitled, "No", remedy: "Pay"))
+    try session.setDecision(
+      .fail(ContentError(.notEntitled, "No", remedy: "Pay")), about: "book")
     try session.launch()
     try session.reset()
     try session.publish("book", "2.0")
@@ -105,7 +106,7 @@ struct SessionTests {
   @Test("A second decision is refused, and does not change the first one")
   func secondDecision() async throws {
     let session = try StoreSession()
-    try session.askToBuy("book")
+    try session.setDecision(.later, about: "book")
     let makeSeller = try #require(session.configuration().seller)
     // The script answers, so this service gets no calls.
     let seller = makeSeller(try HTTPStoreService(url: session.storeURL, token: "none"))
@@ -127,7 +128,7 @@ struct SessionTests {
   func askToBuy(isApproved: Bool) async throws {
     let session = try StoreSession()
     try session.publish("book")
-    try session.askToBuy("book", count: 1)
+    try session.setDecision(.later, about: "book", count: 1)
     var queue = try session.launch()
     var reports = queue.reports().makeAsyncIterator()
     let id = queue.add(Payment("book"))
@@ -165,8 +166,8 @@ struct SessionTests {
   func failing() async throws {
     let session = try StoreSession()
     try session.publish("book")
-    try session.fail(
-      "book", with: ContentError(.hostNotFound, "No host", remedy: "Wait"), count: 2)
+    try session.setDecision(
+      .fail(ContentError(.hostNotFound, "No host", remedy: "Wait")), about: "book", count: 2)
     let queue = try session.launch()
     for _ in 1...2 {
       let error = await #expect(throws: ContentError.self) {
@@ -177,12 +178,13 @@ struct SessionTests {
     _ = try await queue.deliver(Payment("book"))
   }
 
-  @Test("A product without its rule is sold")
-  func removedRule() async throws {
+  @Test("A later decision replaces an earlier one")
+  func replacedDecision() async throws {
     let session = try StoreSession()
     try session.publish("book")
-    try session.fail("book", with: ContentError(.notEntitled, "No", remedy: "Pay"))
-    session.removeRule(for: "book")
+    try session.setDecision(
+      .fail(ContentError(.notEntitled, "No", remedy: "Pay")), about: "book")
+    try session.setDecision(.approve, about: "book")
     #expect(try await session.launch().deliver(Payment("book")).count == 1)
   }
 
@@ -190,7 +192,7 @@ struct SessionTests {
   func interrupted() async throws {
     let session = try StoreSession()
     try session.publish("book")
-    try session.interrupt("book")
+    try session.setDecision(.interrupt, about: "book")
     let queue = try session.launch()
     let error = await #expect(throws: ContentError.self) {
       try await queue.purchase(Payment("book"))
@@ -279,7 +281,8 @@ struct SessionTests {
       try session.publish(product)
       _ = try await queue.deliver(Payment(product))
     }
-    session.failRestore(with: ContentError(.serverBusy, "Busy", remedy: "Wait"), after: 1)
+    session.failRestore(
+      with: ContentError(.serverBusy, "Busy", remedy: "Wait"), afterPurchases: 1)
     await #expect(throws: ContentError.self) { try await queue.restore() }
     #expect(queue.transactions.count == 1)
     #expect(try await queue.restore().count == 2)

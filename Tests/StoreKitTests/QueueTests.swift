@@ -252,7 +252,7 @@ struct QueueTests {
     try await session.approve(session.deferredTransactions()[0])
     await observer.wait { $0.removed.count == 1 }
     #expect(observer.log.removed[0] === waiting)
-    try session.interrupt("broken")
+    try session.setDecision(.interrupt, about: "broken", count: 1)
     fixture.queue.add(fixture.payment("broken"))
     await observer.wait { $0.removed.count == 2 }
     #expect((observer.log.removed[1].error as? SKError)?.code == .paymentCancelled)

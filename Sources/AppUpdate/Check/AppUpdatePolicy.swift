@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// The rules that map an offered version to none, remind or force.
+/// The rules that map an offered version to no action, remind or force.
 ///
 /// Pure: it has no clock.
 public struct AppUpdatePolicy: Codable, Hashable, Sendable {
@@ -28,7 +28,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
 
   /// The rule for one level of update.
   public struct Rule: Codable, Hashable, Sendable {
-    /// None, remind or force.
+    /// No action, remind or force.
     public var action: UpdateDecision.Action
     /// The frequency of reminders.
     ///
@@ -47,7 +47,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     }
 
     /// Does nothing.
-    public static let ignore = Rule(.none)
+    public static let ignore = Rule(.noAction)
     /// Reminds at each check.
     ///
     /// Cannot be skipped.

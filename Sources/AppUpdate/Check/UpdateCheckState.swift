@@ -153,9 +153,9 @@ struct UpdateCheckState: Sendable {
     return effects + [.look]
   }
 
-  /// The decision if nothing changed: the current requirement, or none with `reason`.
+  /// The decision if nothing changed: the current requirement, or no action with `reason`.
   func decision(otherwise reason: UpdateDecision.Reason) -> UpdateDecision {
-    requirement?.decision ?? UpdateDecision(.none, reason, installed: installed.version)
+    requirement?.decision ?? UpdateDecision(.noAction, reason, installed: installed.version)
   }
 
   private mutating func logIn(_ account: String, _ answer: AppVersionAnswer?, at now: Date)

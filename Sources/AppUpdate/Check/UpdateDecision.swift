@@ -4,8 +4,8 @@ public import FoundationEssentials
 public struct UpdateDecision: Codable, Hashable, Sendable {
   /// The action.
   public enum Action: String, Codable, Sendable, CaseIterable {
-    /// Do nothing.
-    case none
+    /// Do nothing (`none` in JSON).
+    case noAction = "none"
     /// Ask the user, who may continue without the update.
     case remind
     /// Refuse core operations until the app is updated.

@@ -10,11 +10,13 @@ extension AppUpdatePolicy {
   public func decision(
     about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
   ) -> UpdateDecision {
-    guard var offer else { return UpdateDecision(.none, .notOffered, installed: installed.version) }
+    guard var offer else {
+      return UpdateDecision(.noAction, .notOffered, installed: installed.version)
+    }
     offer.downloadURL = link(offer.downloadURL)
     let judgment = Judgment(
       policy: self, offer: offer, installed: installed, history: history, now: now)
-    if let reason = judgment.objection { return judgment.conclusion(.none, reason) }
+    if let reason = judgment.objection { return judgment.conclusion(.noAction, reason) }
     return offer.origin == .store ? judgment.ofStore() : judgment.ofServer()
   }
 }
@@ -47,12 +49,12 @@ private struct Judgment {
 
   func ofStore() -> UpdateDecision {
     guard let level = offer.version?.difference(from: installed.version) else {
-      return conclusion(.none, .versionInvalid)
+      return conclusion(.noAction, .versionInvalid)
     }
     if let decision = withoutRule { return decision }
     let rule = policy.rule(for: level)
-    guard rule.action != .none else { return conclusion(.none, .levelIgnored(level)) }
-    if let until = eligibleDate { return conclusion(.none, .releasedRecently(until: until)) }
+    guard rule.action != .noAction else { return conclusion(.noAction, .levelIgnored(level)) }
+    if let until = eligibleDate { return conclusion(.noAction, .releasedRecently(until: until)) }
     guard rule.action == .remind else { return conclusion(.force, .newVersion(level)) }
     return reminder(.newVersion(level), rule)
   }
@@ -60,7 +62,7 @@ private struct Judgment {
   func ofServer() -> UpdateDecision {
     switch offer.requestedAction {
     case .force: conclusion(.force, .serverRequiresUpdate)
-    case .none: decrease ?? conclusion(.none, .serverHasNoUpdate)
+    case .noAction: decrease ?? conclusion(.noAction, .serverHasNoUpdate)
     case .remind: withoutRule ?? reminder(.serverOffersUpdate, policy.serverReminder)
     }
   }
@@ -68,7 +70,7 @@ private struct Judgment {
   /// The decision without a rule, or nil.
   private var withoutRule: UpdateDecision? {
     if let system = installed.systemVersion, let needed = offer.minimumOSVersion, system < needed {
-      return conclusion(.none, .systemTooOld(needed: needed))
+      return conclusion(.noAction, .systemTooOld(needed: needed))
     }
     if let minimum = policy.minimumSupportedVersion, installed.version < minimum {
       return conclusion(.force, .belowMinimum(minimum))
@@ -81,19 +83,19 @@ private struct Judgment {
 
   /// The decision if the offer is lower than an earlier one from the same origin; nil otherwise.
   private var decrease: UpdateDecision? {
-    history.decrease(to: offer).map { conclusion(.none, .versionWentDown(from: $0)) }
+    history.decrease(to: offer).map { conclusion(.noAction, .versionWentDown(from: $0)) }
   }
 
   private func reminder(
     _ reason: UpdateDecision.Reason, _ rule: AppUpdatePolicy.Rule
   ) -> UpdateDecision {
     if rule.allowsSkip, let version = offer.version, version == history.skippedVersion {
-      return conclusion(.none, .skipped)
+      return conclusion(.noAction, .skipped)
     }
     if let last = history.lastReminder {
       let until = last.addingTimeInterval(rule.frequency.interval.inSeconds)
       // A reminder in the future means that the clock was set back. It must not delay another one.
-      if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
+      if last <= now, now < until { return conclusion(.noAction, .remindedRecently(until: until)) }
     }
     return conclusion(.remind, reason, allowsSkip: rule.allowsSkip)
   }

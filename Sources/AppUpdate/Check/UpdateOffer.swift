@@ -13,23 +13,23 @@ public struct UpdateOffer: Hashable, Sendable {
   }
 
   /// The origin.
-  public var origin: Origin
+  public let origin: Origin
   /// The text of the version; nil if a server does not send one.
-  public var versionText: String?
+  public internal(set) var versionText: String?
   /// The release date of the version; nil counts as long ago.
-  public var releaseDate: Date?
+  public internal(set) var releaseDate: Date?
   /// The minimum version of the operating system.
-  public var minimumOSVersion: AppVersion?
+  public let minimumOSVersion: AppVersion?
   /// The link from the origin.
   ///
   /// A decision only has it if it is secure and permitted.
-  public var downloadURL: URL?
+  public internal(set) var downloadURL: URL?
   /// The release notes.
-  public var releaseNotes: String?
-  /// The action that a server requests; none for a store.
-  public var requestedAction: UpdateDecision.Action
+  public let releaseNotes: String?
+  /// The action that a server requests; `noAction` for a store.
+  public let requestedAction: UpdateDecision.Action
   /// Whether a server explicitly says that no update is required (`needUpgrade` is false).
-  public var isExplicitlyOptional: Bool
+  public let isExplicitlyOptional: Bool
 
   /// The version; nil if the text is missing or invalid.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
@@ -42,7 +42,7 @@ public struct UpdateOffer: Hashable, Sendable {
     minimumOSVersion = listing.minimumOSVersion
     downloadURL = DownloadLink(listing.trackViewURL)?.url
     releaseNotes = listing.releaseNotes
-    requestedAction = .none
+    requestedAction = .noAction
     isExplicitlyOptional = false
   }
 

@@ -16,7 +16,7 @@ public struct FeedRow {
   /// Returns the bytes of a field, counted from 0; empty if the row has fewer fields.
   ///
   /// The bytes are only valid during the call that receives the row.
-  public func field(at index: Int) -> UnsafeRawBufferPointer {
+  package func field(at index: Int) -> UnsafeRawBufferPointer {
     var start = 0
     for _ in 0..<index {
       guard let end = bytes.firstIndex(of: 0x01, from: start) else {

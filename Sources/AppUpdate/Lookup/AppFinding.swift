@@ -55,6 +55,6 @@ extension AppLookup {
   ) async throws -> AppListing? {
     let answer = try await lookUp(
       LookupQuery(key, country: country, entity: entity), caching: caching)
-    return answer.results.first(where: key.names)
+    return answer.listings.first(where: key.names)
   }
 }

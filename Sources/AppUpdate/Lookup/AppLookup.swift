@@ -87,7 +87,7 @@ public actor AppLookup {
   /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func lookUp(
     _ query: LookupQuery, caching: LookupCachePolicy = .useCache
-  ) async throws -> LookupAnswer {
+  ) async throws -> LookupResults {
     var query = query
     query.country = query.country ?? configuration.country
     return try await answer("lookup", query.parameters(), caching)
@@ -98,7 +98,7 @@ public actor AppLookup {
   /// Throws like `lookUp`.
   public func search(
     _ query: SearchQuery, caching: LookupCachePolicy = .useCache
-  ) async throws -> LookupAnswer {
+  ) async throws -> LookupResults {
     var query = query
     query.country = query.country ?? configuration.country
     return try await answer("search", query.parameters(), caching)
@@ -108,7 +108,7 @@ public actor AppLookup {
 
   private func answer(
     _ path: String, _ parameters: [QueryParameter], _ caching: LookupCachePolicy
-  ) async throws -> LookupAnswer {
+  ) async throws -> LookupResults {
     let server = configuration.server
     let plain = try server.appending(path, parameters)
     let subject = plain.absoluteString
@@ -126,10 +126,10 @@ public actor AppLookup {
     let wait = response.requestedWait(at: now)
     if let wait { limiter.block(forSeconds: wait, at: now) }
     let body = try response.checkedBody(from: plain, wait: wait, subject: subject)
-    let answer = try LookupAnswer(
+    let answer = try LookupResults(
       json: body, maximumSize: configuration.maximumAnswerSize, source: subject)
     let timeToLive =
-      answer.results.isEmpty
+      answer.listings.isEmpty
       ? min(configuration.emptyTimeToLive, configuration.timeToLive) : configuration.timeToLive
     cache.store(answer, for: subject, seconds: timeToLive.inSeconds, at: clock.now())
     return answer

@@ -17,7 +17,7 @@ struct LookupCache {
   private var entries: [String: Entry] = [:]
 
   private struct Entry {
-    let answer: LookupAnswer
+    let answer: LookupResults
     let stored: Date
     let ends: Date
   }
@@ -25,13 +25,13 @@ struct LookupCache {
   init(capacity: Int) { self.capacity = max(0, capacity) }
 
   /// Returns the answer for `url` if it has not expired.
-  func answer(for url: String, at now: Date) -> LookupAnswer? {
+  func answer(for url: String, at now: Date) -> LookupResults? {
     guard let entry = entries[url], entry.stored <= now, now < entry.ends else { return nil }
     return entry.answer
   }
 
   /// Stores an answer for a number of seconds; 0 does not store it.
-  mutating func store(_ answer: LookupAnswer, for url: String, seconds: Double, at now: Date) {
+  mutating func store(_ answer: LookupResults, for url: String, seconds: Double, at now: Date) {
     entries[url] =
       seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
     if entries.count > capacity, let first = entries.min(by: { $0.value.ends < $1.value.ends }) {

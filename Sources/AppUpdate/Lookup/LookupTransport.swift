@@ -40,7 +40,7 @@ public struct LookupRequest: Hashable, Sendable {
   }
 }
 
-/// A response of a server for app versions.
+/// An HTTP response of a server for app versions.
 public struct LookupResponse: Hashable, Sendable {
   /// The HTTP status.
   public let status: Int

@@ -3,11 +3,12 @@ import Concurrency
 
 /// Guards core operations: refuses the next operation if an update is forced.
 ///
-/// Operations that have entered continue normally. Thread-safe.
+/// Only its checker opens and closes it. Operations that have entered continue normally.
+/// Thread-safe.
 public final class UpdateGate: Sendable {
   private let requirement = Mutex<UpdateDecision?>(nil)
 
-  /// Creates an open gate.
+  /// Creates a gate without a checker, for example for a test; it stays open.
   public init() {}
 
   /// The decision that closed the gate; nil while it is open.
@@ -33,11 +34,11 @@ public final class UpdateGate: Sendable {
     return try await body()
   }
 
-  /// Closes the gate for the next operations, like a checker for a forced update.
-  public func close(_ decision: UpdateDecision) { requirement.withLock { $0 = decision } }
+  /// Closes the gate for the next operations.
+  func close(_ decision: UpdateDecision) { requirement.withLock { $0 = decision } }
 
   /// Opens the gate.
-  public func open() { requirement.withLock { $0 = nil } }
+  func open() { requirement.withLock { $0 = nil } }
 }
 
 /// An operation was refused because the app must be updated.

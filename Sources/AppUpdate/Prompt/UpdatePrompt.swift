@@ -44,7 +44,7 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
   public init?(
     _ decision: UpdateDecision, appName: String, texts: UpdateTexts, languages: [String]
   ) {
-    guard decision.action != .none else { return nil }
+    guard decision.action != .noAction else { return nil }
     let (language, words) = texts.translation(for: languages)
     let isForced = decision.action == .force
     let fill = { (template: String) in

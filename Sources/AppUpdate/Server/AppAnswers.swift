@@ -53,7 +53,7 @@ extension AppCatalog {
           > ($1.currentVersionReleaseDate ?? .distantPast)
       }
     }
-    return AppServerAnswer(200, LookupAnswer(results: Array(found.prefix(limit))))
+    return AppServerAnswer(200, LookupResults(Array(found.prefix(limit))))
   }
 
   /// Reads a limit, 1 to 200; nil if it is invalid.
@@ -77,7 +77,7 @@ extension AppCatalog {
         .joined(separator: "\n")
       return words.allSatisfy { text.contains($0) }
     }
-    return AppServerAnswer(200, LookupAnswer(results: Array(found.prefix(limit))))
+    return AppServerAnswer(200, LookupResults(Array(found.prefix(limit))))
   }
 
   private static let allSearchedFields = ["trackName", "sellerName", "artistName", "description"]

@@ -63,7 +63,7 @@ public struct AppVersionAnswer: Hashable, Sendable {
   ///
   /// `requiresUpdate` has priority over `hasNewVersion`.
   public var requestedAction: UpdateDecision.Action {
-    requiresUpdate ? .force : hasNewVersion ? .remind : .none
+    requiresUpdate ? .force : hasNewVersion ? .remind : .noAction
   }
 }
 

@@ -15,8 +15,6 @@ struct ProductRules<Rule: Sendable>: Sendable {
     rules[product] = (rule, count)
   }
 
-  mutating func remove(for product: ProductIdentifier) { rules[product] = nil }
-
   /// Returns the rule for a request, and counts the request.
   mutating func take(for product: ProductIdentifier) -> Rule? {
     guard let (rule, remaining) = rules[product] else { return nil }

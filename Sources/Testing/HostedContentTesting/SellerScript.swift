@@ -4,22 +4,13 @@ import HostedContent
 
 /// The rules and the state of a seller; it outlives the engines of a session.
 struct SellerScript: Sendable {
-  /// What happens to a payment for a product.
-  enum Rule: Sendable {
-    /// Another person decides (Ask to Buy).
-    case asks
-    /// The buyer cancels the payment, and later completes it in another way.
-    case interrupted
-    case fails(ContentError)
-  }
-
   /// A decision about a deferred payment.
   enum Decision: Sendable {
     case approved
     case declined
   }
 
-  var rules = ProductRules<Rule>()
+  var rules = ProductRules<StoreSession.PurchaseDecision>()
   /// Final failures, so that a repeated payment gets the same answer.
   var failures: [TransactionID: ContentError] = [:]
   var deferred: [TransactionID: Payment] = [:]
@@ -45,21 +36,21 @@ struct SellerScript: Sendable {
           subject: product.rawValue))
     case nil: if deferred[transaction] != nil { return .deferred }
     }
-    guard let rule = rules.take(for: product) ?? (payment.simulatesAskToBuy ? .asks : nil) else {
-      return nil
-    }
+    var decision = rules.take(for: product) ?? .approve
+    if decision == .approve, payment.simulatesAskToBuy { decision = .later }
     let error: ContentError
-    switch rule {
-    case .asks:
+    switch decision {
+    case .approve: return nil
+    case .later:
       deferred[transaction] = payment
       return .deferred
-    case .interrupted:
+    case .interrupt:
       interrupted[product] = payment
       error = ContentError(
         .stopped, "The purchase of \(product) was interrupted",
         remedy: "Wait for the buyer to resolve it. The purchase is then another transaction",
         subject: product.rawValue)
-    case .fails(let scripted): error = scripted
+    case .fail(let scripted): error = scripted
     }
     failures[transaction] = error
     return .failed(error)

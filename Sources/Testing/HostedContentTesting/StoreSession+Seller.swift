@@ -6,39 +6,32 @@ import HostedContent
 extension StoreSession {
   // MARK: Answers
 
-  /// Defers payments for `product` (Ask to Buy): the next `count`, or all for nil.
-  public func askToBuy(_ product: ProductIdentifier, count: Int? = nil) throws {
-    try setRule(.asks, product, count)
+  /// The decision about a payment.
+  public enum PurchaseDecision: Hashable, Sendable {
+    /// The store sells the product.
+    case approve
+    /// It waits until `approve` or `decline` (Ask to Buy).
+    case later
+    /// It fails with `stopped`, as if the buyer had canceled it.
+    ///
+    /// `resolveInterruption` completes the purchase, as another transaction.
+    case interrupt
+    /// It fails with an error.
+    case fail(ContentError)
   }
 
-  /// Interrupts payments for `product`.
+  /// Sets the decision about payments for `product`: the next `count`, or all for nil.
   ///
-  /// Each fails with `stopped`, as if the buyer had canceled it. `resolveInterruption` completes
-  /// the purchase, as another transaction.
-  public func interrupt(_ product: ProductIdentifier, count: Int? = 1) throws {
-    try setRule(.interrupted, product, count)
+  /// Payments without a rule are approved. An approved payment with `simulatesAskToBuy` waits.
+  public func setDecision(
+    _ decision: PurchaseDecision, about product: ProductIdentifier, count: Int? = nil
+  ) throws {
+    try script.change { try $0.rules.set(decision, for: product, count: count) }
   }
 
-  /// Fails payments for `product`: the next `count`, or all for nil.
-  public func fail(_ product: ProductIdentifier, with error: ContentError, count: Int? = nil) throws
-  {
-    try setRule(.fails(error), product, count)
-  }
-
-  /// Removes the rule for `product`, so that the store sells it normally.
-  public func removeRule(for product: ProductIdentifier) {
-    script.change { $0.rules.remove(for: product) }
-  }
-
-  /// Makes the next restore fail with `error` after this many purchases.
-  public func failRestore(with error: ContentError, after count: Int = 0) {
+  /// Makes the next restore fail with `error` after this many restored purchases.
+  public func failRestore(with error: ContentError, afterPurchases count: Int = 0) {
     script.change { $0.restoreFailure = (count, error) }
-  }
-
-  private func setRule(_ rule: SellerScript.Rule, _ product: ProductIdentifier, _ count: Int?)
-    throws
-  {
-    try script.change { try $0.rules.set(rule, for: product, count: count) }
   }
 
   // MARK: Events
@@ -88,29 +81,39 @@ extension StoreSession {
   ///
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: ProductIdentifier) async throws {
-    guard let payment = script.change({ $0.interrupted.removeValue(forKey: product) }) else {
-      throw ContentError(
-        .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() first",
-        subject: product.rawValue)
+    let transaction = nextTransaction()
+    let payment: Payment? = script.change { script in
+      // The rule for the product does not apply again.
+      script.decisions[transaction] = .approved
+      return script.interrupted.removeValue(forKey: product)
     }
-    try await grant(payment)
+    guard let payment else {
+      throw ContentError(
+        .usage, "No purchase of \(product) was interrupted",
+        remedy: "Call setDecision(.interrupt, about:) first", subject: product.rawValue)
+    }
+    try await grant(payment, as: transaction)
   }
 
   /// Grants a product without a payment in this session, such as one bought on another device.
   public func grant(_ product: ProductIdentifier, account: String? = nil) async throws {
-    try await grant(Payment(productIdentifier: product, applicationUsername: account))
+    try await grant(
+      Payment(productIdentifier: product, applicationUsername: account), as: nextTransaction())
   }
 
-  private func grant(_ payment: Payment) async throws {
+  private func nextTransaction() -> TransactionID {
+    TransactionID(rawValue: "elsewhere-\(nextNumber())")
+  }
+
+  private func grant(_ payment: Payment, as transaction: TransactionID) async throws {
     let seller = try seller()
-    let number = TransactionID(rawValue: "elsewhere-\(nextNumber())")
-    switch try await seller.purchase(payment, transaction: number) {
+    switch try await seller.purchase(payment, transaction: transaction) {
     case .purchased(let grant, let contents): seller.send(.granted(grant, contents: contents))
     case .failed(let error): throw error
     case .deferred:
       throw ContentError(
         .usage, "\(payment.productIdentifier) waits for a decision",
-        remedy: "Call removeRule(for:) first")
+        remedy: "Call setDecision(.approve, about:) first")
     }
   }
 

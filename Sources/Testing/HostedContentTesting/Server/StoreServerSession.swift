@@ -11,8 +11,8 @@ import StoreServer
 ///
 /// It is the server of `hostedcontent store-server run`. It sells the products of a `StoreSession`
 /// by that session's clock, with its own ledger and port, so that tests can run in parallel. Each
-/// publication of the session is sold at once. The session's rules for its seller, such as
-/// `askToBuy`, do not apply here: use `setDecision`. Its data is in the session's folder. After
+/// publication of the session is sold at once. It has its own decisions: those of
+/// `StoreSession.setDecision` do not apply here. Its data is in the session's folder. After
 /// `StoreSession.reset`, create another one. Thread-safe; calls block briefly.
 public final class StoreServerSession: Sendable {
   /// The session with the products and the clock.

@@ -36,12 +36,12 @@ enum AppUpdateCommand {
     try console.print(Report(decision, answer)) {
       let name = (answer.listing?.trackName ?? question.shown).printable(limit: 200)
       console.print(sentence(decision, name, answer))
-      if decision.action != .none {
+      if decision.action != .noAction {
         if let link = decision.downloadURL { console.print(link.absoluteString) }
         if let refusal = policy.refusal(ofLinkIn: answer.offer) { console.note("\(refusal)") }
       }
     }
-    return decision.action == .none && arguments.has("--require-update") ? .nothingToDo : .done
+    return decision.action == .noAction && arguments.has("--require-update") ? .nothingToDo : .done
   }
 
   private struct Report: Encodable {
@@ -88,13 +88,13 @@ enum AppUpdateCommand {
     switch (decision.action, decision.reason) {
     case (.force, _): return "\(version) is required\(country); \(installed)."
     case (.remind, _): return "\(version) is available\(country); \(installed)."
-    case (.none, .systemTooOld(let needed)):
+    case (.noAction, .systemTooOld(let needed)):
       return "\(version) needs system \(needed) and cannot be installed here."
-    case (.none, .versionInvalid): return "\(name) is offered without a readable version."
-    case (.none, .offerIsOlder):
+    case (.noAction, .versionInvalid): return "\(name) is offered without a readable version."
+    case (.noAction, .offerIsOlder):
       return
         "\(version) is offered\(country), older than the installed \(decision.installed)."
-    case (.none, _): return "\(name) \(decision.installed) is up to date."
+    case (.noAction, _): return "\(name) \(decision.installed) is up to date."
     }
   }
 }

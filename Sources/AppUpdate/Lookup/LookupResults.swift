@@ -1,22 +1,24 @@
-/// The result of a lookup or search: `{"resultCount": …, "results": […]}`.
-public struct LookupAnswer: Hashable, Sendable {
+/// The apps that a lookup or search has found: `{"resultCount": …, "results": […]}`.
+public struct LookupResults: Hashable, Sendable {
   /// The apps.
   ///
   /// With `entity`, also other items of the same seller.
-  public let results: [AppListing]
+  public let listings: [AppListing]
   /// The fields besides `results`, known and unknown.
   public let otherFields: [String: JSONField]
 
   /// The number of results according to the server.
-  public var resultCount: Int { otherFields["resultCount"]?.integer.map(Int.init) ?? results.count }
-
-  /// Creates an answer with `results`.
-  public init(results: [AppListing]) {
-    self.results = results
-    otherFields = ["resultCount": .integer(Int64(results.count))]
+  public var resultCount: Int {
+    otherFields["resultCount"]?.integer.map(Int.init) ?? listings.count
   }
 
-  /// Reads an answer of at most `maximumSize` bytes.
+  /// Creates results with `listings`.
+  public init(_ listings: [AppListing]) {
+    self.listings = listings
+    otherFields = ["resultCount": .integer(Int64(listings.count))]
+  }
+
+  /// Reads the body of a response of at most `maximumSize` bytes.
   ///
   /// Throws `answerUnreadable`, or `queryInvalid` with the server's message if the query was
   /// invalid. `source` is the subject of the error.
@@ -35,17 +37,17 @@ public struct LookupAnswer: Hashable, Sendable {
         remedy: "Check that the server is a server for app versions", subject: source)
     }
     // A result that is not an object is skipped.
-    results = list.compactMap { $0.members.map(AppListing.init(fields:)) }
+    listings = list.compactMap { $0.members.map(AppListing.init(fields:)) }
     otherFields = members
   }
 }
 
-extension LookupAnswer: Encodable {
-  /// Writes the answer in the server's format.
+extension LookupResults: Encodable {
+  /// Writes the results in the server's format.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     var members = otherFields
-    members["results"] = .array(results.map { .object($0.fields) })
+    members["results"] = .array(listings.map { .object($0.fields) })
     try container.encode(members)
   }
 }
