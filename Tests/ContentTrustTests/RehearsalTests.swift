@@ -119,7 +119,7 @@ import Testing
     let details = ProductDetails(title: "Title", price: 1)
     try compare(store) { try $0.publish([packages[1]], details: details, now: now) }
     try compare(store) { try $0.add(ProductIdentifier("club"), details: details, now: now) }
-    try compare(store) { try $0.retire(book, ContentVersion("1"), now: now) }
+    try compare(store) { try $0.retire(book, version: ContentVersion("1"), now: now) }
   }
 
   @Test func `a rehearsal plans the bins of a large catalog`() throws {
@@ -206,7 +206,7 @@ import Testing
     #expect(change.addedVersions.map(\.version.rawValue) == ["2"])
     #expect(change.retiredVersions.isEmpty)
     let retired = try store.rehearse {
-      try $0.retire(book, ContentVersion("1"), now: now)
+      try $0.retire(book, version: ContentVersion("1"), now: now)
     }.rehearsal.changes
     #expect(retired.map { $0.retiredVersions.map(\.version.rawValue) } == [["1"]])
     #expect(retired.allSatisfy { $0.fields.isEmpty && $0.addedVersions.isEmpty })
@@ -249,7 +249,7 @@ import Testing
     try fixture.folder.opened().replaceFile("broken.pkg", with: Array("no archive".utf8))
     let broken = [fixture.folder.path("broken.pkg"), fixture.folder.path("missing.pkg"), next]
     try expectFailure(store) { try $0.publish(broken, now: now) }
-    try expectFailure(store) { try $0.retire(book, ContentVersion("7"), now: now) }
+    try expectFailure(store) { try $0.retire(book, version: ContentVersion("7"), now: now) }
     let consumable = ProductDetails(type: .consumable)
     try expectFailure(store) { try $0.publish([next], details: consumable, now: now) }
     let keys = try FileSystem.real.directory(at: "\(fixture.storePath).keys")

@@ -176,6 +176,6 @@ struct VerifyWhileRemovingTests {
 
 extension PaymentQueue {
   fileprivate func remove(_ content: InstalledContent) throws {
-    try remove(content.contentIdentifier, content.version)
+    try remove(content.contentIdentifier, version: content.version)
   }
 }
