@@ -65,7 +65,7 @@ import Testing
     _ change: (StoreFolder) throws -> Void
   ) throws -> StoreRehearsal {
     let before = try entries()
-    let rehearsal = try store.rehearse(change).rehearsal
+    let rehearsal = try store.rehearse(change)
     #expect(try entries() == before, sourceLocation: location)
     try change(store)
     let after = try entries()
@@ -189,17 +189,18 @@ import Testing
   {
     let store = try fixture.create()
     let packages = try ["1", "2"].map { try fixture.package("com.example.book", $0) }
-    let (publication, rehearsal) = try store.rehearse {
-      try $0.publish([packages[0]], now: now)
+    var published: [StoredVersion] = []
+    let rehearsal = try store.rehearse {
+      published = try $0.publish([packages[0]], now: now).versions
     }
-    #expect(publication.versions == rehearsal.changes.first?.addedVersions)
+    #expect(published == rehearsal.changes.first?.addedVersions)
     #expect(rehearsal.changes.map(\.isNew) == [true])
     #expect(rehearsal.updates.isEmpty)
     try store.publish([packages[0]], now: now)
     let details = ProductDetails(title: "Book", price: 2)
     let changes = try store.rehearse {
       try $0.publish([packages[1]], details: details, now: now)
-    }.rehearsal.changes
+    }.changes
     let change = try #require(changes.first)
     #expect(!change.isNew && change.productIdentifier == book)
     #expect(change.fields == [.title(language: "en"), .price])
@@ -207,7 +208,7 @@ import Testing
     #expect(change.retiredVersions.isEmpty)
     let retired = try store.rehearse {
       try $0.retire(book, version: ContentVersion("1"), now: now)
-    }.rehearsal.changes
+    }.changes
     #expect(retired.map { $0.retiredVersions.map(\.version.rawValue) } == [["1"]])
     #expect(retired.allSatisfy { $0.fields.isEmpty && $0.addedVersions.isEmpty })
   }
@@ -220,7 +221,7 @@ import Testing
     }
     let package = try fixture.package("com.example.book", "2")
     func updates() throws -> [UpdateEstimate] {
-      try store.rehearse { try $0.publish([package], now: now) }.rehearsal.updates
+      try store.rehearse { try $0.publish([package], now: now) }.updates
     }
     let found = try updates()
     #expect(found.map(\.installed.rawValue) == ["1.10", "1.2", "1.1"])

@@ -128,7 +128,7 @@ for update in updates {
 
 let monitor = UpdateMonitor(queue, policy: .automatic)
 let check = try await monitor.check()
-for (update, error) in check.failures { print("\(update.contentIdentifier): \(error)") }
+for failure in check.failures { print("\(failure.update.contentIdentifier): \(failure.error)") }
 
 for await result in UpdateMonitor(queue, policy: .automatic, interval: .seconds(3600)) {
   if case .failure(let error) = result { print(error) }
