@@ -121,7 +121,7 @@ do {
 // MARK: Updating content
 
 private func updates(_ queue: PaymentQueue, chapter: ProductIdentifier) async throws {
-let updates = try await queue.updates()
+let updates = try await queue.availableUpdates()
 for update in updates {
   print("\(update.contentIdentifier): \(update.installed) → \(update.offered)")
 }

@@ -175,7 +175,7 @@ extension SimulatedService {
   private func update(_ queue: PaymentQueue) {
     let switching = choices.pick(.action, 3) > 0
     inTask {
-      for update in try await queue.updates() {
+      for update in try await queue.availableUpdates() {
         try await queue.add(update, switching: switching)
       }
     }

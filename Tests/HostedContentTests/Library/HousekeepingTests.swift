@@ -27,8 +27,8 @@ struct HousekeepingTests {
     let identifier = try ProductIdentifier(validating: name)
     for version in versions {
       try fixture.publish(name, version)
-      if let update = try await queue.updates().first(where: { $0.productIdentifier == identifier })
-      {
+      let updates = try await queue.availableUpdates()
+      if let update = updates.first(where: { $0.productIdentifier == identifier }) {
         _ = try await queue.deliver(update)
       } else {
         _ = try await queue.deliver(Payment(productIdentifier: identifier))
@@ -86,7 +86,7 @@ struct HousekeepingTests {
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.fileFailed])
     #expect(throws: ContentError.self) { try queue.installedVersion(of: a) }
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
     let report = try await queue.collect()
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])
     #expect(report.failures.map(\.code) == [.fileFailed])
@@ -193,7 +193,7 @@ struct HousekeepingTests {
     try await install("a", ["1.0", "1.1"])
     try await queue.use(ContentVersion("1.0"), of: a)
     #expect(try installed() == ["a 1.0 current", "a 1.1"])
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
     try await queue.use(ContentVersion("1.1"), of: a)
     #expect(try installed() == ["a 1.0", "a 1.1 current"])
     #expect(throws: ContentError.self) { try queue.use(ContentVersion("7"), of: a) }

@@ -29,7 +29,7 @@ struct OtherUserTests {
     let queue = try fixture.queue()
     for version in ["1.0", "1.1"] {
       try fixture.publish("a", version)
-      if let update = try await queue.updates().first {
+      if let update = try await queue.availableUpdates().first {
         _ = try await queue.deliver(update)
       } else {
         _ = try await queue.deliver(Payment(productIdentifier: a))

@@ -21,7 +21,7 @@ struct RemovalTests {
     defer { queue.close() }
     for number in 0..<count {
       try fixture.publish("a", "1.\(number)")
-      if let update = try await queue.updates().first {
+      if let update = try await queue.availableUpdates().first {
         _ = try await queue.deliver(update)
       } else {
         _ = try await queue.deliver(Payment(productIdentifier: a))

@@ -48,7 +48,7 @@ struct WebStoreTests {
     try await deliver("a", queue)
     try fixture.expectInstalled("a", "1.0", files: Self.noise)
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     _ = try await queue.deliver(update)
     try fixture.expectInstalled("a", "1.1")
     #expect(queue.statistics.transfers.bytesWasted == 0)

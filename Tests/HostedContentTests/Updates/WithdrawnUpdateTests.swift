@@ -98,7 +98,7 @@ struct WithdrawnUpdateTests {
   func restart() async throws {
     try withdraw()
     try fixture.publish("a", "1.9.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     let observer = RecordingObserver(of: queue)
     try await queue.add(update)
     // What is reported is journaled.
