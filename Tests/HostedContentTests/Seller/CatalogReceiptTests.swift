@@ -22,7 +22,7 @@ struct CatalogReceiptTests {
   }
 
   private func list(_ key: ReceiptSigningKey, replacing: Bool = false) throws {
-    try fixture.store.addReceiptKeys([key.verificationKey.pem], replacing: replacing)
+    try fixture.store.addReceiptKeys([key.verificationKey], replacing: replacing)
   }
 
   /// Lets the service sell `product` with a receipt of `key`.

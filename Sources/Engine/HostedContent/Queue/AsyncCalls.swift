@@ -1,5 +1,6 @@
 import Concurrency
 public import ContentModel
+public import ContentTrust
 public import FoundationEssentials
 
 /// Async forms of the blocking calls; each runs on another thread until it returns.
