@@ -25,7 +25,7 @@ enum Updates {
     for round in 1...rounds {
       let queue = try installed(path, count)
       for number in 0..<count {
-        try await queue.remove(ManyDownloads.product(number), ContentVersion("1.0"))
+        try await queue.remove(ManyDownloads.product(number), version: ContentVersion("1.0"))
       }
       queue.close()
       guard round == 1 || round % max(1, rounds / 5) == 0 else { continue }

@@ -71,6 +71,6 @@ struct SampleLedger {
     PurchaseDraft(
       transaction: "order-\(number)", account: account, product: product, quantity: 1,
       requestDigest: try PurchaseDraft.digest(of: product, account: account, quantity: 1),
-      state: .purchased, contents: [ContentKey(product, version)], isRestorable: true)
+      state: .purchased, contents: [ContentKey(product, version: version)], isRestorable: true)
   }
 }

@@ -64,7 +64,7 @@ enum AsyncBookshelf {
     for update in check.installed {
       print("\(update.contentIdentifier): \(update.installed) → \(update.offered)")
     }
-    for (update, error) in check.failures { log("\(update.contentIdentifier): \(error)") }
+    for failure in check.failures { log("\(failure.update.contentIdentifier): \(failure.error)") }
     for content in try await queue.obsoleteContents() {
       print("\(content.contentIdentifier) \(content.version): no longer offered")
     }

@@ -55,7 +55,7 @@ final class Bookshelf: PaymentTransactionObserver {
         expected += 1
       }
     }
-    for update in try await queue.updates() {
+    for update in try await queue.availableUpdates() {
       print("\(update.productIdentifier): \(update.installed) → \(update.offered)")
       try await queue.add(update)
       expected += 1

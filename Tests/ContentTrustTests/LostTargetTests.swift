@@ -92,7 +92,7 @@ import Testing
     let book = ProductIdentifier("book")
     try store.publish(paths, details: ProductDetails(title: "T", price: 2), now: fixture.now)
     try store.publish([fixture.package("book", "2")], now: fixture.now)
-    try store.retire(book, ContentVersion("2"), now: fixture.now)
+    try store.retire(book, version: ContentVersion("2"), now: fixture.now)
 
     try suffer(accident, ".product.json", in: "targets/book")
     let listed = try store.products()
@@ -107,7 +107,7 @@ import Testing
     let record = try #require(store.products().first).record
     #expect(record.texts["en"]?.title == "New" && record.price == Price(3, currency: "USD"))
     // The number of the retired version cannot be used again.
-    try store.retire(book, ContentVersion("3"), now: fixture.now)
+    try store.retire(book, version: ContentVersion("3"), now: fixture.now)
     #expect(
       code { try store.publish([fixture.package("book", "2.5")], now: fixture.now) }
         == .versionExists)

@@ -48,7 +48,7 @@ import Testing
     let book = ProductIdentifier("book")
     try store.publish([fixture.package("book", "1")], now: fixture.now)
     let old = try fixture.bytes("timestamp.json")
-    try store.retire(book, ContentVersion("1"), now: fixture.now)
+    try store.retire(book, version: ContentVersion("1"), now: fixture.now)
     let trust = try TemporaryFolder()
     _ = try fixture.client(trust).refresh(initialRoot: root)
     try fixture.put(["timestamp.json": old])
@@ -78,7 +78,7 @@ import Testing
     #expect(targets.version == 4)
     #expect(try PublisherFixture.products(targets) == ["a", "book"])
     #expect(try store.products().map(\.versions.count) == [0, 1])
-    try store.retire(book, ContentVersion("1"), now: fixture.now)
+    try store.retire(book, version: ContentVersion("1"), now: fixture.now)
     #expect(try fixture.client(trust).refresh(initialRoot: nil).version == 5)
   }
 

@@ -65,7 +65,7 @@ import Testing
     _ change: (StoreFolder) throws -> Void
   ) throws -> StoreRehearsal {
     let before = try entries()
-    let rehearsal = try store.rehearse(change).rehearsal
+    let rehearsal = try store.rehearse(change)
     #expect(try entries() == before, sourceLocation: location)
     try change(store)
     let after = try entries()
@@ -119,7 +119,7 @@ import Testing
     let details = ProductDetails(title: "Title", price: 1)
     try compare(store) { try $0.publish([packages[1]], details: details, now: now) }
     try compare(store) { try $0.add(ProductIdentifier("club"), details: details, now: now) }
-    try compare(store) { try $0.retire(book, ContentVersion("1"), now: now) }
+    try compare(store) { try $0.retire(book, version: ContentVersion("1"), now: now) }
   }
 
   @Test func `a rehearsal plans the bins of a large catalog`() throws {
@@ -189,25 +189,26 @@ import Testing
   {
     let store = try fixture.create()
     let packages = try ["1", "2"].map { try fixture.package("com.example.book", $0) }
-    let (publication, rehearsal) = try store.rehearse {
-      try $0.publish([packages[0]], now: now)
+    var published: [StoredVersion] = []
+    let rehearsal = try store.rehearse {
+      published = try $0.publish([packages[0]], now: now).versions
     }
-    #expect(publication.versions == rehearsal.changes.first?.addedVersions)
+    #expect(published == rehearsal.changes.first?.addedVersions)
     #expect(rehearsal.changes.map(\.isNew) == [true])
     #expect(rehearsal.updates.isEmpty)
     try store.publish([packages[0]], now: now)
     let details = ProductDetails(title: "Book", price: 2)
     let changes = try store.rehearse {
       try $0.publish([packages[1]], details: details, now: now)
-    }.rehearsal.changes
+    }.changes
     let change = try #require(changes.first)
     #expect(!change.isNew && change.productIdentifier == book)
     #expect(change.fields == [.title(language: "en"), .price])
     #expect(change.addedVersions.map(\.version.rawValue) == ["2"])
     #expect(change.retiredVersions.isEmpty)
     let retired = try store.rehearse {
-      try $0.retire(book, ContentVersion("1"), now: now)
-    }.rehearsal.changes
+      try $0.retire(book, version: ContentVersion("1"), now: now)
+    }.changes
     #expect(retired.map { $0.retiredVersions.map(\.version.rawValue) } == [["1"]])
     #expect(retired.allSatisfy { $0.fields.isEmpty && $0.addedVersions.isEmpty })
   }
@@ -220,7 +221,7 @@ import Testing
     }
     let package = try fixture.package("com.example.book", "2")
     func updates() throws -> [UpdateEstimate] {
-      try store.rehearse { try $0.publish([package], now: now) }.rehearsal.updates
+      try store.rehearse { try $0.publish([package], now: now) }.updates
     }
     let found = try updates()
     #expect(found.map(\.installed.rawValue) == ["1.10", "1.2", "1.1"])
@@ -249,7 +250,7 @@ import Testing
     try fixture.folder.opened().replaceFile("broken.pkg", with: Array("no archive".utf8))
     let broken = [fixture.folder.path("broken.pkg"), fixture.folder.path("missing.pkg"), next]
     try expectFailure(store) { try $0.publish(broken, now: now) }
-    try expectFailure(store) { try $0.retire(book, ContentVersion("7"), now: now) }
+    try expectFailure(store) { try $0.retire(book, version: ContentVersion("7"), now: now) }
     let consumable = ProductDetails(type: .consumable)
     try expectFailure(store) { try $0.publish([next], details: consumable, now: now) }
     let keys = try FileSystem.real.directory(at: "\(fixture.storePath).keys")

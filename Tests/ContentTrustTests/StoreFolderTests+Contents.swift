@@ -152,7 +152,7 @@ extension StoreFolderTests {
     try store.publish([package("com.example.book", "1")], now: now)
     try store.publish([package("com.example.book", "2")], now: now)
     let before = try files().keys.filter { $0.hasPrefix("targets/") }
-    try store.retire(book, ContentVersion("2"), now: now)
+    try store.retire(book, version: ContentVersion("2"), now: now)
     #expect(try store.products()[0].versions.map(\.version.rawValue) == ["1"])
     let record = try bookRecord()
     #expect(record.offers.map(\.version.rawValue) == ["1"])
@@ -166,8 +166,9 @@ extension StoreFolderTests {
     #expect(
       code { try store.publish([package("com.example.book", "1.5")], now: now) } == .versionExists)
     try store.publish([package("com.example.book", "3")], now: now)
-    try store.retire(book, ContentVersion("1.0"), now: now)
+    try store.retire(book, version: ContentVersion("1.0"), now: now)
     #expect(try store.products()[0].versions.map(\.version.rawValue) == ["3"])
-    #expect(code { try store.retire(book, ContentVersion("1"), now: now) } == .productUnknown)
+    #expect(
+      code { try store.retire(book, version: ContentVersion("1"), now: now) } == .productUnknown)
   }
 }

@@ -71,7 +71,8 @@ package enum CrashOperation: String, CaseIterable, Sendable {
       _ = try world.source("1.1")
     case .prune:
       try world.publish("1.1")
-      try world.store().retire(ProductIdentifier(validating: World.own), ContentVersion("1.0"))
+      try world.store().retire(
+        ProductIdentifier(validating: World.own), version: ContentVersion("1.0"))
     case .update, .remove:
       try await bring(in: world)
       try world.publish("1.1")
@@ -105,7 +106,8 @@ package enum CrashOperation: String, CaseIterable, Sendable {
   private func pin(in world: World) throws {
     let queue = try world.queue()
     defer { queue.close() }
-    try queue.setPin(true, on: ProductIdentifier(validating: World.own), ContentVersion("1.0"))
+    try queue.setPin(
+      true, on: ProductIdentifier(validating: World.own), version: ContentVersion("1.0"))
   }
 
   private func damage(in world: World) throws {

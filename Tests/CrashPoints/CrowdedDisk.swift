@@ -44,7 +44,7 @@ package enum CrowdedDisk {
   private static func tryAgain(_ queue: PaymentQueue, _ failed: [String]) async throws -> [String] {
     guard let first = failed.first, let gone = products.first(where: { !failed.contains($0) })
     else { return ["none or all of the downloads failed"] }
-    try await queue.remove(ProductIdentifier(validating: gone), ContentVersion("1.0"))
+    try await queue.remove(ProductIdentifier(validating: gone), version: ContentVersion("1.0"))
     return await attempt(queue, [first]).values.map { "with free space: \($0)" }
   }
 

@@ -18,7 +18,8 @@ extension PaymentQueue {
   /// Checks twice, since a check skips unreadable contents and only reports them to observers.
   private func update(of product: ProductIdentifier) async throws -> ContentUpdate? {
     for _ in 0..<2 {
-      if let found = try await updates().first(where: { $0.productIdentifier == product }) {
+      if let found = try await availableUpdates().first(where: { $0.productIdentifier == product })
+      {
         return found
       }
     }

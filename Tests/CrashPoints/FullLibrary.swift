@@ -38,7 +38,7 @@ package enum FullLibrary {
     var left = ["1.0", "1.1", "1.2", "1.3"]
     for version in ["1.1", "1.3", "1.2", "1.0"] {
       filler.fill()
-      try queue.remove(content, ContentVersion(validating: version))
+      try queue.remove(content, version: ContentVersion(validating: version))
       left.removeAll { $0 == version }
       problems += try expect(left, in: world).map { "without \(version): \($0)" }
       problems += try expectSpace(in: world).map { "without \(version): \($0)" }

@@ -69,7 +69,7 @@ package final class Session: Sendable {
   /// Removes the current version, unless an earlier attempt has.
   private func remove(_ product: String) throws {
     do {
-      try queue?.remove(ProductIdentifier(validating: product), ContentVersion("1.1"))
+      try queue?.remove(ProductIdentifier(validating: product), version: ContentVersion("1.1"))
     } catch let error as ContentError where error.code == .notInstalled {}
   }
 

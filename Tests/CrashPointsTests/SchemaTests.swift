@@ -17,7 +17,7 @@ struct SchemaTests {
 
   /// Creates a journal with a pin.
   init() throws {
-    key = ContentKey(ProductIdentifier("com.example.a"), ContentVersion("1.0"))
+    key = ContentKey(ProductIdentifier("com.example.a"), version: ContentVersion("1.0"))
     folder = try TemporaryFolder()
     path = folder.path(SQLiteJournal.fileName)
     let journal = try SQLiteJournal(in: folder.opened())

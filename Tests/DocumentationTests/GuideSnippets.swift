@@ -121,14 +121,14 @@ do {
 // MARK: Updating content
 
 private func updates(_ queue: PaymentQueue, chapter: ProductIdentifier) async throws {
-let updates = try await queue.updates()
+let updates = try await queue.availableUpdates()
 for update in updates {
   print("\(update.contentIdentifier): \(update.installed) → \(update.offered)")
 }
 
 let monitor = UpdateMonitor(queue, policy: .automatic)
 let check = try await monitor.check()
-for (update, error) in check.failures { print("\(update.contentIdentifier): \(error)") }
+for failure in check.failures { print("\(failure.update.contentIdentifier): \(failure.error)") }
 
 for await result in UpdateMonitor(queue, policy: .automatic, interval: .seconds(3600)) {
   if case .failure(let error) = result { print(error) }

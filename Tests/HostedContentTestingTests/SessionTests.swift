@@ -15,7 +15,7 @@ struct SessionTests {
     #expect(try Array(Data(contentsOf: file)) == [1, 2, 3])
     #expect(session.requests.contains { $0.contains(".pkg") })
     try session.publish("book", "1.1")
-    #expect(try await queue.updates().map(\.offered.rawValue) == ["1.1"])
+    #expect(try await queue.availableUpdates().map(\.offered.rawValue) == ["1.1"])
   }
 
   @Test("A monitor checks announced content at once")

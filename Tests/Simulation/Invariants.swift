@@ -83,7 +83,7 @@ extension World {
   private func problem(of folder: DiskNode, _ content: String, _ version: String) -> String? {
     guard let identifier = try? ProductIdentifier(validating: content),
       let version = try? ContentVersion(validating: version),
-      let tree = store.trees[ContentKey(identifier, version)]
+      let tree = store.trees[ContentKey(identifier, version: version)]
     else { return "the store does not have this version" }
     var found = 0
     for (path, bytes) in tree.entries {
@@ -144,7 +144,7 @@ extension World {
     if switching, !chosenByHand.contains(offer.contentIdentifier), version < offer.version {
       violate("current does not name a finished download", "\(name) \(offer.version): \(current)")
     }
-    let key = ContentKey(offer.contentIdentifier, offer.version)
+    let key = ContentKey(offer.contentIdentifier, version: offer.version)
     if journal.tables.contents[key]?.isConfirmed != true {
       violate("a finished download is not in the journal", "\(name) \(offer.version)")
     }

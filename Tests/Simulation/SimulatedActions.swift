@@ -143,13 +143,17 @@ extension SimulatedService {
       switch deed {
       case .remove:
         chooseByHand([content])
-        try queue.remove(name, version)
+        try queue.remove(name, version: version)
       case .use:
         chooseByHand([content])
         try queue.use(version, of: name)
-      case .pin: try queue.setPin(choices.pick(.action, 2) == 1, on: name, version)
+      case .pin: try queue.setPin(choices.pick(.action, 2) == 1, on: name, version: version)
       case .lease:
-        if leases.isEmpty { leases = [try queue.lease(name, version)] } else { leases = [] }
+        if leases.isEmpty {
+          leases = [try queue.lease(name, version: version)]
+        } else {
+          leases = []
+        }
       case .damage: world.damage(content)
       case .repair:
         let damages = world.damages
@@ -171,7 +175,7 @@ extension SimulatedService {
   private func update(_ queue: PaymentQueue) {
     let switching = choices.pick(.action, 3) > 0
     inTask {
-      for update in try await queue.updates() {
+      for update in try await queue.availableUpdates() {
         try await queue.add(update, switching: switching)
       }
     }

@@ -151,13 +151,13 @@ final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable 
   }
 
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try write("confirm") { $0.contents[ContentKey(content, version)]?.isConfirmed = true }
+    try write("confirm") { $0.contents[ContentKey(content, version: version)]?.isConfirmed = true }
   }
 
   func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     try write("forget") { tables in
-      tables.contents[ContentKey(content, version)] = nil
-      tables.pins.remove(ContentKey(content, version))
+      tables.contents[ContentKey(content, version: version)] = nil
+      tables.pins.remove(ContentKey(content, version: version))
     }
   }
 
@@ -190,11 +190,11 @@ final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable 
   }
 
   func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
-    try read { $0.contents[ContentKey(content, version)]?.signers }
+    try read { $0.contents[ContentKey(content, version: version)]?.signers }
   }
 
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile] {
-    try read { $0.contents[ContentKey(content, version)]?.files ?? [] }
+    try read { $0.contents[ContentKey(content, version: version)]?.files ?? [] }
   }
 }
 
@@ -210,5 +210,7 @@ protocol JournalDirector: AnyObject {
 }
 
 extension ContentKey {
-  init(_ content: InstalledContent) { self.init(content.contentIdentifier, content.version) }
+  init(_ content: InstalledContent) {
+    self.init(content.contentIdentifier, version: content.version)
+  }
 }

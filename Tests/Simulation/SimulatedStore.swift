@@ -117,7 +117,7 @@ struct SimulatedStore: Sendable {
         files: examination.entries)
       : try PackageIndex(
         indexing: FileByteSource(output.file("out.pkg")), entries: examination.entries)
-    trees[ContentKey(identifier, version)] = try Self.tree(index, source, output)
+    trees[ContentKey(identifier, version: version)] = try Self.tree(index, source, output)
     return ContentOffer(
       productIdentifier: try ProductIdentifier(validating: product), contentIdentifier: identifier,
       version: version, installedSize: index.installedSize,

@@ -71,7 +71,7 @@ extension PurchaseDraft {
       transaction: transaction, account: account,
       product: try ProductIdentifier(validating: product), quantity: 2,
       requestDigest: .of(request), state: state,
-      contents: [ContentKey("content", try ContentVersion(validating: "1.2"))],
+      contents: [ContentKey("content", version: try ContentVersion(validating: "1.2"))],
       isRestorable: true, price: SoldPrice(milliunits: 1_990, currency: "EUR"),
       voucher: voucher.map { Digest.of($0) })
   }

@@ -34,7 +34,8 @@ struct LedgerModelTests {
           state: states[Int.random(in: 0..<5, using: &random)],
           contents: [
             ContentKey(
-              product, try ContentVersion(validating: "1.\(Int.random(in: 0..<3, using: &random))"))
+              product,
+              version: try ContentVersion(validating: "1.\(Int.random(in: 0..<3, using: &random))"))
           ],
           isRestorable: Bool.random(using: &random),
           price: Bool.random(using: &random)

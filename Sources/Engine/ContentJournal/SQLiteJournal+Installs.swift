@@ -51,7 +51,7 @@ extension SQLiteJournal: InstallJournal {
   package func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     try write { connection in
       try Self.delete(content, version, connection)
-      try Self.unpin(ContentKey(content, version), connection)
+      try Self.unpin(ContentKey(content, version: version), connection)
     }
   }
 
@@ -109,7 +109,7 @@ extension SQLiteJournal: InstallJournal {
   }
 
   static func key(_ row: SQLiteConnection.Row) throws -> ContentKey {
-    ContentKey(try row.identifier(0), try row.version(1))
+    ContentKey(try row.identifier(0), version: try row.version(1))
   }
 
   package func setPin(_ pinned: Bool, on key: ContentKey) throws {

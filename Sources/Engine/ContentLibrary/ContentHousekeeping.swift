@@ -170,7 +170,8 @@ extension ContentLibrary {
           CollectionCandidate(
             content: content,
             isCurrent: try Self.current(in: home)?.rawValue == version.rawValue,
-            isProtected: protected.contains(ContentKey(name, version)), lastUse: status.accessed))
+            isProtected: protected.contains(ContentKey(name, version: version)),
+            lastUse: status.accessed))
       }
     }
     return candidates

@@ -32,7 +32,7 @@ extension ContentLibrary {
   ///
   /// Throws `notInstalled` if it does not exist, and `contentInUse` if another process has an
   /// exclusive lock on it. Any user who can read the folder can take such a lock.
-  package func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws
+  package func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws
     -> ContentLease
   {
     // After a version is removed, `current` names another one. Until then, the remover holds the

@@ -105,7 +105,7 @@ extension ContentLibrary {
     // A removal deletes files only after it has moved the folder. So a folder that is still in its
     // place is really damaged.
     let (name, version) = (content.contentIdentifier, content.version)
-    let lease = Result { try self.lease(name, version) }
+    let lease = Result { try self.lease(name, version: version) }
     defer { withExtendedLifetime(lease) {} }
     let place = try folder.products.directory(name.rawValue).status(of: version.rawValue)
     guard try place?.identity.inode == tree.status().identity.inode, try isInstalled(name, version)

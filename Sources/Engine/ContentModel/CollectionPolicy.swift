@@ -62,13 +62,13 @@ extension CollectionPolicy {
 /// The result of a collection.
 public struct CollectionReport: Hashable, Codable, Sendable {
   /// The removed versions.
-  public var removed: [InstalledContent] = []
+  public package(set) var removed: [InstalledContent] = []
   /// Versions that were not removed because a process has leased them.
-  public var leased: [InstalledContent] = []
+  public package(set) var leased: [InstalledContent] = []
   /// Errors of contents that could not be read or removed.
-  public var failures: [ContentError] = []
+  public package(set) var failures: [ContentError] = []
   /// Bytes of the remaining versions, as far as they could be read.
-  public var bytesLeft: Int64 = 0
+  public package(set) var bytesLeft: Int64 = 0
 
   /// Bytes of the removed versions.
   public var bytesFreed: Int64 { removed.reduce(0) { $0 + $1.size } }

@@ -4,28 +4,28 @@ import ContentModel
 /// Statistics of transfers, for one ticket or for a whole session.
 public struct TransferStatistics: Hashable, Codable, Sendable {
   /// The body bytes that were received over the network, correct or not.
-  public var bytesReceived: Int64 = 0
+  public internal(set) var bytesReceived: Int64 = 0
   /// The bytes that were verified and delivered.
-  public var bytesFetched: Int64 = 0
+  public internal(set) var bytesFetched: Int64 = 0
   /// The bytes that already existed locally, as reported by their owner.
-  public var bytesReused: Int64 = 0
+  public internal(set) var bytesReused: Int64 = 0
   /// The number of requests that were sent, without redirects.
-  public var requests = 0
+  public internal(set) var requests = 0
   /// The number of failed requests, by the short name of the fault, such as `status 503`.
-  public var failures: [String: Int] = [:]
+  public internal(set) var failures: [String: Int] = [:]
   /// The verified bytes by the origin that sent them.
-  public var bytesByHost: [String: Int64] = [:]
+  public internal(set) var bytesByHost: [String: Int64] = [:]
   /// The number of packages that had to be fetched whole, by reason.
-  public var wholePackages: [String: Int] = [:]
+  public internal(set) var wholePackages: [String: Int] = [:]
   /// The protocol of the last answer, such as `HTTP/2`.
-  public var protocolName: String?
+  public internal(set) var protocolName: String?
   /// The time from the first answered request to the first byte of the answer.
-  public var timeToFirstByte: Duration?
+  public internal(set) var timeToFirstByte: Duration?
   /// The time during which at least one request was running.
-  public var activeTime = Duration.zero
+  public internal(set) var activeTime = Duration.zero
 
   /// Creates empty statistics.
-  public init() {}
+  package init() {}
 
   /// The bytes that could not be used: of wrong or incomplete pieces, and of error pages.
   public var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }

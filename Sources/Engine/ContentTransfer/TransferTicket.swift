@@ -142,8 +142,8 @@ public struct TransferWait: Hashable, Sendable {
     /// Memory for its buffers.
     case memory
     /// The next attempt after a failure, with the code and message of the error.
-    case retry(ContentError.Code, String)
+    case retry(code: ContentError.Code, message: String)
     /// The end of the delay that the server asked for (`Retry-After`).
-    case serverAsked(ContentError.Code, String)
+    case serverAsked(code: ContentError.Code, message: String)
   }
 }

@@ -4,3 +4,4 @@
 @_exported public import struct ContentTransfer.TransferLimits
 @_exported public import struct ContentTransfer.TransferStatistics
 @_exported public import struct ContentTransfer.TransferWait
+@_exported public import struct ContentTrust.ReceiptVerificationKey

@@ -56,7 +56,7 @@ package struct PurchaseRecord: Hashable, Sendable {
 extension Product {
   /// The current contents, as a sale records them.
   package var soldContents: [ContentKey] {
-    contents.map { ContentKey($0.contentIdentifier, $0.version) }
+    contents.map { ContentKey($0.contentIdentifier, version: $0.version) }
   }
 
   /// Whether a restore delivers the product again.

@@ -119,7 +119,7 @@ extension ContentKey {
       guard parts.count == 2, let content = try? ProductIdentifier(validating: parts[0]),
         let version = try? ContentVersion(validating: parts[1])
       else { return nil }
-      return ContentKey(content, version)
+      return ContentKey(content, version: version)
     }
     return contents.count == lines.count ? contents : nil
   }

@@ -10,25 +10,16 @@ public struct PackageFinding: Hashable, Codable, Sendable {
   /// The stable name of the broken rule, such as `path-parent`; nil for a package that is valid,
   /// but that this store cannot have, or that cannot be read.
   public let rule: String?
-  /// The number of the error.
-  public let code: ContentError.Code
-  /// The problem, as one sentence without a final period.
+  /// The problem, as one sentence without the package's path and a final period.
   public let message: String
-  /// What the package's author can do, as one sentence without a final period.
-  public let remedy: String
-  /// The unchanged message of the operating system or a C library, if any.
-  public let cause: String?
-  /// The error of a publication with only this finding.
+  /// The error of a publication with only this finding; its remedy is for the package's author.
   public let error: ContentError
 
   init(_ finding: Finding, in path: String) {
     self.path = path
     entry = finding.path
     rule = finding.rule
-    code = finding.code
     message = finding.message
-    remedy = finding.remedy
-    cause = nil
     error = finding.error(in: path)
   }
 
@@ -36,12 +27,9 @@ public struct PackageFinding: Hashable, Codable, Sendable {
     self.path = path
     (entry, rule) = (nil, nil)
     let prefix = "\(path): "
-    code = error.code
     message =
       error.message.hasPrefix(prefix)
       ? String(error.message.dropFirst(prefix.count)) : error.message
-    remedy = error.remedy
-    cause = error.cause
     self.error = error.about(path)
   }
 }

@@ -13,7 +13,7 @@ extension StoreFolder {
   /// A retired version can be withdrawn too. Then the other retired versions still count. Throws
   /// `productUnknown` if the version is neither offered nor retired.
   public func withdraw(
-    _ product: ProductIdentifier, _ version: ContentVersion, content: ProductIdentifier? = nil,
+    _ product: ProductIdentifier, version: ContentVersion, content: ProductIdentifier? = nil,
     now: Date = Date()
   ) throws {
     let content = content ?? product

@@ -282,7 +282,7 @@ public final class StoreFolder: Sendable {
   /// number cannot be used again: the next version must be higher. If the number is a mistake, use
   /// `withdraw` instead. Throws `productUnknown` if the version does not exist.
   public func retire(
-    _ product: ProductIdentifier, _ version: ContentVersion, content: ProductIdentifier? = nil,
+    _ product: ProductIdentifier, version: ContentVersion, content: ProductIdentifier? = nil,
     now: Date = Date()
   ) throws {
     let content = content ?? product

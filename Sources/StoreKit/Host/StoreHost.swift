@@ -285,7 +285,7 @@ final class StoreHost: Sendable {
     guard let content = try? ProductIdentifier(validating: product) else { return nil }
     return useSession { session in
       guard let version = try session.engine.installedVersion(of: content) else { return nil }
-      return try session.engine.lease(content, version).url
+      return try session.engine.lease(content, version: version).url
     } ?? nil
   }
 
@@ -295,7 +295,7 @@ final class StoreHost: Sendable {
       for entry in try LibraryReader(library).contents()
       where entry.content.contentIdentifier.rawValue == product {
         do {
-          try session.engine.remove(entry.content.contentIdentifier, entry.content.version)
+          try session.engine.remove(entry.content.contentIdentifier, version: entry.content.version)
         } catch {
           refuse(error, while: "removing content")
         }

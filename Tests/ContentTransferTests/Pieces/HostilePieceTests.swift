@@ -311,7 +311,7 @@ struct HostilePieceTests {
     }
     ticket.cancel()
     #expect(await worker.value == .stopped)
-    guard case .serverAsked(let code, _) = wait?.reason else {
+    guard case .serverAsked(code: let code, message: _) = wait?.reason else {
       Issue.record("\(String(describing: wait))")
       return
     }

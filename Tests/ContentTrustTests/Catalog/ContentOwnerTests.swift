@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func `a content belongs to its product after all its versions were retired`() throws {
-    try store.retire(a, "1", content: audio, now: fixture.now)
+    try store.retire(a, version: "1", content: audio, now: fixture.now)
     #expect(try store.products().first?.versions.map(\.contentIdentifier) == [a])
     #expect(try entries()[audio] == .content(of: a))
     let before = try fixture.files()

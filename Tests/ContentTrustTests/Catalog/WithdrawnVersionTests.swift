@@ -26,11 +26,11 @@ import Testing
   }
 
   private func withdraw(_ version: String) throws {
-    try store.withdraw(book, ContentVersion(validating: version), now: fixture.now)
+    try store.withdraw(book, version: ContentVersion(validating: version), now: fixture.now)
   }
 
   private func retire(_ version: String) throws {
-    try store.retire(book, ContentVersion(validating: version), now: fixture.now)
+    try store.retire(book, version: ContentVersion(validating: version), now: fixture.now)
   }
 
   /// The offered versions, newest first.
@@ -130,9 +130,10 @@ import Testing
     let before = try fixture.files()
     #expect(code { try withdraw("9.9") } == .productUnknown)
     let other = ProductIdentifier("other")
-    #expect(code { try store.withdraw(other, "1.0", now: fixture.now) } == .productUnknown)
+    #expect(code { try store.withdraw(other, version: "1.0", now: fixture.now) } == .productUnknown)
     #expect(
-      code { try store.withdraw(book, "1.0", content: other, now: fixture.now) } == .productUnknown)
+      code { try store.withdraw(book, version: "1.0", content: other, now: fixture.now) }
+        == .productUnknown)
     #expect(try fixture.files() == before)
   }
 
@@ -146,7 +147,7 @@ import Testing
       contentIdentifier: audio, version: "9.9")
     try publish("9.9")
     try store.publish([fixture.folder.path("audio.pkg")], now: fixture.now)
-    try store.withdraw(book, "9.9", content: audio, now: fixture.now)
+    try store.withdraw(book, version: "9.9", content: audio, now: fixture.now)
     #expect(try offered() == ["9.9"])
     #expect(try record().withdrawnVersions == [audio: ["9.9"]])
     #expect(try record().offers.map(\.withdrawnVersions) == [[]])

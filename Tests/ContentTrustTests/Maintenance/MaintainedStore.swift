@@ -47,7 +47,8 @@ struct MaintainedStore {
 
   func retire(_ product: String, _ version: String, day: Double) throws {
     try store.retire(
-      ProductIdentifier(validating: product), ContentVersion(validating: version), now: at(day))
+      ProductIdentifier(validating: product), version: ContentVersion(validating: version),
+      now: at(day))
   }
 
   // MARK: Files

@@ -61,7 +61,7 @@ struct InterruptedInstallTests {
     let product = ProductIdentifier("a")
     var queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
-    try await queue.setPin(true, on: product, ContentVersion("1.0"))
+    try await queue.setPin(true, on: product, version: ContentVersion("1.0"))
     queue.close()
     let content = try #require(try fixture.reader().contents().first?.content)
     try FileManager.default.removeItem(

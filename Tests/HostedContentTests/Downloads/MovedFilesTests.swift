@@ -76,7 +76,7 @@ struct MovedFilesTests {
     #expect(folders.map(\.path) == [lease.url.path])
     // The lease is on the folder that was kept.
     await #expect(throws: ContentError.self) {
-      try await queue.remove(payment.productIdentifier, ContentVersion("1.0"))
+      try await queue.remove(payment.productIdentifier, version: ContentVersion("1.0"))
     }
     withExtendedLifetime(lease) {}
     queue.close()

@@ -127,9 +127,9 @@ struct SeveralContentsTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     try await buy(queue, observer)
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
     try fixture.publish(Self.audio, "2.1", of: Self.course)
-    let updates = try await queue.updates()
+    let updates = try await queue.availableUpdates()
     #expect(updates.map(\.contentIdentifier.rawValue) == [Self.audio])
     #expect(updates.map(\.productIdentifier.rawValue) == [Self.course])
     #expect(updates.map(\.installed.rawValue) == ["2.0"])
@@ -141,7 +141,7 @@ struct SeveralContentsTests {
     try fixture.expectInstalled(Self.audio, "2.1")
     try fixture.expectInstalled(Self.audio, "2.0", isCurrent: false)
     try fixture.expectInstalled(Self.course, "1.0")
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
   }
 
   @Test("A content that was never installed is not an update")
@@ -150,7 +150,7 @@ struct SeveralContentsTests {
     let queue = try fixture.queue()
     try await buy(queue, .delivering())
     try fixture.publish(Self.audio, "1.0", of: Self.course)
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
   }
 
   @Test("A restore has new downloads of every content, even in another library")

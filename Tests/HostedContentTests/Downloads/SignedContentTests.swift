@@ -177,7 +177,7 @@ struct SignedContentTests {
         Product(
           productIdentifier: a, type: .nonConsumable, texts: [:], price: nil,
           contents: [try claim("a", version)]))
-      let update = try #require(try await queue.updates().first)
+      let update = try #require(try await queue.availableUpdates().first)
       if isOffered {
         _ = try await queue.deliver(update)
       } else {

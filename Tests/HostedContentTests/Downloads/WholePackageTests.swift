@@ -35,7 +35,7 @@ struct WholePackageTests {
     #expect(source.takeFiles() == ["content.pkg"])
     try fixture.expectInstalled("a", "1.0")
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     _ = try await queue.deliver(update)
     #expect(source.takeFiles() == ["content.index", "content.pkg"])
     try fixture.expectInstalled("a", "1.1")

@@ -147,7 +147,7 @@ struct DamagedRecordTests {
     try await prepare()
     try journal().write { try $0.execute("INSERT INTO pin VALUES ('../x', '1.0')") }
     let queue = try fixture.queue()
-    try await queue.remove(a, ContentVersion("1.0"))
+    try await queue.remove(a, version: ContentVersion("1.0"))
     await #expect(throws: ContentError.self, "an unreadable pin may belong to any version") {
       try await queue.collect()
     }

@@ -27,8 +27,8 @@ struct HousekeepingTests {
     let identifier = try ProductIdentifier(validating: name)
     for version in versions {
       try fixture.publish(name, version)
-      if let update = try await queue.updates().first(where: { $0.productIdentifier == identifier })
-      {
+      let updates = try await queue.availableUpdates()
+      if let update = updates.first(where: { $0.productIdentifier == identifier }) {
         _ = try await queue.deliver(update)
       } else {
         _ = try await queue.deliver(Payment(productIdentifier: identifier))
@@ -45,14 +45,14 @@ struct HousekeepingTests {
   @Test("Removing the current version makes the newest other one current")
   func remove() async throws {
     try await install("a", ["1.0", "1.1", "1.2"])
-    try await queue.remove(a, ContentVersion("1.2"))
+    try await queue.remove(a, version: ContentVersion("1.2"))
     #expect(try installed() == ["a 1.0", "a 1.1 current"])
-    try await queue.remove(a, ContentVersion("1.0"))
-    try await queue.remove(a, ContentVersion("1.1"))
+    try await queue.remove(a, version: ContentVersion("1.0"))
+    try await queue.remove(a, version: ContentVersion("1.1"))
     #expect(try installed() == [])
     #expect(try queue.installedVersion(of: a) == nil)
     let error = await #expect(throws: ContentError.self) {
-      try await queue.remove(a, ContentVersion("1.1"))
+      try await queue.remove(a, version: ContentVersion("1.1"))
     }
     #expect(error?.code == .notInstalled)
     #expect(try fixture.staged().isEmpty)
@@ -86,7 +86,7 @@ struct HousekeepingTests {
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.fileFailed])
     #expect(throws: ContentError.self) { try queue.installedVersion(of: a) }
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
     let report = try await queue.collect()
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])
     #expect(report.failures.map(\.code) == [.fileFailed])
@@ -136,9 +136,9 @@ struct HousekeepingTests {
   func lease() async throws {
     try await install("a", ["1.0", "1.1"])
     do {
-      let lease = try fixture.reader().lease(a, ContentVersion("1.0"))
+      let lease = try fixture.reader().lease(a, version: ContentVersion("1.0"))
       let error = await #expect(throws: ContentError.self) {
-        try await queue.remove(a, ContentVersion("1.0"))
+        try await queue.remove(a, version: ContentVersion("1.0"))
       }
       #expect(error?.code == .contentInUse)
       let report = try await queue.collect()
@@ -154,19 +154,19 @@ struct HousekeepingTests {
   @Test("Collecting keeps the newest versions, pins, and what an unfinished transaction needs")
   func collect() async throws {
     try await install("a", ["1.0", "1.1", "1.2", "1.3"])
-    try await queue.setPin(true, on: a, ContentVersion("1.0"))
-    #expect(try fixture.reader().pins() == [ContentKey(a, ContentVersion("1.0"))])
+    try await queue.setPin(true, on: a, version: ContentVersion("1.0"))
+    #expect(try fixture.reader().pins() == [ContentKey(a, version: ContentVersion("1.0"))])
     let report = try await queue.collect(CollectionPolicy(keptVersions: 2))
     #expect(report.removed.map(\.version.rawValue) == ["1.1"])
     #expect(report.bytesFreed > 0)
     #expect(try installed() == ["a 1.0", "a 1.2", "a 1.3 current"])
-    try await queue.setPin(false, on: a, ContentVersion("1.0"))
+    try await queue.setPin(false, on: a, version: ContentVersion("1.0"))
     #expect(try await queue.collect().removed.map(\.version.rawValue).sorted() == ["1.0", "1.2"])
     // Bought again and not finished, so its contentURL was given out.
     let transaction = try await queue.purchase(Payment(productIdentifier: a))
     _ = try await queue.install(transaction)
     #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
-    #expect(throws: ContentError.self) { try queue.remove(a, ContentVersion("1.3")) }
+    #expect(throws: ContentError.self) { try queue.remove(a, version: ContentVersion("1.3")) }
     try await queue.finish(transaction)
     #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).bytesLeft == 0)
   }
@@ -193,7 +193,7 @@ struct HousekeepingTests {
     try await install("a", ["1.0", "1.1"])
     try await queue.use(ContentVersion("1.0"), of: a)
     #expect(try installed() == ["a 1.0 current", "a 1.1"])
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
     try await queue.use(ContentVersion("1.1"), of: a)
     #expect(try installed() == ["a 1.0", "a 1.1 current"])
     #expect(throws: ContentError.self) { try queue.use(ContentVersion("7"), of: a) }
@@ -204,9 +204,9 @@ struct HousekeepingTests {
     try await install("a", ["1.0", "1.1"])
     queue.close()
     let changes: [() throws -> Void] = [
-      { try queue.remove(a, ContentVersion("1.0")) }, { _ = try queue.collect() },
+      { try queue.remove(a, version: ContentVersion("1.0")) }, { _ = try queue.collect() },
       { try queue.use(ContentVersion("1.0"), of: a) },
-      { try queue.setPin(true, on: a, ContentVersion("1.0")) },
+      { try queue.setPin(true, on: a, version: ContentVersion("1.0")) },
     ]
     for change in changes {
       let error = #expect(throws: ContentError.self) { try change() }
@@ -220,7 +220,7 @@ struct HousekeepingTests {
     try await install("a", ["1.0"])
     let transaction = try await queue.purchase(Payment(productIdentifier: a))
     queue.start(transaction.downloads)
-    #expect(throws: ContentError.self) { try queue.remove(a, ContentVersion("1.0")) }
+    #expect(throws: ContentError.self) { try queue.remove(a, version: ContentVersion("1.0")) }
     #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
   }
 

@@ -26,7 +26,7 @@ struct LeaseTests {
   }
 
   private func expectInUse(_ queue: PaymentQueue) throws {
-    let error = #expect(throws: ContentError.self) { try queue.remove(a, version) }
+    let error = #expect(throws: ContentError.self) { try queue.remove(a, version: version) }
     #expect(error?.code == .contentInUse)
     #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).leased.count == 1)
     try fixture.expectInstalled("a", "1.0")
@@ -49,7 +49,7 @@ struct LeaseTests {
       #expect(text == StoreFixture.files("a", "1.0")["Contents/text.txt"])
       try expectInUse(queue)
     }
-    try await queue.remove(a, version)
+    try await queue.remove(a, version: version)
     #expect(try fixture.staged().isEmpty)
   }
 
@@ -59,7 +59,7 @@ struct LeaseTests {
     let b = ProductIdentifier("b")
     let any = #expect(throws: ContentError.self) { try reader.lease(b) }
     #expect(any?.message == "b is not installed")
-    let one = #expect(throws: ContentError.self) { try reader.lease(a, "2.0") }
+    let one = #expect(throws: ContentError.self) { try reader.lease(a, version: "2.0") }
     #expect(one?.message == "a 2.0 is not installed")
   }
 
@@ -90,7 +90,7 @@ struct LeaseTests {
     }
     try Data([1]).write(to: URL(filePath: "\(path)/Contents/stray"))
     let queue = try fixture.queue()
-    let lease = try await queue.lease(a, version)
+    let lease = try await queue.lease(a, version: version)
     _ = try await queue.deliver(Payment(productIdentifier: a))
     try expectInUse(queue)
     withExtendedLifetime(lease) {}

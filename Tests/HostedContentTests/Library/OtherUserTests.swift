@@ -29,7 +29,7 @@ struct OtherUserTests {
     let queue = try fixture.queue()
     for version in ["1.0", "1.1"] {
       try fixture.publish("a", version)
-      if let update = try await queue.updates().first {
+      if let update = try await queue.availableUpdates().first {
         _ = try await queue.deliver(update)
       } else {
         _ = try await queue.deliver(Payment(productIdentifier: a))
@@ -38,7 +38,7 @@ struct OtherUserTests {
     try fixture.publish("b.audio", "3", of: "b")
     _ = try await queue.deliver(Payment(productIdentifier: "b"))
     try await queue.use(ContentVersion("1.0"), of: a)
-    try await queue.setPin(true, on: a, ContentVersion("1.0"))
+    try await queue.setPin(true, on: a, version: ContentVersion("1.0"))
     queue.close()
   }
 
@@ -129,7 +129,9 @@ struct OtherUserTests {
     let lease = try OtherUser.perform { try fixture.reader().lease(a) }
     #expect(lease.version.rawValue == "1.0")
     let queue = try fixture.queue()
-    let error = #expect(throws: ContentError.self) { try queue.remove(a, ContentVersion("1.0")) }
+    let error = #expect(throws: ContentError.self) {
+      try queue.remove(a, version: ContentVersion("1.0"))
+    }
     #expect(error?.code == .contentInUse)
     withExtendedLifetime(lease) {}
   }
@@ -142,8 +144,8 @@ struct OtherUserTests {
     #expect(flock(version, LOCK_EX) == 0)
     let queue = try fixture.queue()
     for use: (PaymentQueue) throws -> Void in [
-      { _ = try $0.lease(a) }, { _ = try $0.lease(a, ContentVersion("1.0")) },
-      { try $0.remove(a, ContentVersion("1.0")) },
+      { _ = try $0.lease(a) }, { _ = try $0.lease(a, version: ContentVersion("1.0")) },
+      { try $0.remove(a, version: ContentVersion("1.0")) },
     ] {
       let error = #expect(throws: ContentError.self) { try use(queue) }
       #expect(error?.code == .contentInUse, "\(error.map { "\($0)" } ?? "")")

@@ -21,7 +21,7 @@ struct RemovalTests {
     defer { queue.close() }
     for number in 0..<count {
       try fixture.publish("a", "1.\(number)")
-      if let update = try await queue.updates().first {
+      if let update = try await queue.availableUpdates().first {
         _ = try await queue.deliver(update)
       } else {
         _ = try await queue.deliver(Payment(productIdentifier: a))
@@ -93,7 +93,7 @@ struct RemovalTests {
       let step = FailingStep(number)
       let queue = try copy.queue { $0.fileSystem = step.fileSystem }
       step.arm(n)
-      let result = Result { try queue.remove(a, newest) }
+      let result = Result { try queue.remove(a, version: newest) }
       let wasReached = step.disarm()
       let found = try Folders(copy)
       switch result {
@@ -102,7 +102,7 @@ struct RemovalTests {
         #expect(found == before || found == after, "step \(n)")
         if found == after { failed.removed += 1 } else { failed.kept += 1 }
         // A temporary failure can be retried.
-        if found == before { try await queue.remove(a, newest) }
+        if found == before { try await queue.remove(a, version: newest) }
       }
       queue.close()
       try copy.queue().close()
@@ -131,10 +131,10 @@ struct RemovalTests {
     let gate = Gate()
     let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
     let removal = Task {
-      try await onOwnThread { [a] in try queue.remove(a, ContentVersion("1.0")) }
+      try await onOwnThread { [a] in try queue.remove(a, version: ContentVersion("1.0")) }
     }
     await gate.waitUntilReached()
-    try await onOwnThread { [a] in try queue.setPin(true, on: a, ContentVersion("1.1")) }
+    try await onOwnThread { [a] in try queue.setPin(true, on: a, version: ContentVersion("1.1")) }
     try fixture.publish("b", "1.0")
     _ = try await queue.deliver(Payment(productIdentifier: "b"))
     #expect(!gate.hasGivenUp)
@@ -152,7 +152,7 @@ struct RemovalTests {
     let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
     let collection = Task { try await onOwnThread { try queue.collect() } }
     await gate.waitUntilReached()
-    try await onOwnThread { [a] in try queue.setPin(true, on: a, ContentVersion("1.2")) }
+    try await onOwnThread { [a] in try queue.setPin(true, on: a, version: ContentVersion("1.2")) }
     #expect(!gate.hasGivenUp)
     gate.open()
     #expect(try await collection.value.removed.map(\.version.rawValue) == ["1.0", "1.1"])
@@ -198,7 +198,7 @@ struct RemovalTests {
     let gate = Gate()
     let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
     let removal = Task {
-      try await onOwnThread { [a] in try queue.remove(a, ContentVersion("1.0")) }
+      try await onOwnThread { [a] in try queue.remove(a, version: ContentVersion("1.0")) }
     }
     await gate.waitUntilReached()
     let closing = Task {

@@ -89,7 +89,7 @@ struct VerifyTests {
     try #require(
       FileSystem.real.directory(at: "\(fixture.libraryPath)/products/a/1.0/Contents")
         .make(OddName.noText))
-    try await queue.remove(content.contentIdentifier, content.version)
+    try await queue.remove(content.contentIdentifier, version: content.version)
     queue.close()
     #expect(try fixture.staged().isEmpty)
   }

@@ -20,7 +20,7 @@ struct VerifyWhileRemovingTests {
     try installed.publish("a", "1.0")
     _ = try await queue.deliver(Payment(productIdentifier: a))
     try installed.publish("a", "1.1")
-    for update in try await queue.updates() { _ = try await queue.deliver(update) }
+    for update in try await queue.availableUpdates() { _ = try await queue.deliver(update) }
     queue.close()
   }
 
@@ -176,6 +176,6 @@ struct VerifyWhileRemovingTests {
 
 extension PaymentQueue {
   fileprivate func remove(_ content: InstalledContent) throws {
-    try remove(content.contentIdentifier, content.version)
+    try remove(content.contentIdentifier, version: content.version)
   }
 }

@@ -18,7 +18,7 @@ struct AsyncTests {
     #expect(try String(contentsOf: file, encoding: .utf8) == "The text of a 1.0\n")
     #expect(queue.transactions.isEmpty)
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     #expect(try await queue.deliver(update).count == 1)
     try fixture.expectInstalled("a", "1.1")
   }
@@ -108,7 +108,7 @@ struct AsyncTests {
     }
     _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     fails.store(true, ordering: .relaxed)
     for _ in 0..<200 {
       let error = await #expect(throws: ContentError.self) { try await queue.deliver(update) }
@@ -125,7 +125,7 @@ struct AsyncTests {
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     async let restored = queue.restore()
     let begun = try await queue.add(update)
     await waitUntil { queue.transactions.contains { $0.id == begun } }
@@ -195,7 +195,7 @@ struct AsyncTests {
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     try fixture.publish("a", "1.2")
     let error = await #expect(throws: ContentError.self) { try await queue.deliver(update) }
     #expect(error?.code == .productUnknown)

@@ -165,9 +165,9 @@ struct PaymentQueueTests {
     let observer = RecordingObserver.delivering(of: queue)
     let bought = queue.add(Payment(productIdentifier: "a"))
     await observer.wait { $0.removed == [bought] }
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
     try fixture.publish("a", "1.10")
-    let updates = try await queue.updates()
+    let updates = try await queue.availableUpdates()
     #expect(updates.map(\.offered.rawValue) == ["1.10"])
     #expect(updates.map(\.installed.rawValue) == ["1.9"])
     let update = try #require(updates.first)
@@ -177,7 +177,7 @@ struct PaymentQueueTests {
     #expect(observer.log.transactions[id]?.original?.transactionIdentifier == bought.rawValue)
     try fixture.expectInstalled("a", "1.10")
     try fixture.expectInstalled("a", "1.9", isCurrent: false)
-    #expect(try await queue.updates().isEmpty)
+    #expect(try await queue.availableUpdates().isEmpty)
   }
 
   @Test("Installed content is not fetched again, and an older version never becomes current")

@@ -22,7 +22,7 @@ struct CatalogReceiptTests {
   }
 
   private func list(_ key: ReceiptSigningKey, replacing: Bool = false) throws {
-    try fixture.store.addReceiptKeys([key.verificationKey.pem], replacing: replacing)
+    try fixture.store.addReceiptKeys([key.verificationKey], replacing: replacing)
   }
 
   /// Lets the service sell `product` with a receipt of `key`.
@@ -149,7 +149,7 @@ struct CatalogReceiptTests {
     let queue = try fixture.queue { $0.receiptKey = key }
     _ = try await queue.deliver(Payment(productIdentifier: product))
     try fixture.publish("a", "1.1")
-    #expect(try await queue.updates().count == 1)
+    #expect(try await queue.availableUpdates().count == 1)
     let receipt = try #require(try await queue.grants().first?.receipt)
     let verifier = ReceiptVerifier(keys: [key.verificationKey])
     #expect(try verifier.verify(receipt, account: nil).contentVersion == "1.0")

@@ -19,11 +19,13 @@ struct ReceiptTests {
     verifier = ReceiptVerifier(keys: [key.verificationKey])
   }
 
-  private func receipt(_ account: String? = "ann") throws -> Receipt {
+  private func receipt(_ account: String? = "ann", signed: Date? = nil, expires: Date? = nil) throws
+    -> Receipt
+  {
     Receipt(
       transactionIdentifier: "T1", productIdentifier: ProductIdentifier("book"),
       contentVersion: ContentVersion("1.2"), accountToken: account, purchaseDate: now,
-      signedDate: now)
+      signedDate: signed ?? now, expirationDate: expires)
   }
 
   private func claims() throws -> [String: JSONValue] {
@@ -126,15 +128,14 @@ struct ReceiptTests {
     #expect(refusal(anns, account: "joe")?.message.contains("another account") == true)
     #expect(refusal(anns, account: nil)?.code == .receiptInvalid)
     #expect(refusal(try key.sign(receipt(nil)), account: "ann")?.code == .receiptInvalid)
-    var late = try receipt()
-    late.expirationDate = now
-    #expect(refusal(try key.sign(late))?.message.contains("expired") == true)
-    late.expirationDate = now.addingTimeInterval(1)
-    #expect(refusal(try key.sign(late)) == nil)
-    late.signedDate = now.addingTimeInterval(301)
-    #expect(refusal(try key.sign(late))?.code == .receiptInvalid)
-    late.signedDate = now.addingTimeInterval(299)
-    #expect(refusal(try key.sign(late)) == nil)
+    let expired = try key.sign(receipt(expires: now))
+    #expect(refusal(expired)?.message.contains("expired") == true)
+    let soon = now.addingTimeInterval(1)
+    #expect(refusal(try key.sign(receipt(expires: soon))) == nil)
+    let early = try receipt(signed: now.addingTimeInterval(301), expires: soon)
+    #expect(refusal(try key.sign(early))?.code == .receiptInvalid)
+    let signed = try receipt(signed: now.addingTimeInterval(299), expires: soon)
+    #expect(refusal(try key.sign(signed)) == nil)
   }
 
   @Test("The account of a receipt is compared byte by byte")

@@ -48,7 +48,7 @@ struct WebStoreTests {
     try await deliver("a", queue)
     try fixture.expectInstalled("a", "1.0", files: Self.noise)
     try fixture.publish("a", "1.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     _ = try await queue.deliver(update)
     try fixture.expectInstalled("a", "1.1")
     #expect(queue.statistics.transfers.bytesWasted == 0)
@@ -229,12 +229,12 @@ struct WebStoreTests {
       if wait != nil { break }
     }
     #expect(download.phase == .waiting)
-    guard case .serverAsked(let code, let words)? = wait?.reason else {
+    guard case .serverAsked(code: let code, message: let message)? = wait?.reason else {
       Issue.record("\(String(describing: wait))")
       return
     }
     #expect(code == .serverBusy)
-    #expect(words.contains("503"))
+    #expect(message.contains("503"))
     #expect(try #require(wait?.until) > Date())
     queue.cancel(transaction.downloads)
     for await report in reports {

@@ -103,7 +103,7 @@ struct UpdateMonitorTests {
     }
     let other = try fixture.queue { $0.fileSystem = fileSystem }
     paths.withLock { $0 = [] }
-    _ = try await other.updates()
+    _ = try await other.availableUpdates()
     _ = try await other.obsoleteContents()
     other.close()
     #expect(paths.withLock { $0 } == [])
@@ -115,7 +115,7 @@ struct UpdateMonitorTests {
     let service = AskedService()
     let other = try fixture.queue { $0.service = service }
     _ = try await UpdateMonitor(other, policy: .notifyOnly).check()
-    _ = try await other.updates()
+    _ = try await other.availableUpdates()
     other.close()
     let installed = try Set(["a", "b"].map { try ProductIdentifier(validating: $0) })
     #expect(service.asked == [installed, installed])

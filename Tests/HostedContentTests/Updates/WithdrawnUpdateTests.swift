@@ -21,7 +21,7 @@ struct WithdrawnUpdateTests {
     _ = try await queue.deliver(Payment(productIdentifier: a))
   }
 
-  private func withdraw() throws { try fixture.store.withdraw(a, "9.9") }
+  private func withdraw() throws { try fixture.store.withdraw(a, version: "9.9") }
 
   private func installed() throws -> [String] {
     try fixture.reader().contents().map {
@@ -66,7 +66,7 @@ struct WithdrawnUpdateTests {
   @Test("If no version is offered, the withdrawn one stays")
   func nothingOffered() async throws {
     try withdraw()
-    try fixture.store.retire(a, "1.8")
+    try fixture.store.retire(a, version: "1.8")
     let found = try await check()
     #expect(found.updates.isEmpty && found.downgrades.isEmpty)
     try fixture.expectInstalled("a", "9.9")
@@ -98,7 +98,7 @@ struct WithdrawnUpdateTests {
   func restart() async throws {
     try withdraw()
     try fixture.publish("a", "1.9.1")
-    let update = try #require(try await queue.updates().first)
+    let update = try #require(try await queue.availableUpdates().first)
     let observer = RecordingObserver(of: queue)
     try await queue.add(update)
     // What is reported is journaled.
@@ -128,7 +128,7 @@ struct WithdrawnUpdateTests {
 
   @Test("An old download of the withdrawn version is replaced at the next check")
   func oldDownload() async throws {
-    try await queue.remove(a, "9.9")
+    try await queue.remove(a, version: "9.9")
     let old = try await queue.purchase(Payment(productIdentifier: a))
     try withdraw()
     try fixture.publish("a", "1.9.1")
@@ -149,10 +149,10 @@ struct WithdrawnUpdateTests {
     try withdraw()
     try fixture.publish("a", "1.9.1")
     _ = try await check()
-    try await queue.setPin(true, on: a, "9.9")
+    try await queue.setPin(true, on: a, version: "9.9")
     #expect(try await queue.collect().removed.isEmpty)
     #expect(try installed() == ["1.9.1 current", "9.9"])
-    try await queue.setPin(false, on: a, "9.9")
+    try await queue.setPin(false, on: a, version: "9.9")
     #expect(try await queue.collect().removed.map(\.version.rawValue) == ["9.9"])
     #expect(try installed() == ["1.9.1 current"])
   }

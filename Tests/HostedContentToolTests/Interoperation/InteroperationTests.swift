@@ -48,7 +48,7 @@ struct InteroperationTests {
       try ProductIdentifier(validating: "com.example.product-\($0)")
     }
     let store = try StoreFolder.open(at: tool.folder.path("store"))
-    try store.addReceiptKeys([ReceiptSigningKey.generate().verificationKey.pem])
+    try store.addReceiptKeys([ReceiptSigningKey.generate().verificationKey])
     try store.add(
       Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails(title: "Büch \"1\"")) }))
     let names = [Tool.chapter1, Tool.chapter2] + products.map(\.rawValue)

@@ -81,12 +81,11 @@ struct PublicationFindingsTests {
     #expect(findings.map(\.path) == [packages[0], packages[0], packages[1]].map(\.path))
     #expect(Set(findings.compactMap(\.entry)) == ["Contents/run", "Contents/link"])
     #expect(findings.map { $0.rule == nil } == [false, false, true])
-    #expect(findings.map(\.code).contains(.executableContent))
-    #expect(findings.last?.code == .fileMissing)
+    #expect(findings.map(\.error.code).contains(.executableContent))
+    #expect(findings.last?.error.code == .fileMissing)
     for finding in findings {
-      #expect(finding.error.code == finding.code)
       #expect(error?.message.contains(finding.message) == true)
-      #expect(error?.message.contains(finding.remedy) == true)
+      #expect(error?.message.contains(finding.error.remedy) == true)
     }
     let encoded = try JSONEncoder().encode(findings)
     #expect(try JSONDecoder().decode([PackageFinding].self, from: encoded) == findings)

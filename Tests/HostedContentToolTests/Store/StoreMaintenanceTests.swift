@@ -32,7 +32,7 @@ struct StoreMaintenanceTests {
       try store.publish([package], now: old)
     }
     try store.retire(
-      ProductIdentifier(validating: Tool.chapter1), ContentVersion("1.0"),
+      ProductIdentifier(validating: Tool.chapter1), version: ContentVersion("1.0"),
       now: old.addingTimeInterval(10 * 86_400))
     for file in try FileManager.default.subpathsOfDirectory(atPath: path) {
       try FileManager.default.setAttributes(

@@ -40,6 +40,9 @@ struct StoreReceiptKeyTests {
     for words in [["data/receipt-key.pem"], ["--replace"]] {
       try tool.fail(["store", "receipt-key", "store"] + words, status: 2)
     }
+    let words = ["store", "receipt-key", "store", "data/receipt-key.pub.pem"]
+    try tool.fail(
+      words + ["data/receipt-key.pem"], status: 2, saying: ["Key 2 is not a public key"])
     #expect(try list(tool) == "The store lists no receipt keys.\n")
   }
 }

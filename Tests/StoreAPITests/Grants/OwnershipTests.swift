@@ -23,7 +23,7 @@ struct OwnershipTests {
 
   @Test func `An older version that is still offered is granted, others are not found`() throws {
     let fixture = try GateFixture()
-    try fixture.sell("t-1", "space", contents: [ContentKey("space", "1.0")])
+    try fixture.sell("t-1", "space", contents: [ContentKey("space", version: "1.0")])
     let old = try fixture.grant([("space", "1.0")])
     #expect(old.first?.target.hasPrefix("targets/space/1.0/") == true)
     #expect(try fixture.refusal([("space", "0.9")]) == 404)
@@ -32,7 +32,8 @@ struct OwnershipTests {
   @Test func `All contents of a product belong to its buyer, also later ones`() throws {
     let fixture = try GateFixture()
     try fixture.sell(
-      "t-1", "atlas", contents: [ContentKey("atlas", "2"), ContentKey("maps", "2")])
+      "t-1", "atlas",
+      contents: [ContentKey("atlas", version: "2"), ContentKey("maps", version: "2")])
     let files = try fixture.grant([("maps", "3"), ("sounds", "1"), ("atlas", "2")])
     #expect(files.count == 6)
     #expect(files[0].target.hasPrefix("targets/atlas/3/maps/"))

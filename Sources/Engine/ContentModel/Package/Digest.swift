@@ -17,7 +17,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Creates a digest from exactly 32 bytes of memory; nil for another count.
-  public init?(_ bytes: UnsafeRawBufferPointer) {
+  package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == 32 else { return nil }
     func word(_ index: Int) -> UInt64 {
       UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))

@@ -71,7 +71,7 @@ public struct ContentKey: Hashable, Codable, Sendable {
   public let version: ContentVersion
 
   /// Creates a key.
-  public init(_ contentIdentifier: ProductIdentifier, _ version: ContentVersion) {
+  public init(_ contentIdentifier: ProductIdentifier, version: ContentVersion) {
     self.contentIdentifier = contentIdentifier
     self.version = version
   }

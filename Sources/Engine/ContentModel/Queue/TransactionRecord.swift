@@ -240,7 +240,7 @@ package struct DownloadRecord: Hashable, Sendable {
   }
 
   /// The version to install.
-  package var content: ContentKey { ContentKey(offer.contentIdentifier, offer.version) }
+  package var content: ContentKey { ContentKey(offer.contentIdentifier, version: offer.version) }
 
   package var state: DownloadState { status.state }
 

@@ -201,6 +201,7 @@ extension TransferWait.Reason {
     let error = ContentError(fault, from: url, subject: url.description)
     self =
       fault.retryAfter == nil
-      ? .retry(error.code, error.message) : .serverAsked(error.code, error.message)
+      ? .retry(code: error.code, message: error.message)
+      : .serverAsked(code: error.code, message: error.message)
   }
 }

@@ -99,7 +99,7 @@ private struct Holding: Hashable, Sendable {
 
   init(_ offer: ContentOffer, of account: String?) {
     self.account = account
-    content = ContentKey(offer.contentIdentifier, offer.version)
+    content = ContentKey(offer.contentIdentifier, version: offer.version)
   }
 }
 

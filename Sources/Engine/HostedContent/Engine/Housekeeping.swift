@@ -17,9 +17,8 @@ public final class Lease: Sendable {
 
 extension LibraryReader {
   /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
-  public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
-  {
-    Lease(try library.lease(content, version))
+  public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
+    Lease(try library.lease(content, version: version))
   }
 
   /// Returns the pinned versions, which are never collected.
@@ -35,9 +34,8 @@ extension LibraryReader {
 /// is being removed. While files of removed versions are deleted, the queue continues.
 extension PaymentQueue {
   /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
-  public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
-  {
-    Lease(try library.lease(content, version))
+  public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
+    Lease(try library.lease(content, version: version))
   }
 
   /// Makes an installed version current, even an older one; throws `notInstalled`.
@@ -48,14 +46,14 @@ extension PaymentQueue {
   /// Pins a version, so that it is never collected, or unpins it.
   ///
   /// Throws `notInstalled` if the version to pin is not installed.
-  public func setPin(_ isPinned: Bool, on content: ProductIdentifier, _ version: ContentVersion)
+  public func setPin(_ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion)
     throws
   {
     try engine.betweenEvents { _ in
       guard try !isPinned || library.isInstalled(content, version) else {
         throw ContentError.notInstalled(content, version)
       }
-      try library.journal.setPin(isPinned, on: ContentKey(content, version))
+      try library.journal.setPin(isPinned, on: ContentKey(content, version: version))
     }
   }
 
@@ -64,8 +62,8 @@ extension PaymentQueue {
   /// Returns after its files are deleted. Works on a full disk. If it throws, nothing has changed,
   /// or the next start deletes the remaining files. Throws `notInstalled`, or `contentInUse` if a
   /// lease or an unfinished transaction needs the version.
-  public func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try engine.remove(content, version)
+  public func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
+    try engine.remove(content, version: version)
   }
 
   /// Removes the versions that `policy` selects, except pinned, leased and needed ones.
@@ -102,9 +100,9 @@ extension PaymentQueue {
 
 extension Engine {
   /// Removes a version, unless an unfinished transaction or a lease needs it.
-  func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+  func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
     try betweenEvents { needed in
-      guard !needed.contains(ContentKey(content, version)) else {
+      guard !needed.contains(ContentKey(content, version: version)) else {
         throw ContentError(
           .contentInUse, "An unfinished transaction needs \(content) \(version)",
           remedy: "Finish the transaction first", subject: content.rawValue)

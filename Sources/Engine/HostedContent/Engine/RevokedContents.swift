@@ -74,7 +74,7 @@ extension Engine {
     var first: (any Error)?
     for content in try library.journal.installed() where content.productIdentifier == product {
       do {
-        try remove(content.contentIdentifier, content.version)
+        try remove(content.contentIdentifier, version: content.version)
       } catch let error as ContentError where error.code == .notInstalled {
         // Its folder was removed manually.
       } catch {

@@ -1,14 +1,15 @@
 import Concurrency
 public import ContentModel
+public import ContentTrust
 public import FoundationEssentials
 
 /// Async forms of the blocking calls; each runs on another thread until it returns.
 extension PaymentQueue {
-  /// Leases a version without blocking the caller's thread; see `lease(_:_:)`.
-  public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) async throws
+  /// Leases a version without blocking the caller's thread; see `lease(_:version:)`.
+  public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) async throws
     -> Lease
   {
-    try await repairs.run { try self.lease(content, version) }
+    try await repairs.run { try self.lease(content, version: version) }
   }
 
   /// Makes a version current without blocking the caller's thread; see `use(_:of:)`.
@@ -16,16 +17,16 @@ extension PaymentQueue {
     try await repairs.run { try self.use(version, of: content) }
   }
 
-  /// Pins or unpins a version without blocking the caller's thread; see `setPin(_:on:_:)`.
+  /// Pins or unpins a version without blocking the caller's thread; see `setPin(_:on:version:)`.
   public func setPin(
-    _ isPinned: Bool, on content: ProductIdentifier, _ version: ContentVersion
+    _ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion
   ) async throws {
-    try await repairs.run { try self.setPin(isPinned, on: content, version) }
+    try await repairs.run { try self.setPin(isPinned, on: content, version: version) }
   }
 
-  /// Removes a version without blocking the caller's thread; see `remove(_:_:)`.
-  public func remove(_ content: ProductIdentifier, _ version: ContentVersion) async throws {
-    try await repairs.run { try self.remove(content, version) }
+  /// Removes a version without blocking the caller's thread; see `remove(_:version:)`.
+  public func remove(_ content: ProductIdentifier, version: ContentVersion) async throws {
+    try await repairs.run { try self.remove(content, version: version) }
   }
 
   /// Removes unneeded versions without blocking the caller's thread; see `collect(_:)`.

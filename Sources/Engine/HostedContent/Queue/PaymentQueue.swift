@@ -258,7 +258,9 @@ public final class PaymentQueue: Sendable {
   /// Returns the updates that the store offers; throws if the catalog cannot be read.
   ///
   /// Products that cannot be read are omitted and reported to the observers as errors.
-  public func updates() async throws -> [ContentUpdate] { try await compareWithCatalog().updates }
+  public func availableUpdates() async throws -> [ContentUpdate] {
+    try await compareWithCatalog().updates
+  }
 
   /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {

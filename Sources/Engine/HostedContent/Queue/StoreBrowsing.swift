@@ -1,4 +1,5 @@
 import ContentModel
+public import ContentTrust
 import FileIO
 public import FoundationEssentials
 

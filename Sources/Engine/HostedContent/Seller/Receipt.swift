@@ -11,27 +11,27 @@ public import FoundationEssentials
 /// RFC 7519. Times are whole seconds since 1970.
 public struct Receipt: Hashable, Sendable {
   /// The seller's number of the purchase.
-  public var transactionIdentifier: String
+  public let transactionIdentifier: String
   /// The number of the account's first purchase of the product; the same unless bought again.
-  public var originalTransactionIdentifier: String
+  public let originalTransactionIdentifier: String
   /// The product.
-  public var productIdentifier: ProductIdentifier
+  public let productIdentifier: ProductIdentifier
   /// The version of its content offered at that time; nil for a product without content.
-  public var contentVersion: ContentVersion?
+  public let contentVersion: ContentVersion?
   /// The account that may use it, as in `Payment.applicationUsername`.
   ///
   /// Nil means the library's own account.
-  public var accountToken: String?
+  public let accountToken: String?
   /// The quantity.
-  public var quantity: Int
+  public let quantity: Int
   /// The date of the purchase.
-  public var purchaseDate: Date
+  public let purchaseDate: Date
   /// The date of the account's first purchase of the product.
-  public var originalPurchaseDate: Date
+  public let originalPurchaseDate: Date
   /// The date of signing.
-  public var signedDate: Date
+  public let signedDate: Date
   /// The date when the receipt expires; nil for never.
-  public var expirationDate: Date?
+  public let expirationDate: Date?
 
   /// Creates a receipt; nil originals mean those of this purchase.
   public init(

@@ -1,5 +1,5 @@
 import ContentModel
-import ContentTrust
+public import ContentTrust
 public import FoundationEssentials
 
 /// A seller's private key for signing receipts; may be used from any thread.
@@ -41,34 +41,6 @@ public struct ReceiptSigningKey: Sendable {
   public func sign(_ receipt: Receipt) throws -> String {
     try JSONWebSignature.sign(receipt.claims, as: Receipt.type, with: key)
   }
-}
-
-/// A seller's public key for verifying receipts.
-public struct ReceiptVerificationKey: Hashable, Sendable {
-  let key: PublicKey
-
-  /// Reads a public key in PEM form; throws `keyUnusable` if it is not Ed25519 or P-256.
-  public init(pem: String) throws {
-    guard let key = PublicKey(pem: pem) else { throw Self.unusable }
-    try self.init(key)
-  }
-
-  init(_ key: PublicKey) throws {
-    guard key.kind.signsReceipts else { throw Self.unusable }
-    self.key = key
-  }
-
-  fileprivate init(unchecked key: PublicKey) { self.key = key }
-
-  private static var unusable: ContentError {
-    ContentError(
-      .keyUnusable,
-      "The key is not a PEM key of type Ed25519 or ECDSA P-256 (named curve, uncompressed)",
-      remedy: "Use the public key of the seller's receipt key")
-  }
-
-  /// The key in PEM form.
-  public var pem: String { key.pem }
 }
 
 /// Verifies receipts; may be used from any thread.

@@ -1,6 +1,6 @@
 import Concurrency
 package import ContentModel
-import ContentTrust
+package import ContentTrust
 import Digests
 
 /// A snapshot of the catalog; may be used from any thread.

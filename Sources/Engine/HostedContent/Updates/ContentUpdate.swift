@@ -12,8 +12,8 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   public let offered: ContentVersion
   /// The maximum bytes that the update fetches; exact once measured.
   ///
-  /// `LibraryReader.updates(of:from:network:)` measures it. The value excludes what installed files
-  /// provide, and includes the bytes between two pieces that share a request.
+  /// `LibraryReader.updates(of:from:mirrors:network:service:)` measures it. The value excludes what
+  /// installed files provide, and includes the bytes between two pieces that share a request.
   public internal(set) var bytesToMove: Int64
   /// The reason, one sentence, why the whole package is fetched; nil if members suffice.
   ///
@@ -68,7 +68,7 @@ struct UpdateComparison: Hashable, Sendable {
   ///
   /// The others replace a withdrawn version as soon as they are used.
   var downloads: [ContentUpdate] {
-    updates.filter { !installed.contains(ContentKey($0.contentIdentifier, $0.offered)) }
+    updates.filter { !installed.contains(ContentKey($0.contentIdentifier, version: $0.offered)) }
   }
 
   /// `current` has the current versions; an installed newer version needs no update.
@@ -78,7 +78,7 @@ struct UpdateComparison: Hashable, Sendable {
     of products: [Product], installed: [InstalledContent],
     current: [ProductIdentifier: ContentVersion]
   ) {
-    self.installed = Set(installed.map { ContentKey($0.contentIdentifier, $0.version) })
+    self.installed = Set(installed.map { ContentKey($0.contentIdentifier, version: $0.version) })
     let versions = Dictionary(grouping: installed, by: \.contentIdentifier)
       .mapValues { $0.map(\.version).sorted() }
     for product in products.sorted(by: { $0.productIdentifier < $1.productIdentifier }) {

@@ -33,7 +33,15 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     /// Updates that were installed.
     public internal(set) var installed: [ContentUpdate] = []
     /// Updates that failed, with the reasons; the others are not affected.
-    public internal(set) var failures: [(update: ContentUpdate, error: ContentError)] = []
+    public internal(set) var failures: [Failure] = []
+
+    /// An update that failed.
+    public struct Failure: Sendable {
+      /// The update.
+      public let update: ContentUpdate
+      /// The reason.
+      public let error: ContentError
+    }
   }
 
   private let queue: PaymentQueue
@@ -144,7 +152,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
         try result.get()
         check.installed.append(update)
       } catch let error as ContentError {
-        check.failures.append((update, error))
+        check.failures.append(Check.Failure(update: update, error: error))
       }
     }
     return check

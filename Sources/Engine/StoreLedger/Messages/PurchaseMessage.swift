@@ -76,7 +76,7 @@ extension ContentKey {
     guard let version = try? ContentVersion(validating: fields.text("version", limit: 256)) else {
       throw fields.invalid("version")
     }
-    self.init(try fields.identifier("contentIdentifier"), version)
+    self.init(try fields.identifier("contentIdentifier"), version: version)
   }
 }
 

@@ -4,7 +4,7 @@ extension StoreFolder {
   /// Runs `change` on a copy of this store that writes nothing, and returns what it would do.
   ///
   /// ```swift
-  /// let rehearsal = try store.rehearse { try $0.publish(packages) }.rehearsal
+  /// let rehearsal = try store.rehearse { try $0.publish(packages) }
   /// for file in rehearsal.files { print(file.path, file.bytes) }
   /// ```
   ///
@@ -15,14 +15,12 @@ extension StoreFolder {
   /// writes: it converts in a temporary folder outside of the store, which is removed. The copy
   /// does not lock the store, but throws `storeLocked` if another process is publishing. What
   /// `prune` would remove is in `prunableFiles(keepDays:now:)`.
-  public func rehearse<Value>(_ change: (StoreFolder) throws -> Value) throws -> (
-    value: Value, rehearsal: StoreRehearsal
-  ) {
+  public func rehearse(_ change: (StoreFolder) throws -> Void) throws -> StoreRehearsal {
     let recorder = RehearsalRecorder(folder)
     let copy = try StoreFolder(
       at: folder.path, options, creating: false, restored: isRestored, rehearsal: recorder,
       folder.fileSystem.readOnly())
-    let value = try change(copy)
-    return (value, recorder.result)
+    try change(copy)
+    return recorder.result
   }
 }

@@ -65,7 +65,7 @@ final class InstallSession: Sendable {
   func outdated() async throws -> [ProductIdentifier] {
     let begun = queue.transactions.filter { $0.transactionState == .restored }
       .map(\.payment.productIdentifier)
-    let outdated = try await queue.updates().map(\.productIdentifier)
+    let outdated = try await queue.availableUpdates().map(\.productIdentifier)
     return Set(begun + outdated).sorted()
   }
 

@@ -17,7 +17,7 @@ enum PinCommand {
       let version = try arguments.version(arguments.operands[1])
       let queue = try arguments.offlineQueue()
       defer { queue.close() }
-      try queue.setPin(!arguments.has("--remove"), on: content, version)
+      try queue.setPin(!arguments.has("--remove"), on: content, version: version)
     }
     let pins = try arguments.libraryReader().pins().sorted {
       ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)

@@ -22,7 +22,7 @@ enum RemoveCommand {
         arguments.operands.joined(separator: " "), among: installed.map(\.contentIdentifier))
     }
     for version in versions {
-      try queue.remove(content, version.version)
+      try queue.remove(content, version: version.version)
       console.print("\(content) \(version.version): removed, \(Console.bytes(version.size))")
     }
     return .done

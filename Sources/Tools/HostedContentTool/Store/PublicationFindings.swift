@@ -5,19 +5,19 @@ extension Console {
   /// Prints one line for each of `findings`, for which packages were not published.
   func reportFindings(_ findings: [PackageFinding]) {
     for finding in findings {
-      let message = finding.message
+      let (message, error) = (finding.message, finding.error)
       // Most messages already name the entry.
       let entry = finding.entry.flatMap { message.contains($0) ? nil : "\($0): " } ?? ""
       report(
         ContentError(
-          finding.code, "\(finding.path): \(entry)\(message)", remedy: finding.remedy,
-          subject: finding.error.subject, cause: finding.cause))
+          error.code, "\(finding.path): \(entry)\(message)", remedy: error.remedy,
+          subject: error.subject, cause: error.cause))
     }
     guard findings.count > 1 else { return }
     let packages = Set(findings.map(\.path)).count
     report(
       ContentError(
-        findings[0].code,
+        findings[0].error.code,
         "Nothing was published: \(findings.count) findings in "
           + Console.count(packages, "package"),
         remedy: "Correct what they name, then publish all packages again"))

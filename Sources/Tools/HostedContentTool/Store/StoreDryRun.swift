@@ -96,23 +96,19 @@ extension Arguments {
   /// Runs `change` on the store of the first operand, and then `report`.
   ///
   /// With `--dry-run`, only rehearses the change, and prints what it would do.
-  @discardableResult
   func changeStore<Value>(
     _ console: Console, _ fileSystem: FileSystem = .real,
     _ change: (StoreFolder) throws -> Value, report: (Value) -> Void
-  ) throws -> Value {
+  ) throws {
     let store = try openedStore(fileSystem)
     guard has("--dry-run") else {
       if has("--json") { throw wrong("--json needs --dry-run") }
-      let value = try change(store)
-      report(value)
-      return value
+      return try report(change(store))
     }
-    let (value, rehearsal) = try store.rehearse(change)
+    let rehearsal = try store.rehearse { _ = try change($0) }
     try console.print(StoreDryRun.Report(rehearsal)) {
       for line in StoreDryRun.lines(rehearsal) { console.print(line) }
     }
-    return value
   }
 }
 

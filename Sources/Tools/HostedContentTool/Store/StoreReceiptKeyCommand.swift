@@ -13,16 +13,24 @@ enum StoreReceiptKeyCommand {
     example: "hostedcontent store receipt-key store data/receipt-key.pub.pem", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let keys = try arguments.operands.dropFirst().map {
-      String(decoding: try SecretFile.contents($0), as: UTF8.self)
+    let keys = try arguments.operands.dropFirst().enumerated().map { number, path in
+      let text = String(decoding: try SecretFile.contents(path), as: UTF8.self)
+      guard let key = try? ReceiptVerificationKey(pem: text) else {
+        throw ContentError(
+          .usage,
+          "Key \(number + 1) is not a public key of type Ed25519 or ECDSA P-256 in PEM form",
+          remedy: "Use the seller's public key, such as receipt-key.pub.pem of a store server")
+      }
+      return key
     }
     if keys.isEmpty, arguments.has("--replace") {
       throw arguments.wrong("--replace needs a public key")
     }
     let store = try arguments.openedStore()
-    let all =
+    let listed =
       try keys.isEmpty
       ? store.receiptKeys() : store.addReceiptKeys(keys, replacing: arguments.has("--replace"))
+    let all = listed.map(\.pem)
     try console.print(["keys": all]) {
       if keys.isEmpty {
         let text = String(all.joined().dropLast())

@@ -13,13 +13,16 @@ enum StoreRefreshCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let renewal = try arguments.changeStore(console) {
-      try $0.refresh(everything: arguments.has("--everything"))
+    var rootExpires: Date?
+    try arguments.changeStore(console) { store -> StoreFolder.Renewal in
+      let renewal = try store.refresh(everything: arguments.has("--everything"))
+      rootExpires = renewal.rootExpires
+      return renewal
     } report: { renewal in
       let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
       console.print("\(path): \(roles.isEmpty ? "nothing expires soon" : "renewed \(roles)")")
     }
-    if let expires = renewal.rootExpires {
+    if let expires = rootExpires {
       let error = ContentError(
         .keyUnusable,
         "\(path): the root expires on \(expires.formatted(.iso8601)), and its keys are missing",

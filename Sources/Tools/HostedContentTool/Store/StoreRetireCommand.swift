@@ -10,7 +10,7 @@ enum StoreRetireCommand {
   ) { arguments, console in
     let (product, version, content) = try target(arguments)
     try arguments.changeStore(console) {
-      try $0.retire(product, version, content: content)
+      try $0.retire(product, version: version, content: content)
     } report: { _ in
       console.print("\(content ?? product) \(version): retired; its files are kept")
     }
@@ -24,7 +24,7 @@ enum StoreRetireCommand {
     example: "hostedcontent store withdraw store com.example.book 9.9"
   ) { arguments, console in
     let (product, version, content) = try target(arguments)
-    try arguments.openedStore().withdraw(product, version, content: content)
+    try arguments.openedStore().withdraw(product, version: version, content: content)
     console.print("\(content ?? product) \(version): withdrawn; its files are kept")
     console.note(
       "Publish the right version now. Clients replace \(version) with the newest offered version.")

@@ -10,7 +10,7 @@ extension HTTPStoreService: ContentGranting {
   public func contentGrants(for contents: [ContentOffer], account: String?) async throws
     -> ContentGrants
   {
-    let named = contents.map { ContentKey($0.contentIdentifier, $0.version).json }
+    let named = contents.map { ContentKey($0.contentIdentifier, version: $0.version).json }
     let response = try await connection.send(
       "POST", "/v1/content-grants",
       body: .object([
