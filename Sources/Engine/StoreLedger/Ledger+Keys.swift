@@ -54,6 +54,13 @@ extension APIKey {
   }
 }
 
+extension PurchaseRecord {
+  /// The account as clients see it; nil for one that is named after a key.
+  ///
+  /// That is the own account of a service's library.
+  package var namedAccount: String? { account.flatMap { APIKey.names($0) ? nil : $0 } }
+}
+
 extension Ledger {
   /// Adds a key; returns false if its `kid` or its token exists.
   package func add(_ key: APIKey) throws -> Bool {

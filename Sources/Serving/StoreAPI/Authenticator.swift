@@ -47,7 +47,7 @@ package struct AccountAccess: Hashable, Sendable {
   func mayUse(_ account: String?) -> Bool {
     guard let account else { return !isRestricted }
     return account.hasSameBytes(as: ownAccount)
-      || !isRestricted && !account.beginsWithBytes(of: APIKey.prefix[...])
+      || !isRestricted && !APIKey.names(account)
   }
 }
 

@@ -70,7 +70,7 @@ extension StoreServerSession.Purchase {
   init(_ record: PurchaseRecord) {
     transaction = TransactionID(rawValue: record.transaction)
     productIdentifier = record.product
-    account = record.account.flatMap { $0.hasPrefix(APIKey.prefix) ? nil : $0 }
+    account = record.namedAccount
     quantity = record.quantity
     state =
       switch record.state {
