@@ -8,12 +8,23 @@ struct TickerTests {
   @Test("A ticker calls its body again and again until it is stopped, which can be repeated")
   func calls() async throws {
     let calls = Watched(0)
-    let ticker = try Ticker(every: .milliseconds(1)) { calls.change { $0 += 1 } }
+    weak var body: Body?
+    let ticker = try {
+      let new = Body(calls)
+      body = new
+      return try Ticker(every: .milliseconds(1)) { new.run() }
+    }()
     await calls.wait { $0 >= 3 }
     ticker.stop()
     let count = calls.value
+    #expect(body == nil, "what is released cannot be called again")
     ticker.stop()
-    try await Task.sleep(for: .milliseconds(20))
     #expect(calls.value == count)
+  }
+
+  private final class Body: Sendable {
+    private let calls: Watched<Int>
+    init(_ calls: Watched<Int>) { self.calls = calls }
+    func run() { calls.change { $0 += 1 } }
   }
 }

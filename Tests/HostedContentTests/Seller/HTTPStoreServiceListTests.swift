@@ -212,8 +212,7 @@ struct HTTPStoreServiceListTests {
         let state = request.number == 1 ? "deferred" : "purchased"
         return .json("200 OK", Script.purchase("t1", state: state))
       }
-      return request.path.contains("wait=0")
-        ? .json("200 OK", #"{"events":[],"cursor":"i.1"}"#) : .init([], then: .hang)
+      return Script.noEvents(request.path, cursor: "i.1")
     }
     let service = try Script.service(server)
     let payment = Payment(productIdentifier: "a")
@@ -243,9 +242,7 @@ struct HTTPStoreServiceListTests {
         ]
         return .json("200 OK", #"{"transactions":[\#(purchases.joined(separator: ","))]}"#)
       }
-      if path.hasSuffix("after=old.5") { return .json("410 Gone", Script.problem(410, "Gone")) }
-      if path.contains("wait=0") { return .json("200 OK", #"{"events":[],"cursor":"new.1"}"#) }
-      return .init([], then: .hang)
+      return Script.noEvents(path, after: "old.5")
     }
     let service = try Script.service(server)
     let payment = Payment(productIdentifier: "a")

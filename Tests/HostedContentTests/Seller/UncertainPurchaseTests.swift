@@ -93,11 +93,7 @@ struct UncertainPurchaseTests {
         // A purchase that cannot be read does not stop the events.
         return .json("200 OK", #"{"transactions":[{"state":7}]}"#)
       }
-      if request.path.hasSuffix("after=old.1") {
-        return .json("410 Gone", Script.problem(410, "Gone"))
-      }
-      return request.path.contains("wait=0")
-        ? .json("200 OK", #"{"events":[],"cursor":"new.1"}"#) : .init([], then: .hang)
+      return Script.noEvents(request.path, after: "old.1")
     }
     let service = try Script.service(server)
     #expect(await service.purchase([order("t1")]) == [.deferred])
@@ -122,11 +118,7 @@ struct UncertainPurchaseTests {
         let event = Script.event("old.2", "decided", purchase)
         return .json("200 OK", #"{"events":[\#(event)],"cursor":"old.2"}"#)
       }
-      if request.path.hasSuffix("after=old.2") {
-        return .json("410 Gone", Script.problem(410, "Gone"))
-      }
-      return request.path.contains("wait=0")
-        ? .json("200 OK", #"{"events":[],"cursor":"new.1"}"#) : .init([], then: .hang)
+      return Script.noEvents(request.path, after: "old.2")
     }
     let service = try Script.service(server)
     #expect(await service.purchase([order("t1")]) == [.deferred])
@@ -146,11 +138,7 @@ struct UncertainPurchaseTests {
         return .json("409 Conflict", Script.problem(409, "Running"))
       }
       if request.path.contains("/history") { return .json("200 OK", #"{"transactions":[]}"#) }
-      if request.path.hasSuffix("after=old.1") {
-        return .json("410 Gone", Script.problem(410, "Gone"))
-      }
-      return request.path.contains("wait=0")
-        ? .json("200 OK", #"{"events":[],"cursor":"new.1"}"#) : .init([], then: .hang)
+      return Script.noEvents(request.path, after: "old.1")
     }
     let service = try Script.service(server)
     let task = Task { await service.purchase([order("t1")]) }

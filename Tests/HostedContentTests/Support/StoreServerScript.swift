@@ -40,6 +40,17 @@ enum StoreServerScript {
     """
   }
 
+  /// The answer of a server without new events, which has lost those after the cursor `lost`.
+  static func noEvents(_ path: String, after lost: String? = nil, cursor: String = "new.1")
+    -> ScriptedServer.Answer
+  {
+    if let lost, path.hasSuffix("after=\(lost)") {
+      return .json("410 Gone", problem(410, "Gone"))
+    }
+    return path.contains("wait=0")
+      ? .json("200 OK", #"{"events":[],"cursor":"\#(cursor)"}"#) : .init([], then: .hang)
+  }
+
   static func problem(_ status: Int, _ detail: String, code: Int? = nil) -> String {
     let code = code.map { ",\"code\":\($0)" } ?? ""
     return #"{"type":"about:blank","title":"No","status":\#(status),"detail":"\#(detail)"\#(code)}"#
