@@ -120,7 +120,7 @@ struct InstantSeller: StoreService {
     ProductsResponse(products: [])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func grants(account: String?) async throws -> [Grant] { [] }
+  func grants(account: AccountID?) async throws -> [Grant] { [] }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     .purchased(
       Grant(

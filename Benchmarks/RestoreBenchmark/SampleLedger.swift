@@ -10,7 +10,7 @@ import StoreLedger
 
 /// A store with tiny products, and the data of a store server that has sold them to one account.
 struct SampleLedger {
-  static let account = "buyer"
+  static let account: AccountID = "buyer"
 
   let path: String
   let token = OpaqueToken.generate()
@@ -63,7 +63,8 @@ struct SampleLedger {
     let kid = "\(APIKey.prefix)restore"
     _ = try ledger.add(
       APIKey(
-        kid: kid, account: kid, .token(digest), scopes: [.read, .purchase, .content],
+        kid: kid, account: AccountID(rawValue: kid), .token(digest),
+        scopes: [.read, .purchase, .content],
         created: Date()))
   }
 

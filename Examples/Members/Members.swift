@@ -15,13 +15,13 @@ struct MembersOnly: StoreService {
     return try await seller.purchase(payment, transaction: transaction)
   }
 
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     try isMember(account) ? try await seller.grants(account: account) : []
   }
 
-  private func isMember(_ account: String?) throws -> Bool {
+  private func isMember(_ account: AccountID?) throws -> Bool {
     let lines = try String(contentsOf: members, encoding: .utf8).split(separator: "\n")
-    return lines.contains { $0 == account ?? "" }
+    return lines.contains { AccountID(rawValue: String($0)) == account }
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -47,7 +47,7 @@ enum Members {
       let queue = try PaymentQueue(configuration)
       let payment = Payment(
         productIdentifier: try ProductIdentifier(validating: words[4]),
-        applicationUsername: words[3])
+        applicationUsername: AccountID(rawValue: words[3]))
       for folder in try await queue.deliver(payment) { print(folder.path()) }
       await queue.shutDown()
     } catch {

@@ -22,7 +22,7 @@ final class ScriptedSource: AppUpdateSource {
   var looks: Int { counter.withLock { $0 } }
 
   func newestOffer(
-    for app: InstalledApp, account: String?, caching: LookupCachePolicy
+    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
     counter.withLock { $0 += 1 }
     return try await offer(account)

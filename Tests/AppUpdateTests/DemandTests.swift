@@ -250,9 +250,17 @@ struct DemandTests {
       ])
     #expect(state.requirement?.needed == (try version("3.0")), "the highest requirement applies")
     _ = state.apply(store("1.0"), at: noon)
-    for account in ["ada", "bob"] {
+    for account: AccountID in ["ada", "bob"] {
       _ = state.apply(.loggedIn(account: account, nil), at: noon)
       #expect(state.requirement?.needed == (try version("2.0")))
     }
+  }
+
+  @Test("A requirement for one account does not apply to one in another Unicode form")
+  func unicodeForms() throws {
+    var state = try state(after: [.loggedIn(account: "\u{e9}", CheckStateTests.demand)])
+    #expect(state.requirement != nil)
+    _ = state.apply(.loggedIn(account: "e\u{301}", nil), at: noon)
+    #expect(state.requirement == nil)
   }
 }

@@ -56,6 +56,19 @@ struct ValueTests {
     #expect(error?.code == .versionInvalid)
   }
 
+  @Test("Accounts are equal if their bytes are equal, whatever Unicode says")
+  func accounts() {
+    let (composed, decomposed): (AccountID, AccountID) = ("jos\u{e9}", "jose\u{301}")
+    #expect(composed.rawValue == decomposed.rawValue)
+    #expect(composed != decomposed)
+    #expect(Set([composed, decomposed, composed]).count == 2)
+    #expect(decomposed < composed && !(composed < decomposed))
+    let payments = [composed, decomposed].map {
+      Payment(productIdentifier: "a", applicationUsername: $0)
+    }
+    #expect(payments[0] != payments[1])
+  }
+
   @Test("A digest is written as it was parsed")
   func digest() throws {
     let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

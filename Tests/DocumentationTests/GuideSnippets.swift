@@ -81,7 +81,7 @@ struct OpenShop: StoreService {
     return .purchased(grant, contents: product?.contents ?? [])
   }
 
-  func grants(account: String?) async throws -> [Grant] { [] }
+  func grants(account: AccountID?) async throws -> [Grant] { [] }
 }
 
 // MARK: Start in five minutes

@@ -121,14 +121,16 @@ struct Machine {
 }
 
 extension Payment {
-  init(_ product: ProductIdentifier, account: String? = nil) {
+  init(_ product: ProductIdentifier, account: AccountID? = nil) {
     self.init(productIdentifier: product, applicationUsername: account)
   }
 }
 
 extension StoreServerSession {
   /// The last transaction of a product.
-  func transaction(of product: ProductIdentifier, account: String? = nil) throws -> TransactionID? {
+  func transaction(of product: ProductIdentifier, account: AccountID? = nil) throws
+    -> TransactionID?
+  {
     try purchases(account: account).last { $0.productIdentifier == product }?.transaction
   }
 }

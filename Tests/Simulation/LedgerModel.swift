@@ -101,7 +101,7 @@ package struct LedgerModel: Sendable {
   }
 
   /// The purchases of `account` in the state purchased, oldest first.
-  package func owned(account: String?) -> [PurchaseRecord] {
+  package func owned(account: AccountID?) -> [PurchaseRecord] {
     purchases.values.map(\.record).filter { $0.account == account && $0.state == .purchased }
       .sorted { $0.sequence < $1.sequence }
   }

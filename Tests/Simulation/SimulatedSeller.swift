@@ -146,12 +146,12 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
         applicationUsername: record.account), receipt: "receipt of \(record.transaction)")
   }
 
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     guard world.step("list grants"), !world.sellerFails() else { throw Self.down }
     return ledger.owned(account: account).map(grant)
   }
 
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     var seen: Set<ProductIdentifier> = []
     let left = ledger.owned(account: account).map(grant).filter { grant in
       products.contains {

@@ -73,7 +73,8 @@ struct AuthenticationTests {
       kid = "key-\(kind.rawValue)-\(randomIdentifier())"
       _ = try store.ledger.add(
         APIKey(
-          kid: kid, account: kid, .publicKey(pem: key.publicKey.pem), scopes: scopes,
+          kid: kid, account: AccountID(rawValue: kid), .publicKey(pem: key.publicKey.pem),
+          scopes: scopes,
           created: store.clock.value))
     }
 

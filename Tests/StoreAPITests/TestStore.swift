@@ -51,7 +51,8 @@ final class TestStore: Sendable {
     let digest = try OpaqueToken.digest(of: token) ?? Digest(of: [])
     _ = try ledger.add(
       APIKey(
-        kid: "\(kid)-\(randomIdentifier())", account: kid, .token(digest), scopes: Set(scopes),
+        kid: "\(kid)-\(randomIdentifier())", account: AccountID(rawValue: kid), .token(digest),
+        scopes: Set(scopes),
         created: clock.value))
     return token
   }

@@ -26,7 +26,7 @@ struct OpeningTests {
       try await service.purchase(payment, transaction: transaction)
     }
 
-    func grants(account: String?) async throws -> [Grant] {
+    func grants(account: AccountID?) async throws -> [Grant] {
       try await service.grants(account: account)
     }
 

@@ -63,7 +63,7 @@ extension Date {
 extension PurchaseDraft {
   /// Returns a draft whose digest depends on what is bought, as of a request.
   static func of(
-    _ transaction: String, _ product: String = "a", account: String? = "ann",
+    _ transaction: String, _ product: String = "a", account: AccountID? = "ann",
     state: PurchaseState = .purchased, voucher: String? = nil
   ) throws -> PurchaseDraft {
     let request = "\(product) \(account.map { "=\($0)" } ?? "-") \(voucher ?? "")"
@@ -106,7 +106,7 @@ extension Ledger {
   }
 
   /// The transactions that an account owns, oldest first.
-  func owned(_ account: String?) throws -> [String] {
+  func owned(_ account: AccountID?) throws -> [String] {
     try owned(account: account).map(\.transaction)
   }
 }

@@ -64,7 +64,7 @@ public actor AppUpdateChecker {
   private var checks: [CheckKey: Task<UpdateDecision, Never>] = [:]
 
   private struct CheckKey: Hashable {
-    let account: String?
+    let account: AccountID?
     let caching: LookupCachePolicy
   }
 
@@ -143,11 +143,12 @@ public actor AppUpdateChecker {
   /// account, and can also withdraw a forced update. Throws `queryInvalid` if the account has more
   /// than 1,024 bytes.
   @discardableResult
-  public func logIn(account: String, answer: AppVersionAnswer? = nil) async throws -> UpdateDecision
+  public func logIn(account: AccountID, answer: AppVersionAnswer? = nil) async throws
+    -> UpdateDecision
   {
-    guard account.utf8.count <= 1024 else {
+    guard account.rawValue.utf8.count <= 1024 else {
       throw ContentError(
-        .queryInvalid, "The account has \(account.utf8.count) bytes, more than 1024",
+        .queryInvalid, "The account has \(account.rawValue.utf8.count) bytes, more than 1024",
         remedy: "Use the account's identifier")
     }
     return await take(.loggedIn(account: account, answer))
@@ -304,6 +305,6 @@ public protocol AppUpdateSource: Sendable {
   /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
   /// checker calls it from a task of its own, and reports a thrown error to its observers.
   func newestOffer(
-    for app: InstalledApp, account: String?, caching: LookupCachePolicy
+    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer?
 }

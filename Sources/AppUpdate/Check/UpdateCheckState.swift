@@ -12,11 +12,11 @@ struct UpdateCheckState: Sendable {
     /// The app entered the foreground. `ignoresInterval` requests a check at any time.
     case foreground(ignoresInterval: Bool)
     /// A check for `account` succeeded. A nil offer means that no source offers the app.
-    case looked(UpdateOffer?, account: String?)
+    case looked(UpdateOffer?, account: AccountID?)
     /// A check failed.
     case lookFailed(ContentError)
     /// An account logged in. The server's reply may have an answer.
-    case loggedIn(account: String, AppVersionAnswer?)
+    case loggedIn(account: AccountID, AppVersionAnswer?)
     /// The account logged out.
     case loggedOut
     /// A push arrived.
@@ -158,7 +158,7 @@ struct UpdateCheckState: Sendable {
     requirement?.decision ?? UpdateDecision(.noAction, reason, installed: installed.version)
   }
 
-  private mutating func logIn(_ account: String, _ answer: AppVersionAnswer?, at now: Date)
+  private mutating func logIn(_ account: AccountID, _ answer: AppVersionAnswer?, at now: Date)
     -> [Effect]
   {
     memory.account = account

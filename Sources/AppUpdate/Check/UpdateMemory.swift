@@ -5,7 +5,7 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   /// The account that logged in last.
   ///
   /// Pushes for other accounts are ignored.
-  var account: String?
+  var account: AccountID?
   /// The date of the last successful check.
   var lastLook: Date?
   /// The past events that decisions need.
@@ -19,7 +19,7 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   private static let requirementLimit = 16
 
   /// Returns the requirement of exactly this origin and account.
-  func requirement(_ origin: UpdateOffer.Origin, account: String?) -> UpdateRequirement? {
+  func requirement(_ origin: UpdateOffer.Origin, account: AccountID?) -> UpdateRequirement? {
     requirements.first { $0.origin == origin && $0.account == account }
   }
 
@@ -41,7 +41,7 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   }
 
   /// Removes the requirements of `origin` for `account` and for all accounts.
-  mutating func withdraw(_ origin: UpdateOffer.Origin, account: String?) {
+  mutating func withdraw(_ origin: UpdateOffer.Origin, account: AccountID?) {
     requirements.removeAll {
       $0.origin == origin && ($0.account == nil || $0.account == account)
     }
@@ -68,13 +68,13 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
   /// The origin of the requirement; only the same origin can withdraw it.
   let origin: UpdateOffer.Origin
   /// The account; nil for all accounts.
-  let account: String?
+  let account: AccountID?
   /// The minimum version that meets it; nil for any version newer than the one at that time.
   let needed: AppVersion?
   /// The decision for refused operations.
   var decision: UpdateDecision
 
-  init(_ decision: UpdateDecision, origin: UpdateOffer.Origin, account: String?) {
+  init(_ decision: UpdateDecision, origin: UpdateOffer.Origin, account: AccountID?) {
     self.origin = origin
     self.account = account
     self.decision = decision

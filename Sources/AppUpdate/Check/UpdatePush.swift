@@ -8,7 +8,7 @@ public struct UpdatePush: Hashable, Sendable {
   /// The push's type.
   public let type: String?
   /// The account of the push.
-  public let account: String?
+  public let account: AccountID?
   /// The link to the update; nil if it is not permitted.
   ///
   /// A permitted link is secure and leads to a store or a web page. `itms-services` is not
@@ -22,7 +22,7 @@ public struct UpdatePush: Hashable, Sendable {
   /// Reads the fields `type`, `account`, `downloadUrl` and `version` of a payload.
   public init(fields: [String: JSONField]) {
     type = fields["type"]?.string
-    account = fields["account"]?.string
+    account = fields["account"]?.string.map(AccountID.init)
     link = DownloadLink(fields["downloadUrl"])
     version = fields["version"]?.version
   }

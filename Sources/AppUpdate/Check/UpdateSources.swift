@@ -28,7 +28,7 @@ public struct StoreUpdateSource: AppUpdateSource {
   ///
   /// Throws like `AppLookup.lookUp(_:caching:)`.
   public func newestOffer(
-    for app: InstalledApp, account: String?, caching: LookupCachePolicy
+    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
     let finding = try await lookup.find(
       key, country: country, candidates: candidates, entity: entity, caching: caching)
@@ -65,7 +65,7 @@ public final class ServerUpdateSource: AppUpdateSource {
   ///
   /// The request contains the account if one is logged in. Throws like `answer`.
   public func newestOffer(
-    for app: InstalledApp, account: String?, caching: LookupCachePolicy
+    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
     UpdateOffer(try await answer(for: app, account: account, caching: caching))
   }
@@ -76,12 +76,12 @@ public final class ServerUpdateSource: AppUpdateSource {
   /// `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`, `requestRefused`,
   /// `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func answer(
-    for app: InstalledApp, account: String?, caching: LookupCachePolicy = .reload
+    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy = .reload
   ) async throws -> AppVersionAnswer {
     var parameters = [
       QueryParameter("bundleId", bundleID), QueryParameter("version", app.version.rawValue),
     ]
-    if let account { parameters.append(QueryParameter("account", account)) }
+    if let account { parameters.append(QueryParameter("account", account.rawValue)) }
     if let country { parameters.append(QueryParameter("country", country.rawValue)) }
     if caching == .reloadIgnoringAllCaches { parameters.append(.unique) }
     let url = try server.appending("app-version", parameters)

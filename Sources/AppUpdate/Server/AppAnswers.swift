@@ -98,7 +98,8 @@ extension AppCatalog {
     guard let app else {
       return AppServerAnswer(404, ["errorMessage": "App not found in this country"])
     }
-    return AppServerAnswer(200, app.answer(for: installed, account: question["account"]))
+    let account = question["account"].map(AccountID.init)
+    return AppServerAnswer(200, app.answer(for: installed, account: account))
   }
 }
 
@@ -106,7 +107,7 @@ extension AppCatalog.App {
   /// Returns the answer for an app with the version `installed`.
   ///
   /// Never requires a version that is not newer.
-  func answer(for installed: AppVersion, account: String?) -> AppVersionAnswer {
+  func answer(for installed: AppVersion, account: AccountID?) -> AppVersionAnswer {
     let isNewer = listing.version.map { installed < $0 } ?? false
     let isForced =
       minimumVersion.map { installed < $0 } ?? false || blockedVersions.contains(installed)

@@ -16,7 +16,7 @@ public struct AppCatalog: Hashable, Sendable {
     /// Versions that must be updated, in addition to the minimum.
     public let blockedVersions: Set<AppVersion>
     /// Accounts that must always update to the newest version.
-    public let forcedAccounts: Set<String>
+    public let forcedAccounts: Set<AccountID>
     /// The link to the update; nil uses the listing's page.
     public let downloadURL: URL?
   }
@@ -79,7 +79,8 @@ extension AppCatalog.App {
         "\(minimumVersion) is newer than the listing's version \(newest)", at: "minimumVersion")
     }
     blockedVersions = Set(try field["blockedVersions"]?.elements().map { try $0.version() } ?? [])
-    forcedAccounts = Set(try field["forcedAccounts"]?.elements().map { try $0.text() } ?? [])
+    forcedAccounts = Set(
+      try field["forcedAccounts"]?.elements().map { AccountID(rawValue: try $0.text()) } ?? [])
     // Each app decides whether `itms-services` is permitted.
     downloadURL = try field["downloadUrl"].map { link in
       let text = try link.text()

@@ -71,7 +71,7 @@ private struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
   private var products: [String: ProductIdentifier] = [:]
-  private var accounts: Set<String> = []
+  private var accounts: Set<AccountID> = []
   private let decoder = JSONDecoder()
 
   mutating func take(offer row: SQLiteConnection.Row) {
@@ -163,8 +163,8 @@ private struct QueueRowReader {
     return new
   }
 
-  private mutating func account(_ name: String?) -> String? {
-    name.map { accounts.insert($0).memberAfterInsert }
+  private mutating func account(_ name: String?) -> AccountID? {
+    name.map { accounts.insert(AccountID(rawValue: $0)).memberAfterInsert }
   }
 
   private func optional<Value: Decodable>(
@@ -241,7 +241,8 @@ struct QueueRowWriter {
       [
         .integer(Int64(record.sequence)), .text(record.id),
         .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
-        .optional(record.payment.applicationUsername), .integer(Int64(record.state.rawValue)),
+        .optional(record.payment.applicationUsername?.rawValue),
+        .integer(Int64(record.state.rawValue)),
         .optional(grant?.transactionIdentifier),
         grant.map { .real($0.date.timeIntervalSince1970) } ?? .null,
         ownPayment ? .null : try json(grant?.payment), try json(record.original?.withoutReceipt),
@@ -269,7 +270,8 @@ struct QueueRowWriter {
         + "VALUES (?1, ?2, ?3, ?4, unixepoch())",
       [
         .text(record.id), .text(record.payment.productIdentifier.rawValue),
-        .optional(record.payment.applicationUsername), .integer(Int64(record.state.rawValue)),
+        .optional(record.payment.applicationUsername?.rawValue),
+        .integer(Int64(record.state.rawValue)),
       ])
     let sequence = SQLiteConnection.Value.integer(Int64(record.sequence))
     try connection.run("DELETE FROM queue_transaction WHERE sequence = ?1", [sequence])

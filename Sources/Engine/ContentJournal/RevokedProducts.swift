@@ -3,25 +3,25 @@ import Database
 
 /// The revoked products, the accounts that may still own them, and finished failures.
 extension SQLiteJournal {
-  package func accounts(of product: ProductIdentifier) throws -> Set<String?> {
+  package func accounts(of product: ProductIdentifier) throws -> Set<AccountID?> {
     try accounts(where: "WHERE product = ?1", [.text(product.rawValue)])
   }
 
-  package func accounts() throws -> Set<String?> { try accounts(where: "", []) }
+  package func accounts() throws -> Set<AccountID?> { try accounts(where: "", []) }
 
   private func accounts(where condition: String, _ values: [SQLiteConnection.Value]) throws
-    -> Set<String?>
+    -> Set<AccountID?>
   {
     let query =
       "SELECT account FROM queue_transaction \(condition) "
       + "UNION SELECT account FROM finished_transaction \(condition)"
-    return Set(try read { try $0.all(query, values) { $0.optionalText(0) } })
+    return Set(try read { try $0.all(query, values) { $0.optionalText(0).map(AccountID.init) } })
   }
 
   package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
     let values: [SQLiteConnection.Value] = [
       .text(transaction), .integer(Int64(TransactionState.failed.rawValue)),
-      .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername),
+      .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername?.rawValue),
     ]
     return try read {
       try $0.hasRows(

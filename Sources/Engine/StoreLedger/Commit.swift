@@ -31,7 +31,8 @@ struct Commit {
       case .erase(let account, let replacement):
         // Locks the counter first, as all changes do, so that transactions cannot deadlock.
         let number = try takeNumber()
-        try connection.run(LedgerStatements.erasure, [.text(account), .text(replacement)])
+        try connection.run(
+          LedgerStatements.erasure, [.text(account.rawValue), .text(replacement.rawValue)])
         try connection.run(LedgerStatements.erased, [.integer(number)])
         return .success(LedgerOutcome(nil, isRepeated: false))
       case .publish:
@@ -119,7 +120,8 @@ struct Commit {
   private func receipt(of record: PurchaseRecord) throws -> String? {
     guard let sign else { return nil }
     let original = try connection.rows(
-      LedgerStatements.original, [LedgerValue(record.account), .text(record.product.rawValue)]
+      LedgerStatements.original,
+      [LedgerValue(record.account?.rawValue), .text(record.product.rawValue)]
     ) { try PurchaseRow($0).record }.first
     do {
       return try sign(record, original)

@@ -20,7 +20,7 @@ extension Ledger {
   ///
   /// `ownAccount` replaces the account of purchases by the source library's own account.
   package func addPurchases(
-    of source: Ledger, ownAccount: String?, at date: Date
+    of source: Ledger, ownAccount: AccountID?, at date: Date
   ) throws -> ImportSummary {
     var summary = ImportSummary()
     var last: Int64 = 0
@@ -72,7 +72,7 @@ extension ImportSummary {
 
 extension PurchaseRecord {
   fileprivate func isSameSale(as other: PurchaseRecord) -> Bool {
-    account.hasSameBytes(as: other.account) && product == other.product
+    account == other.account && product == other.product
       && quantity == other.quantity
   }
 }

@@ -10,7 +10,7 @@ package enum KeyScope: String, Hashable, Sendable, CaseIterable {
 package struct APIKey: Hashable, Sendable {
   package let kid: String
   /// The account of requests without an account; a rotated key keeps it.
-  package let account: String
+  package let account: AccountID
   package let credential: Credential
   package let scopes: Set<KeyScope>
   package let created: Date
@@ -26,7 +26,7 @@ package struct APIKey: Hashable, Sendable {
   }
 
   package init(
-    kid: String, account: String, _ credential: Credential, scopes: Set<KeyScope>, created: Date,
+    kid: String, account: AccountID, _ credential: Credential, scopes: Set<KeyScope>, created: Date,
     notAfter: Date? = nil, revoked: Date? = nil
   ) {
     self.kid = kid
@@ -48,9 +48,9 @@ extension APIKey {
   /// The start of each `kid`, and of each account named after one, which requests cannot name.
   package static let prefix = "key-"
 
-  /// Returns whether an account is named after a key; compares bytes, as the server does.
-  package static func names(_ account: String) -> Bool {
-    account.beginsWithBytes(of: prefix[...])
+  /// Returns whether an account is named after a key.
+  package static func names(_ account: AccountID) -> Bool {
+    account.rawValue.beginsWithBytes(of: prefix[...])
   }
 }
 
@@ -58,7 +58,7 @@ extension PurchaseRecord {
   /// The account as clients see it; nil for one that is named after a key.
   ///
   /// That is the own account of a service's library.
-  package var namedAccount: String? { account.flatMap { APIKey.names($0) ? nil : $0 } }
+  package var namedAccount: AccountID? { account.flatMap { APIKey.names($0) ? nil : $0 } }
 }
 
 extension Ledger {
@@ -106,7 +106,7 @@ extension APIKey {
       throw DamagedLedger("the key \(row.text(0)) is invalid")
     }
     self.init(
-      kid: row.text(0), account: row.text(1), credential,
+      kid: row.text(0), account: AccountID(rawValue: row.text(1)), credential,
       scopes: Set(row.text(4).split(separator: ",").compactMap { KeyScope(rawValue: String($0)) }),
       created: Date(milliseconds: row.integer(5)),
       notAfter: row.optionalInteger(6).map(Date.init(milliseconds:)),
@@ -120,7 +120,7 @@ extension APIKey {
       case .publicKey(let pem): (.null, .text(pem))
       }
     return [
-      .text(kid), .text(account), token, pem,
+      .text(kid), .text(account.rawValue), token, pem,
       .text(scopes.map(\.rawValue).sorted().joined(separator: ",")),
       .integer(created.milliseconds), LedgerValue(notAfter?.milliseconds),
       LedgerValue(revoked?.milliseconds),

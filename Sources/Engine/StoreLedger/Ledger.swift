@@ -64,35 +64,40 @@ package final class Ledger: Sendable {
   ///
   /// Without `all`, only those in the state purchased that can be restored.
   package func purchases(
-    account: String?, after revision: Int64 = 0, limit: Int, all: Bool
+    account: AccountID?, after revision: Int64 = 0, limit: Int, all: Bool
   ) throws -> [PurchaseRecord] {
     try rows(
       all ? LedgerStatements.history : LedgerStatements.entitlements,
-      [LedgerValue(account), .integer(revision), .integer(Int64(limit))]
+      [LedgerValue(account?.rawValue), .integer(revision), .integer(Int64(limit))]
     ).map(\.record)
   }
 
   /// Returns all purchases of `account` in the state purchased, oldest first.
-  package func owned(account: String?) throws -> [PurchaseRecord] {
+  package func owned(account: AccountID?) throws -> [PurchaseRecord] {
     // Sorted here, because SQLite would sort in a temporary file.
-    try rows(LedgerStatements.owned, [LedgerValue(account)]).map(\.record)
+    try rows(LedgerStatements.owned, [LedgerValue(account?.rawValue)]).map(\.record)
       .sorted { $0.sequence < $1.sequence }
   }
 
   /// Returns the first purchase of each product of `account`, oldest first.
-  package func originals(account: String?) throws -> [PurchaseRecord] {
-    try rows(LedgerStatements.originals, [LedgerValue(account)]).map(\.record)
+  package func originals(account: AccountID?) throws -> [PurchaseRecord] {
+    try rows(LedgerStatements.originals, [LedgerValue(account?.rawValue)]).map(\.record)
   }
 
   /// Returns the first purchase of `product` by `account`; nil if it was not bought.
-  package func original(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
-    try rows(LedgerStatements.original, [LedgerValue(account), .text(product.rawValue)]).first?
+  package func original(of product: ProductIdentifier, account: AccountID?) throws
+    -> PurchaseRecord?
+  {
+    try rows(LedgerStatements.original, [LedgerValue(account?.rawValue), .text(product.rawValue)])
+      .first?
       .record
   }
 
   /// Returns the last purchase of `product` by `account`; nil if it was not bought.
-  package func latest(of product: ProductIdentifier, account: String?) throws -> PurchaseRecord? {
-    try rows(LedgerStatements.latest, [LedgerValue(account), .text(product.rawValue)]).first?.record
+  package func latest(of product: ProductIdentifier, account: AccountID?) throws -> PurchaseRecord?
+  {
+    try rows(LedgerStatements.latest, [LedgerValue(account?.rawValue), .text(product.rawValue)])
+      .first?.record
   }
 
   private func rows(_ sql: String, _ values: [LedgerValue]) throws -> [PurchaseRow] {

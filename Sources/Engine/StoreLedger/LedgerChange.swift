@@ -9,7 +9,7 @@ package enum LedgerChange: Sendable {
   case finish(transaction: String)
   /// Replaces the name of an account in all its purchases, and removes their receipts, which have
   /// the name.
-  case erase(account: String, replacement: String)
+  case erase(account: AccountID, replacement: AccountID)
   /// Records that the store's catalog has changed.
   case publish
 
@@ -19,7 +19,7 @@ package enum LedgerChange: Sendable {
 /// A purchase to be recorded.
 package struct PurchaseDraft: Hashable, Sendable {
   package let transaction: String
-  package let account: String?
+  package let account: AccountID?
   package let product: ProductIdentifier
   package let quantity: Int
   /// The digest of the complete request; a repeated request must have the same.
@@ -35,7 +35,7 @@ package struct PurchaseDraft: Hashable, Sendable {
   package var importedDate: Date?
 
   package init(
-    transaction: String, account: String?, product: ProductIdentifier, quantity: Int,
+    transaction: String, account: AccountID?, product: ProductIdentifier, quantity: Int,
     requestDigest: Digest, state: PurchaseState, contents: [ContentKey], isRestorable: Bool,
     price: SoldPrice? = nil, voucher: Digest? = nil, importedDate: Date? = nil
   ) {

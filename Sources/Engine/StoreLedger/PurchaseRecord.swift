@@ -9,7 +9,7 @@ package struct PurchaseRecord: Hashable, Sendable {
   /// The identifier that the buyer's queue generated, 1 to 128 bytes.
   package let transaction: String
   /// The account; nil for a library's own account.
-  package var account: String?
+  package var account: AccountID?
   package let product: ProductIdentifier
   package let quantity: Int
   package var state: PurchaseState
@@ -32,7 +32,7 @@ package struct PurchaseRecord: Hashable, Sendable {
   package var revision: Int64
 
   package init(
-    transaction: String, account: String?, product: ProductIdentifier, quantity: Int,
+    transaction: String, account: AccountID?, product: ProductIdentifier, quantity: Int,
     state: PurchaseState, date: Date, receipt: String? = nil, contents: [ContentKey],
     isRestorable: Bool, price: SoldPrice? = nil, finished: Date? = nil, sequence: Int64,
     revision: Int64

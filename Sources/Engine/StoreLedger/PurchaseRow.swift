@@ -35,7 +35,8 @@ struct PurchaseRow {
     let price = row.optionalInteger(first + 12)
     let currency = row.optionalText(first + 13)
     record = PurchaseRecord(
-      transaction: transaction, account: row.optionalText(first + 3), product: product,
+      transaction: transaction, account: row.optionalText(first + 3).map(AccountID.init),
+      product: product,
       quantity: Int(row.integer(first + 5)), state: state,
       date: Date(milliseconds: row.integer(first + 14)), receipt: row.optionalText(first + 9),
       contents: contents, isRestorable: row.integer(first + 11) != 0,
@@ -51,7 +52,7 @@ struct PurchaseRow {
   var values: [LedgerValue] {
     [
       .integer(record.sequence), .text(record.transaction), .integer(record.revision),
-      LedgerValue(record.account), .text(record.product.rawValue),
+      LedgerValue(record.account?.rawValue), .text(record.product.rawValue),
       .integer(Int64(record.quantity)), .text(record.state.name), record.state.dateValue,
       record.state.reasonValue, LedgerValue(record.receipt),
       .text(ContentKey.text(of: record.contents)), .integer(record.isRestorable ? 1 : 0),

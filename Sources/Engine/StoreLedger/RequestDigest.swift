@@ -4,12 +4,12 @@ import Digests
 extension PurchaseDraft {
   /// Returns the digest of a request, which identifies it when it is repeated.
   package static func digest(
-    of product: ProductIdentifier, account: String?, quantity: Int, asksToBuy: Bool = false,
+    of product: ProductIdentifier, account: AccountID?, quantity: Int, asksToBuy: Bool = false,
     voucher: String? = nil
   ) throws -> Digest {
     var members: [String: JSONValue] = [
       "product": .string(product.rawValue), "quantity": .integer(Int64(quantity)),
-      "account": account.map { .string($0) } ?? .null,
+      "account": account.map { .string($0.rawValue) } ?? .null,
     ]
     if asksToBuy { members["askToBuy"] = .bool(true) }
     members["voucher"] = voucher.map { .string($0) }

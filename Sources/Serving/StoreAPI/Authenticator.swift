@@ -13,41 +13,36 @@ struct Caller: Sendable {
 /// The accounts that a caller may use.
 package struct AccountAccess: Hashable, Sendable {
   /// The account of requests that name none.
-  let ownAccount: String
+  let ownAccount: AccountID
   /// Whether the caller may only use its own account; otherwise all but those of other keys.
   private let isRestricted: Bool
 
   /// A caller with a `restriction` may only use that account.
-  package init(restriction: String? = nil, keyAccount: String) {
+  package init(restriction: AccountID? = nil, keyAccount: AccountID) {
     ownAccount = restriction ?? keyAccount
     isRestricted = restriction != nil
   }
 
-  /// Compares bytes, as databases do: `==` of texts also accepts different Unicode forms of é.
-  package static func == (one: Self, other: Self) -> Bool {
-    one.ownAccount.hasSameBytes(as: other.ownAccount) && one.isRestricted == other.isRestricted
-  }
-
   /// Returns the account that a request names; nil and `-` name the caller's own.
-  func account(_ name: String?) throws -> String {
+  func account(_ name: String?) throws -> AccountID {
     guard let name, name != "-" else { return ownAccount }
     guard (1...256).contains(name.utf8.count), name.hasNoControls, !name.isDotSegment else {
       throw Problem.malformed(
         "the account is not a text of 1 to 256 bytes on one line, or is “.” or “..”")
     }
-    guard mayUse(name) else {
+    let account = AccountID(rawValue: name)
+    guard mayUse(account) else {
       throw Problem.forbidden(
         "The caller may not use this account",
         remedy: "Use the caller's own account, or a token for the other account")
     }
-    return name
+    return account
   }
 
   /// Whether the caller may use `account`, which is nil for a library's own account.
-  func mayUse(_ account: String?) -> Bool {
+  func mayUse(_ account: AccountID?) -> Bool {
     guard let account else { return !isRestricted }
-    return account.hasSameBytes(as: ownAccount)
-      || !isRestricted && !APIKey.names(account)
+    return account == ownAccount || !isRestricted && !APIKey.names(account)
   }
 }
 
@@ -161,7 +156,7 @@ struct Authenticator: Sendable {
   ///
   /// The checks are those of accounts in requests. `-` is not an account here: a user who chooses
   /// this name must not get the account of the service.
-  private static func account(_ subject: JSONValue, of key: APIKey) throws -> String {
+  private static func account(_ subject: JSONValue, of key: APIKey) throws -> AccountID {
     let access = AccountAccess(keyAccount: key.account)
     guard let name = subject.string, name != "-", let account = try? access.account(name) else {
       throw Problem.unauthorized("The claim sub of the JWT is not a valid account")

@@ -4,7 +4,7 @@ import StoreLedger
 /// A valid request for a purchase.
 package struct PurchaseRequest: Hashable, Sendable {
   package let transaction: String
-  package let account: String
+  package let account: AccountID
   package let product: ProductIdentifier
   /// 1 to 10.
   package let quantity: Int
@@ -13,7 +13,7 @@ package struct PurchaseRequest: Hashable, Sendable {
   package let voucher: String?
 
   package init(
-    transaction: String, account: String, product: ProductIdentifier, quantity: Int = 1,
+    transaction: String, account: AccountID, product: ProductIdentifier, quantity: Int = 1,
     asksToBuy: Bool = false, voucher: String? = nil
   ) {
     self.transaction = transaction

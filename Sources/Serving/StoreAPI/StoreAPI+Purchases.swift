@@ -75,8 +75,9 @@ extension StoreAPI {
   }
 
   /// The account gets a random name in all its purchases.
-  func erase(_ account: String, _ respond: @escaping @Sendable (APIResponse) -> Void) {
-    commit(.erase(account: account, replacement: randomIdentifier()), respond) { _ in
+  func erase(_ account: AccountID, _ respond: @escaping @Sendable (APIResponse) -> Void) {
+    commit(.erase(account: account, replacement: AccountID(rawValue: randomIdentifier())), respond)
+    { _ in
       APIResponse(204)
     }
   }

@@ -76,7 +76,7 @@ extension SKPayment {
     self.init(
       fields: Fields(
         productIdentifier: payment.productIdentifier.rawValue, quantity: payment.quantity,
-        applicationUsername: payment.applicationUsername,
+        applicationUsername: payment.applicationUsername?.rawValue,
         simulatesAskToBuyInSandbox: payment.simulatesAskToBuy))
   }
 
@@ -96,7 +96,8 @@ extension SKPayment {
     do {
       return Payment(
         productIdentifier: try ProductIdentifier(validating: values.productIdentifier),
-        quantity: values.quantity, applicationUsername: values.applicationUsername,
+        quantity: values.quantity,
+        applicationUsername: values.applicationUsername.map(AccountID.init),
         simulatesAskToBuy: values.simulatesAskToBuyInSandbox)
     } catch {
       throw ContentError(error, while: "reading a payment").skError

@@ -103,7 +103,8 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
   /// Restores the finished purchases with this `applicationUsername`.
   open func restoreCompletedTransactions(withApplicationUsername username: String?) {
     do {
-      try host.session().engine.restoreCompletedTransactions(withApplicationUsername: username)
+      try host.session().engine.restoreCompletedTransactions(
+        withApplicationUsername: username.map(AccountID.init))
     } catch {
       let reason = ContentError(error, while: "restoring purchases").storeKitError
       host.deliver { [self] in

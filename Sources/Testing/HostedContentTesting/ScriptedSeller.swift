@@ -35,18 +35,18 @@ final class ScriptedSeller: StoreService {
     return try await store.purchase(payment, transaction: transaction)
   }
 
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     let grants = try await store.grants(account: account)
     let now = clock.now
     return script.change { $0.valid(grants, at: now) }
   }
 
   /// All grants, including those that the account no longer owns.
-  func history(account: String?) async throws -> [Grant] {
+  func history(account: AccountID?) async throws -> [Grant] {
     try await store.grants(account: account)
   }
 
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     .finding { [self] found in
       let failure = script.change { script in
         defer { script.restoreFailure = nil }

@@ -96,7 +96,7 @@ extension StoreSession {
   }
 
   /// Grants a product without a payment in this session, such as one bought on another device.
-  public func grant(_ product: ProductIdentifier, account: String? = nil) async throws {
+  public func grant(_ product: ProductIdentifier, account: AccountID? = nil) async throws {
     try await grant(
       Payment(productIdentifier: product, applicationUsername: account), as: nextTransaction())
   }
@@ -121,7 +121,7 @@ extension StoreSession {
   ///
   /// It is no longer granted or restored. Observers are notified. Nothing is removed from the
   /// library.
-  public func refund(_ product: ProductIdentifier, account: String? = nil) async throws {
+  public func refund(_ product: ProductIdentifier, account: AccountID? = nil) async throws {
     let seller = try seller()
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
@@ -137,7 +137,7 @@ extension StoreSession {
   /// Advances the clock.
   ///
   /// Purchases that expire are revoked, and observers are notified.
-  public func advance(by duration: Duration, account: String? = nil) async throws {
+  public func advance(by duration: Duration, account: AccountID? = nil) async throws {
     let before = clock.now
     clock.advance(by: duration)
     let now = clock.now

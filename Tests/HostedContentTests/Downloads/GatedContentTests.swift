@@ -45,7 +45,7 @@ struct GatedContentTests {
     Array(try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
   }
 
-  private func payment(_ name: String, account: String? = nil) throws -> Payment {
+  private func payment(_ name: String, account: AccountID? = nil) throws -> Payment {
     Payment(
       productIdentifier: try ProductIdentifier(validating: name), applicationUsername: account)
   }
@@ -246,7 +246,7 @@ private final class BuyersGate: Sendable {
 
   struct GrantCall: Sendable {
     let contents: [String]
-    let account: String?
+    let account: AccountID?
   }
 
   private let state = Mutex(State())
@@ -279,7 +279,7 @@ private final class BuyersGate: Sendable {
   }
 
   /// Returns the URLs of `contents`, or throws if one is revoked.
-  func grants(for contents: [ContentOffer], account: String?, at url: String) async throws
+  func grants(for contents: [ContentOffer], account: AccountID?, at url: String) async throws
     -> ContentGrants
   {
     let names = contents.map(\.contentIdentifier.rawValue)
@@ -304,7 +304,9 @@ private struct GatedSeller: ContentGranting, PartialService {
   let gate: BuyersGate
   let contentURL: String
 
-  func contentGrants(for contents: [ContentOffer], account: String?) async throws -> ContentGrants {
+  func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws
+    -> ContentGrants
+  {
     try await gate.grants(for: contents, account: account, at: contentURL)
   }
 }

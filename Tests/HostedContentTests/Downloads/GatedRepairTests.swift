@@ -48,7 +48,9 @@ private struct OwnersSeller: ContentGranting, PartialService {
   let url: String
   let calls: Watched<[String?]>
 
-  func contentGrants(for contents: [ContentOffer], account: String?) async throws -> ContentGrants {
+  func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws
+    -> ContentGrants
+  {
     calls.change { $0.append(account) }
     guard account == "ada" else {
       throw ContentError(.accessDenied, "The account does not own it", remedy: "Buy it")

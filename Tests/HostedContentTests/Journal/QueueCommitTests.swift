@@ -132,7 +132,7 @@ private final class ReceiptService: PartialService {
     sold.withLock { $0.append(grant) }
     return .purchased(grant, contents: [])
   }
-  func grants(account: String?) async throws -> [Grant] { sold.withLock { $0 } }
+  func grants(account: AccountID?) async throws -> [Grant] { sold.withLock { $0 } }
 }
 
 /// A journal that blocks the first commit after it is closed, and counts commits.

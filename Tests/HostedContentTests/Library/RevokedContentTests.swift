@@ -25,7 +25,7 @@ struct RevokedContentTests {
     }
   }
 
-  private func install(_ product: String, account: String? = nil, _ queue: PaymentQueue)
+  private func install(_ product: String, account: AccountID? = nil, _ queue: PaymentQueue)
     async throws
   {
     let product = try ProductIdentifier(validating: product)
@@ -37,7 +37,7 @@ struct RevokedContentTests {
   }
 
   /// Revokes product `a` at the seller, and returns when the queue has journaled it.
-  private func revoke(from account: String? = nil, _ queue: PaymentQueue) async throws {
+  private func revoke(from account: AccountID? = nil, _ queue: PaymentQueue) async throws {
     service.revoke(a, from: account)
     service.send(.revoked(Revocation([a], account: account)), cursor: "revoked")
     try await waitUntil { try queue.engine.journal.readQueue().storeCursor == "revoked" }

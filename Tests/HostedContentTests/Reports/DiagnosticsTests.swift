@@ -12,7 +12,7 @@ struct DiagnosticsTests {
     let fixture = try StoreFixture(publishing: "a", "1.0")
     let queue = try fixture.queue()
     let events = queue.diagnosticEvents()
-    let account = "hash-of-ann"
+    let account: AccountID = "hash-of-ann"
     _ = try await queue.deliver(Payment(productIdentifier: "a", applicationUsername: account))
     await #expect(throws: ContentError.self) {
       try await queue.deliver(Payment(productIdentifier: "nothing"))

@@ -32,7 +32,7 @@ struct QueueReceiptTests {
 
   /// Returns a receipt for transaction `id` of `account`, by default as the seller signs it.
   private func receipt(
-    _ id: String, account: String? = nil, signedBy signer: ReceiptSigningKey? = nil
+    _ id: String, account: AccountID? = nil, signedBy signer: ReceiptSigningKey? = nil
   ) throws -> String {
     try (signer ?? key).sign(
       Receipt(
@@ -141,9 +141,9 @@ struct RestoringService: PartialService {
 
   init(_ grants: [Grant]) { self.grants = grants }
 
-  func grants(account: String?) async throws -> [Grant] { grants }
+  func grants(account: AccountID?) async throws -> [Grant] { grants }
 
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     AsyncThrowingStream { continuation in
       for grant in grants { continuation.yield(RestoredPurchase(original: grant, contents: [])) }
       continuation.finish()

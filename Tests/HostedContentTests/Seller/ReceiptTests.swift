@@ -19,7 +19,8 @@ struct ReceiptTests {
     verifier = ReceiptVerifier(keys: [key.verificationKey])
   }
 
-  private func receipt(_ account: String? = "ann", signed: Date? = nil, expires: Date? = nil) throws
+  private func receipt(_ account: AccountID? = "ann", signed: Date? = nil, expires: Date? = nil)
+    throws
     -> Receipt
   {
     Receipt(
@@ -50,7 +51,7 @@ struct ReceiptTests {
     return try token(#"{"alg":"EdDSA","typ":"receipt+jwt"}"#, payload)
   }
 
-  private func refusal(_ token: String, account: String? = "ann") -> ContentError? {
+  private func refusal(_ token: String, account: AccountID? = "ann") -> ContentError? {
     do {
       _ = try verifier.verify(token, account: account, now: now)
       return nil

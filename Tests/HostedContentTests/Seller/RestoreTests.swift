@@ -13,7 +13,7 @@ struct RestoreTests {
   }
 
   /// Buys `products` in the fixture's library with a grants file that can be shared.
-  private func buy(_ products: [String], _ fixture: StoreFixture, account: String? = nil)
+  private func buy(_ products: [String], _ fixture: StoreFixture, account: AccountID? = nil)
     async throws
   {
     let queue = try fixture.queue {

@@ -26,7 +26,7 @@ struct SharedGrantsTests {
     }
   }
 
-  private func payment(_ product: String, quantity: Int = 1, account: String? = nil) throws
+  private func payment(_ product: String, quantity: Int = 1, account: AccountID? = nil) throws
     -> Payment
   {
     Payment(

@@ -180,7 +180,7 @@ private final class HangingService: PartialService {
     if hangsProducts { await waitUntilOpen() }
     return ProductsResponse(products: [])
   }
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     if hangsRestore { await waitUntilOpen() }
     return []
   }

@@ -282,7 +282,7 @@ private final class BackEnd: StoreService {
     #expect(number == transaction.rawValue)
   }
 
-  func grants(account: String?) async throws -> [Grant] { state.value.grants }
+  func grants(account: AccountID?) async throws -> [Grant] { state.value.grants }
 
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     let (stream, sender) = AsyncStream<StoreEventRecord>.makeStream()

@@ -11,7 +11,7 @@ import Testing
 struct TokenAccountTests {
   private typealias Script = StoreServerScript
 
-  private func service(_ server: ScriptedServer, account: String) throws -> HTTPStoreService {
+  private func service(_ server: ScriptedServer, account: AccountID) throws -> HTTPStoreService {
     let parts = [#"{"alg":"EdDSA"}"#, #"{"sub":"\#(account)"}"#, "signature"]
     var network = NetworkSettings()
     network.proxy = .direct

@@ -21,7 +21,9 @@ extension PartialService {
     try await base.purchase(payment, transaction: transaction)
   }
 
-  func grants(account: String?) async throws -> [Grant] { try await base.grants(account: account) }
+  func grants(account: AccountID?) async throws -> [Grant] {
+    try await base.grants(account: account)
+  }
 }
 
 /// A seller without products that defers each purchase.
@@ -36,7 +38,7 @@ struct EmptySeller: StoreService {
     .deferred
   }
 
-  func grants(account: String?) async throws -> [Grant] { [] }
+  func grants(account: AccountID?) async throws -> [Grant] { [] }
 }
 
 /// A seller of one offer.

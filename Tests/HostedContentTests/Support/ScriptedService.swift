@@ -41,7 +41,7 @@ final class ScriptedService: StoreService {
     state.withLock { $0.outcomes[product] = outcome }
   }
 
-  func grant(_ product: ProductIdentifier, _ id: String, account: String? = nil) -> Grant {
+  func grant(_ product: ProductIdentifier, _ id: String, account: AccountID? = nil) -> Grant {
     let grant = Grant(
       id, Payment(productIdentifier: product, applicationUsername: account))
     state.withLock { $0.grants.append(grant) }
@@ -49,7 +49,7 @@ final class ScriptedService: StoreService {
   }
 
   /// Takes all grants of `product` back from `account`.
-  func revoke(_ product: ProductIdentifier, from account: String? = nil) {
+  func revoke(_ product: ProductIdentifier, from account: AccountID? = nil) {
     state.withLock { state in
       state.grants.removeAll {
         $0.payment.productIdentifier == product && $0.payment.applicationUsername == account
@@ -85,7 +85,7 @@ final class ScriptedService: StoreService {
     return .purchased(grant, contents: product?.contents ?? [])
   }
 
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     let (grants, isHeld) = state.withLock { ($0.grants, $0.holdsGrants) }
     if isHeld {
       await withCheckedContinuation { continuation in
@@ -104,7 +104,7 @@ final class ScriptedService: StoreService {
   /// Lets the first look-up that waits continue.
   func releaseGrants() { state.withLock { $0.held.removeFirst() }.resume() }
 
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     AsyncThrowingStream { continuation in
       let (grants, products, failure) = state.withLock {
         ($0.grants, $0.products, $0.restoreFailure)

@@ -114,7 +114,7 @@ struct InstallSessionTests {
       return .purchased(grant, contents: product.contents)
     }
 
-    func grants(account: String?) async throws -> [Grant] { state.withLock { $0.grants } }
+    func grants(account: AccountID?) async throws -> [Grant] { state.withLock { $0.grants } }
   }
 
   @Test("Immediate answers to purchases and updates are never missed", .slow)
@@ -218,7 +218,7 @@ struct InstallSessionTests {
       return .deferred
     }
 
-    func grants(account: String?) async throws -> [Grant] { [] }
+    func grants(account: AccountID?) async throws -> [Grant] { [] }
   }
 
   @Test("Work that hangs in a system call does not prevent the command from ending", .slow)

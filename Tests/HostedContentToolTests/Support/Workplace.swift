@@ -111,7 +111,7 @@ extension Tool {
   }
 
   /// The transactions of `account` in the ledger at `path`, oldest first.
-  func grants(_ path: String = "lib/ledger.sqlite", account: String? = nil) throws -> [String] {
+  func grants(_ path: String = "lib/ledger.sqlite", account: AccountID? = nil) throws -> [String] {
     let file = URL(filePath: folder.path(path))
     let parent = file.deletingLastPathComponent().path(percentEncoded: false)
     let database = try SQLiteLedger(

@@ -54,7 +54,7 @@ final class FeedFixture: Sendable {
   func publish() throws { _ = try ledger.commit([.publish], at: Self.date) }
 
   /// Sells one product in each transaction, in one commit, and does not wake the feed.
-  func sell(_ transactions: [String], to account: String = "ada") throws {
+  func sell(_ transactions: [String], to account: AccountID = "ada") throws {
     let drafts = try transactions.map { try PurchaseDraft(test: $0, "space", account) }
     for result in try ledger.commit(drafts.map { .purchase($0) }, at: Self.date) {
       _ = try result.get()
@@ -65,13 +65,13 @@ final class FeedFixture: Sendable {
 
   // MARK: Requests
 
-  static func viewer(_ account: String?) -> AccountAccess {
+  static func viewer(_ account: AccountID?) -> AccountAccess {
     AccountAccess(restriction: account, keyAccount: "key-own")
   }
 
   /// Starts a request; its response is set when it has one.
   func start(
-    after cursor: String? = nil, account: String? = nil, wait: Duration = .seconds(30),
+    after cursor: String? = nil, account: AccountID? = nil, wait: Duration = .seconds(30),
     limit: Int = 200
   ) -> Watched<APIResponse?> {
     let response = Watched<APIResponse?>(nil)
@@ -82,13 +82,13 @@ final class FeedFixture: Sendable {
   }
 
   /// Returns the response of a request that does not wait.
-  func poll(after cursor: String?, account: String? = nil, limit: Int = 200) async throws
+  func poll(after cursor: String?, account: AccountID? = nil, limit: Int = 200) async throws
     -> APIResponse
   {
     try await start(after: cursor, account: account, wait: .zero, limit: limit).response
   }
 
-  func stream(after cursor: String? = nil, account: String? = nil) throws -> StreamReader {
+  func stream(after cursor: String? = nil, account: AccountID? = nil) throws -> StreamReader {
     let response = feed.stream(after: cursor, viewer: Self.viewer(account))
     #expect(response.status == 200)
     #expect(response.field("Content-Type") == "text/event-stream")
@@ -136,7 +136,7 @@ extension APIResponse {
 
 extension PurchaseDraft {
   init(
-    test transaction: String, _ product: ProductIdentifier, _ account: String?,
+    test transaction: String, _ product: ProductIdentifier, _ account: AccountID?,
     state: PurchaseState = .purchased, contents: [ContentKey] = []
   ) throws {
     self.init(

@@ -36,7 +36,7 @@ final class GateFixture: Sendable {
   func advance(_ seconds: Double) { clock.change { $0.addTimeInterval(seconds) } }
 
   func sell(
-    _ transaction: String, _ product: ProductIdentifier, to account: String? = "ada",
+    _ transaction: String, _ product: ProductIdentifier, to account: AccountID? = "ada",
     state: PurchaseState = .purchased, contents: [ContentKey] = []
   ) throws {
     let draft = try PurchaseDraft(
@@ -52,7 +52,7 @@ final class GateFixture: Sendable {
   ///
   /// `contents` are an identifier and a version each.
   func grant(
-    _ contents: [(String, String)], account: String? = "ada", transaction: String? = nil,
+    _ contents: [(String, String)], account: AccountID? = "ada", transaction: String? = nil,
     restriction: String? = nil
   ) throws -> [GrantedFile] {
     var body: [String: JSONValue] = [
@@ -84,7 +84,7 @@ final class GateFixture: Sendable {
 
   /// The status of the problem that a request for a grant gets; nil if it gets one.
   func refusal(
-    _ contents: [(String, String)], account: String? = "ada", transaction: String? = nil,
+    _ contents: [(String, String)], account: AccountID? = "ada", transaction: String? = nil,
     restriction: String? = nil
   ) throws -> Int? {
     do {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Erased accounts in the files of a SQLite ledger", .waiting, .timeLimit(.hang))
 struct ErasureTests {
-  private static let account = "account-of-ann"
+  private static let account: AccountID = "account-of-ann"
   private static let erasure = LedgerChange.erase(account: account, replacement: "erased")
 
   private let folder: TemporaryFolder

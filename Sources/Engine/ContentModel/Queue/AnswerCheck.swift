@@ -3,12 +3,12 @@ extension Payment {
   /// Returns whether a grant of this payment matches `order` in product, quantity and account.
   package func answers(_ order: Payment) -> Bool {
     productIdentifier == order.productIdentifier && quantity == order.quantity
-      && applicationUsername.hasSameBytes(as: order.applicationUsername)
+      && applicationUsername == order.applicationUsername
   }
 
   /// The difference to `order`, as a clause of an error.
   package func difference(from order: Payment) -> String {
-    let isOfAccount = applicationUsername.hasSameBytes(as: order.applicationUsername)
+    let isOfAccount = applicationUsername == order.applicationUsername
     return "expected \(order.quantity) of \(order.productIdentifier), found \(quantity) of "
       + "\(productIdentifier)\(isOfAccount ? "" : " for another account")"
   }

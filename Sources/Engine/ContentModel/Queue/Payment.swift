@@ -9,13 +9,13 @@ public struct Payment: Hashable, Codable, Sendable {
   /// The quantity, 1 to 10.
   public var quantity: Int
   /// An opaque identifier of the buyer's account, at most 256 bytes; nil for the library's own.
-  public var applicationUsername: String?
+  public var applicationUsername: AccountID?
   /// Whether the built-in seller defers it, as if it needed approval; for tests.
   public var simulatesAskToBuy: Bool
 
   /// Creates a payment.
   public init(
-    productIdentifier: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil,
+    productIdentifier: ProductIdentifier, quantity: Int = 1, applicationUsername: AccountID? = nil,
     simulatesAskToBuy: Bool = false
   ) {
     self.productIdentifier = productIdentifier
@@ -31,7 +31,7 @@ public struct Payment: Hashable, Codable, Sendable {
         .paymentInvalid, "The quantity \(quantity) of \(productIdentifier) is invalid",
         remedy: "Use a quantity from 1 to 10", subject: productIdentifier.rawValue)
     }
-    guard (applicationUsername?.utf8.count ?? 0) <= 256 else {
+    guard (applicationUsername?.rawValue.utf8.count ?? 0) <= 256 else {
       return ContentError(
         .paymentInvalid, "The account name for \(productIdentifier) is longer than 256 bytes",
         remedy: "Use a one-way hash of the account name", subject: productIdentifier.rawValue)

@@ -12,7 +12,7 @@ package enum QueueEvent: Hashable, Sendable {
   /// A grant without a payment in this queue, such as an interrupted or promoted purchase.
   case granted(transaction: String, Grant, contents: [ContentOffer])
   /// `request` identifies the restore in its reports.
-  case restoreRequested(request: String, account: String?)
+  case restoreRequested(request: String, account: AccountID?)
   /// A restored purchase could not be saved, so the running restore will fail at its end.
   case restoreLost(ContentError)
   /// The restore ended; all its purchases were added by `restored`, unless it failed.
@@ -57,7 +57,7 @@ package enum QueueEffect: Hashable, Sendable {
   /// Sends a purchase to the seller, which leads to `purchaseAnswered`.
   case purchase(transaction: String, Payment)
   /// Requests the account's history, which leads to `restored` and `restoreEnded`.
-  case restore(request: String, account: String?)
+  case restore(request: String, account: AccountID?)
   /// Notifies the seller of a finished purchase, which leads to `finishAcknowledged`.
   case notifyFinished(FinishNotice)
   /// Fetches and installs, which leads to `workEnded`.

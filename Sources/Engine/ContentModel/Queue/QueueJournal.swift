@@ -15,9 +15,9 @@ package protocol QueueJournal: Sendable {
   /// Removes unreadable records; returns an error that describes each.
   func removeUnreadable() throws -> [ContentError]
   /// Returns the accounts of all transactions of `product`, unfinished or finished.
-  func accounts(of product: ProductIdentifier) throws -> Set<String?>
+  func accounts(of product: ProductIdentifier) throws -> Set<AccountID?>
   /// Returns the accounts of all transactions, unfinished or finished.
-  func accounts() throws -> Set<String?>
+  func accounts() throws -> Set<AccountID?>
   /// Returns whether a finished transaction failed, and had the product and account of `payment`.
   func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool
   /// Returns the revoked products whose contents must still be removed.

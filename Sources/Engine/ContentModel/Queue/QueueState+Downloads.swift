@@ -131,7 +131,7 @@ extension QueueState {
   /// Returns the account of a download, and other contents that the account needs soon.
   ///
   /// At most `limit`: those of downloads with a worker, and of the next ones that wait for one.
-  package func needs(of id: String, limit: Int) -> (account: String?, ahead: [ContentOffer]) {
+  package func needs(of id: String, limit: Int) -> (account: AccountID?, ahead: [ContentOffer]) {
     let account = records.place(ofDownload: id)?.record.payment.applicationUsername
     guard limit > 0 else { return (account, []) }
     let active = workers.keys.compactMap { records.place(ofDownload: $0) }

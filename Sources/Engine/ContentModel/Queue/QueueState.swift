@@ -162,7 +162,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func beginRestore(
-    _ request: String, _ account: String?, _ draft: inout DecisionDraft
+    _ request: String, _ account: AccountID?, _ draft: inout DecisionDraft
   ) {
     guard restoring == nil else { return draft.effects.append(.refuse(.restoreUnderWay(request))) }
     restoring = RestoreEnd(request: request)

@@ -94,10 +94,10 @@ final class ContentAccess: ContentAuthorizer {
 
 /// A content of an account.
 private struct Holding: Hashable, Sendable {
-  let account: String?
+  let account: AccountID?
   let content: ContentKey
 
-  init(_ offer: ContentOffer, of account: String?) {
+  init(_ offer: ContentOffer, of account: AccountID?) {
     self.account = account
     content = ContentKey(offer.contentIdentifier, version: offer.version)
   }
@@ -116,11 +116,11 @@ private struct Order: Sendable {
 
 /// The contents of one call.
 private struct Call: Sendable {
-  let account: String?
+  let account: AccountID?
   let contents: [ContentOffer]
 
   /// Takes each of `offers` once, up to the limit of a call.
-  init(for account: String?, _ offers: [ContentOffer]) {
+  init(for account: AccountID?, _ offers: [ContentOffer]) {
     self.account = account
     var holdings: Set<Holding> = []
     let contents = offers.filter { holdings.insert(Holding($0, of: account)).inserted }

@@ -6,7 +6,7 @@ import FileIO
 struct ContentRequest: Sendable {
   let offer: ContentOffer
   /// Nil for the library's own account.
-  var account: String?
+  var account: AccountID?
   /// Contents that the account needs soon, so that one call can ask for all.
   var ahead: [ContentOffer] = []
 }

@@ -32,7 +32,7 @@ struct Pipeline: Sendable {
   /// and verified then stays in staging. `account` owns the content, and needs the contents `ahead`
   /// soon.
   func run(
-    _ download: DownloadRecord, job: DownloadJob, account: String?, ahead: [ContentOffer]
+    _ download: DownloadRecord, job: DownloadJob, account: AccountID?, ahead: [ContentOffer]
   ) throws {
     let offer = download.offer
     // A seller must not be able to put one product's content into another product's folder.

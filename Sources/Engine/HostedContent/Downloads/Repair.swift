@@ -124,7 +124,7 @@ extension PaymentQueue {
     }
   }
 
-  private func index(of offer: ContentOffer, for account: String?, _ job: DownloadJob) throws
+  private func index(of offer: ContentOffer, for account: AccountID?, _ job: DownloadJob) throws
     -> (PackageIndex, any PieceSource)
   {
     let source = try sources.source(for: ContentRequest(offer: offer, account: account))

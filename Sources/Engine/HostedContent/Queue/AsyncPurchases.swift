@@ -106,7 +106,7 @@ extension PaymentQueue {
   /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
   ///
   /// Throws the error of the restore; purchases restored before the error stay in the queue.
-  public func restore(withApplicationUsername account: String? = nil) async throws
+  public func restore(withApplicationUsername account: AccountID? = nil) async throws
     -> [PaymentTransaction]
   {
     let id = newIdentifier()

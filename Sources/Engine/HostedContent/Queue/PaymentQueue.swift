@@ -179,14 +179,14 @@ public final class PaymentQueue: Sendable {
   /// identifier. Returns the restore's identifier.
   @discardableResult
   public func restoreCompletedTransactions(
-    withApplicationUsername account: String? = nil
+    withApplicationUsername account: AccountID? = nil
   ) -> RestoreID {
     let id = newIdentifier()
     restore(as: id, account: account)
     return RestoreID(rawValue: id)
   }
 
-  func restore(as id: String, account: String?) {
+  func restore(as id: String, account: AccountID?) {
     engine.submit(.restoreRequested(request: id, account: account))
   }
 
@@ -279,7 +279,7 @@ public final class PaymentQueue: Sendable {
   /// version.
   @discardableResult
   public func add(
-    _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
+    _ update: ContentUpdate, applicationUsername: AccountID? = nil, switching: Bool = true
   ) async throws -> TransactionID {
     let id = newIdentifier()
     try await add(update, as: id, applicationUsername: applicationUsername, switching: switching)
@@ -287,7 +287,7 @@ public final class PaymentQueue: Sendable {
   }
 
   func add(
-    _ update: ContentUpdate, as id: String, applicationUsername: String? = nil, switching: Bool
+    _ update: ContentUpdate, as id: String, applicationUsername: AccountID? = nil, switching: Bool
   ) async throws {
     let product = update.productIdentifier
     guard let original = try await service.latest(of: product, account: applicationUsername) else {
@@ -308,12 +308,14 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Returns the grants of `account`, oldest first; nil means the library's own account.
-  public func grants(account: String? = nil) async throws -> [Grant] {
+  public func grants(account: AccountID? = nil) async throws -> [Grant] {
     try await service.grants(account: account)
   }
 
   /// Returns whether the account was granted `product`; nil means the library's own account.
-  public func isGranted(_ product: ProductIdentifier, account: String? = nil) async throws -> Bool {
+  public func isGranted(_ product: ProductIdentifier, account: AccountID? = nil) async throws
+    -> Bool
+  {
     try await service.latest(of: product, account: account) != nil
   }
 }

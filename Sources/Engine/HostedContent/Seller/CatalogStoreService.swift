@@ -106,7 +106,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   // MARK: Grants
 
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     try await calls.run {
       let purchases = try self.ledger.owned(account: account)
       let originals = Dictionary(purchases.map { ($0.product, $0) }) { first, _ in first }
@@ -115,7 +115,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
   }
 
   /// Restores as by default, but reads and signs only the first grant of each product.
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     .finding { [self] found in
       let originals = try await calls.run {
         try self.ledger.originals(account: account).map { try self.grant($0, original: $0) }
@@ -124,7 +124,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
     }
   }
 
-  func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
+  func latestGrant(of product: ProductIdentifier, account: AccountID?) async throws -> Grant? {
     try await calls.run {
       try self.ledger.latest(of: product, account: account).map {
         try self.grant($0, original: self.original(of: $0))

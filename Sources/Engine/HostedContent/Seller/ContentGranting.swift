@@ -13,7 +13,8 @@ public protocol ContentGranting: StoreService {
   /// time. The library tries again after a retryable error (`ContentError.isRetryable`), so try
   /// only once. Any other `ContentError` ends the download. Throw `accessDenied` if the account
   /// does not own one of the contents. The library then asks for each one alone.
-  func contentGrants(for contents: [ContentOffer], account: String?) async throws -> ContentGrants
+  func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws
+    -> ContentGrants
 }
 
 /// URLs of content, for a limited time.

@@ -134,7 +134,7 @@ public final class HTTPStoreService: StoreService {
   }
 
   /// Returns the grants of the restorable purchases that `account` owns, oldest first.
-  public func grants(account: String?) async throws -> [Grant] {
+  public func grants(account: AccountID?) async throws -> [Grant] {
     openOrders.note(account)
     var grants: [Grant] = []
     try await connection.readPurchases(.entitlements, of: account) { records in
@@ -149,7 +149,7 @@ public final class HTTPStoreService: StoreService {
   ///
   /// Contents are the current ones of the product. If the store does not offer it now, they are
   /// those that were sold.
-  public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  public func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     openOrders.note(account)
     return .finding { [connection] found in
       try await Self.restore(account, from: connection, found)
@@ -157,7 +157,7 @@ public final class HTTPStoreService: StoreService {
   }
 
   private static func restore(
-    _ account: String?, from connection: StoreServerConnection,
+    _ account: AccountID?, from connection: StoreServerConnection,
     _ found: (RestoredPurchase) -> Void
   ) async throws {
     var seen: Set<ProductIdentifier> = []
@@ -198,7 +198,7 @@ public final class HTTPStoreService: StoreService {
   }
 
   /// Adds accounts of a library, in whose history revocations are looked up after lost events.
-  func note(accounts: Set<String?>) {
+  func note(accounts: Set<AccountID?>) {
     for account in accounts { openOrders.note(account) }
   }
 }

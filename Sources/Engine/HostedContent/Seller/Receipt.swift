@@ -21,7 +21,7 @@ public struct Receipt: Hashable, Sendable {
   /// The account that may use it, as in `Payment.applicationUsername`.
   ///
   /// Nil means the library's own account.
-  public let accountToken: String?
+  public let accountToken: AccountID?
   /// The quantity.
   public let quantity: Int
   /// The date of the purchase.
@@ -37,7 +37,7 @@ public struct Receipt: Hashable, Sendable {
   public init(
     transactionIdentifier: String, originalTransactionIdentifier: String? = nil,
     productIdentifier: ProductIdentifier, contentVersion: ContentVersion? = nil,
-    accountToken: String? = nil, quantity: Int = 1, purchaseDate: Date,
+    accountToken: AccountID? = nil, quantity: Int = 1, purchaseDate: Date,
     originalPurchaseDate: Date? = nil, signedDate: Date, expirationDate: Date? = nil
   ) {
     self.transactionIdentifier = transactionIdentifier
@@ -89,7 +89,8 @@ extension Receipt {
       transactionIdentifier: try required("transactionIdentifier"),
       originalTransactionIdentifier: try text("originalTransactionIdentifier"),
       productIdentifier: product, contentVersion: contentVersion,
-      accountToken: try text("accountToken"), quantity: Int(quantity), purchaseDate: purchased,
+      accountToken: try text("accountToken").map(AccountID.init),
+      quantity: Int(quantity), purchaseDate: purchased,
       originalPurchaseDate: try time("originalPurchaseDate"),
       signedDate: try time("iat") ?? purchased, expirationDate: try time("exp"))
   }
@@ -110,7 +111,7 @@ extension Receipt {
       "originalPurchaseDate": seconds(originalPurchaseDate), "iat": seconds(signedDate),
     ]
     claims["contentVersion"] = contentVersion.map { .string($0.rawValue) }
-    claims["accountToken"] = accountToken.map { .string($0) }
+    claims["accountToken"] = accountToken.map { .string($0.rawValue) }
     claims["exp"] = expirationDate.map(seconds)
     return .object(claims)
   }

@@ -57,9 +57,9 @@ public struct ReceiptVerifier: Sendable {
   /// receipt has expired or is malformed, or it was signed more than five minutes in the future,
   /// which allows for clock differences. It does not detect receipts that were presented before:
   /// compare `transactionIdentifier`.
-  public func verify(_ receipt: String, account: String?, now: Date = Date()) throws -> Receipt {
+  public func verify(_ receipt: String, account: AccountID?, now: Date = Date()) throws -> Receipt {
     let found = try verifySignature(receipt)
-    guard found.accountToken.hasSameBytes(as: account) else {
+    guard found.accountToken == account else {
       throw ContentError.receiptInvalid("it is for another account")
     }
     if let end = found.expirationDate, end <= now {
@@ -95,7 +95,7 @@ extension ReceiptVerifier {
   /// Throws `receiptInvalid` unless the receipt of `grant` matches it.
   ///
   /// `ownAccount` is the account in receipts for grants without an account; usually nil.
-  func check(_ grant: Grant, ownAccount: String?, now: Date) throws {
+  func check(_ grant: Grant, ownAccount: AccountID?, now: Date) throws {
     guard let text = grant.receipt else {
       throw ContentError.receiptInvalid("it is missing")
     }

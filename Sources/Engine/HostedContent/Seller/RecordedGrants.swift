@@ -28,7 +28,8 @@ extension Grant {
 extension Receipt {
   /// Creates the receipt of a purchase; `original` is the account's first one of the product.
   package init(
-    of purchase: PurchaseRecord, original: PurchaseRecord?, accountToken: String?, signedDate: Date
+    of purchase: PurchaseRecord, original: PurchaseRecord?, accountToken: AccountID?,
+    signedDate: Date
   ) {
     self.init(
       transactionIdentifier: purchase.transaction,

@@ -80,7 +80,7 @@ final class Seller: Sendable {
     if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
-  func restore(request: String, account: String?) {
+  func restore(request: String, account: AccountID?) {
     run { [weak self] in await self?.restore(request, account) }
   }
 
@@ -206,7 +206,7 @@ final class Seller: Sendable {
     }
   }
 
-  private func restore(_ request: String, _ account: String?) async {
+  private func restore(_ request: String, _ account: AccountID?) async {
     guard let call = begin({ $0.beginCall(request, at: $1) }) else { return }
     var failure: ContentError?
     do {

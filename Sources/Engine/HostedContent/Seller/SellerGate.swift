@@ -44,7 +44,7 @@ struct SellerGate: GrantLookup {
     try await service.finished(order, number: number)
   }
 
-  func grants(account: String?) async throws -> [Grant] {
+  func grants(account: AccountID?) async throws -> [Grant] {
     let grants = try await service.grants(account: account)
     return zip(grants, await refusals(of: grants)).compactMap { grant, error in
       guard let error else { return grant }
@@ -53,14 +53,14 @@ struct SellerGate: GrantLookup {
     }
   }
 
-  func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
+  func latestGrant(of product: ProductIdentifier, account: AccountID?) async throws -> Grant? {
     guard let latest = try await service.latest(of: product, account: account) else { return nil }
     if await refusal(of: latest) == nil { return latest }
     // An earlier grant may have a valid receipt.
     return try await grants(account: account).last { $0.payment.productIdentifier == product }
   }
 
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     let purchases = service.restore(account: account)
     return .finding { found in
       var first: ContentError?

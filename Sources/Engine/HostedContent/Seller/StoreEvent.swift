@@ -44,13 +44,13 @@ public struct Revocation: Hashable, Sendable {
   /// The products that the account lost.
   public let productIdentifiers: [ProductIdentifier]
   /// The account; nil for the library's own.
-  public let account: String?
+  public let account: AccountID?
   /// The seller's number of the purchase that was revoked; nil if the seller names only products.
   public let transactionIdentifier: String?
 
   /// Creates a revocation.
   public init(
-    _ productIdentifiers: [ProductIdentifier], account: String? = nil,
+    _ productIdentifiers: [ProductIdentifier], account: AccountID? = nil,
     transactionIdentifier: String? = nil
   ) {
     self.productIdentifiers = productIdentifiers

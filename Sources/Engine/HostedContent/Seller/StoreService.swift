@@ -49,12 +49,12 @@ public protocol StoreService: Sendable {
   func finished(_ order: PurchaseOrder, number: String) async throws
 
   /// Returns the grants of an account, oldest first; nil means the library's own account.
-  func grants(account: String?) async throws -> [Grant]
+  func grants(account: AccountID?) async throws -> [Grant]
 
   /// Returns the account's finished non-consumable purchases as they are found.
   ///
   /// If the stream ends with an error, the purchases before it are still restored.
-  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error>
+  func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error>
 
   /// Returns the events after `cursor`, then new ones; called once, while a queue opens.
   ///
@@ -93,13 +93,13 @@ extension AsyncThrowingStream where Element == RestoredPurchase, Failure == any 
 
 extension StoreService {
   /// Restores one purchase per product from `grants`, with the product's current content.
-  public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+  public func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     .finding { [self] found in try await restoreFromGrants(account: account, found) }
   }
 
   /// Passes the purchases of the default restore to `found`.
   package func restoreFromGrants(
-    account: String?, _ found: (RestoredPurchase) throws -> Void
+    account: AccountID?, _ found: (RestoredPurchase) throws -> Void
   ) async throws {
     var seen: Set<ProductIdentifier> = []
     let originals = try await grants(account: account).filter {

@@ -9,7 +9,7 @@ extension PurchaseRecord {
     var members: [String: JSONValue] = [
       "transactionIdentifier": .string(transaction),
       "productIdentifier": .string(product.rawValue),
-      "account": account.map { .string($0) } ?? .null,
+      "account": account.map { .string($0.rawValue) } ?? .null,
       "quantity": .integer(Int64(quantity)),
       "state": .string(state.name),
       "purchaseDate": .string(MessageDate.text(date)),
@@ -50,7 +50,8 @@ extension PurchaseRecord {
       throw fields.invalid("quantity")
     }
     self.init(
-      transaction: transaction, account: try fields.optionalText("account", limit: 256),
+      transaction: transaction,
+      account: try fields.optionalText("account", limit: 256).map(AccountID.init),
       product: try fields.identifier("productIdentifier"), quantity: Int(quantity), state: state,
       date: try fields.date("purchaseDate"),
       receipt: try fields.optionalText("receipt", limit: JSONWebSignature.maximumLength),
@@ -117,7 +118,7 @@ extension LedgerEvent {
     .object([
       "cursor": .string(cursor), "kind": .string(kind.nameInMessages),
       "wasInterrupted": .bool(kind == .decidedAfterInterruption),
-      "account": (purchase?.account).map { .string($0) } ?? .null,
+      "account": (purchase?.account).map { .string($0.rawValue) } ?? .null,
       "transaction": (purchase?.transaction).map { .string($0) } ?? .null,
       "at": .string(MessageDate.text(date)), "purchase": purchase?.json ?? .null,
     ])

@@ -8,7 +8,7 @@ struct EncodedEvent: Sendable {
   let message: [UInt8]
   /// The place of the JSON in the message.
   private let document: Range<Int>
-  private let account: String?
+  private let account: AccountID?
   private let isPublic: Bool
 
   init(_ event: LedgerEvent, incarnation: String) {

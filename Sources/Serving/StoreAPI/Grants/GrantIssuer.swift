@@ -92,7 +92,7 @@ package struct GrantIssuer: Sendable {
 
   /// Returns the URLs of the file at `path` below the store, one for each address.
   private func urls(
-    of path: String, _ gate: ContentGate, for account: String, until expires: Int64
+    of path: String, _ gate: ContentGate, for account: AccountID, until expires: Int64
   ) throws -> [String] {
     let secret = gate.secret
     return try addresses.map { address in
@@ -111,7 +111,7 @@ package struct GrantIssuer: Sendable {
 
 extension OwnedProducts.Scope {
   /// The account; nil for a library's own account.
-  fileprivate var account: String? {
+  fileprivate var account: AccountID? {
     switch self {
     case .account(let account): account
     case .purchase(let purchase): purchase.account

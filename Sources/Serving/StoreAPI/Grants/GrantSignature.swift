@@ -23,7 +23,7 @@ struct ContentAddress: Sendable {
 enum GrantSignature {
   /// Returns the grant for nginx's module auth_request: the time, the account's code and the MAC.
   static func grant(
-    _ path: String, account: String, expires: Int64, secret: [UInt8]
+    _ path: String, account: AccountID, expires: Int64, secret: [UInt8]
   ) throws -> String {
     // A plain digest would make it possible to guess the account.
     let code = Hexadecimal.text(

@@ -7,7 +7,7 @@ import StoreLedger
 struct OwnedProducts {
   /// The purchases that count, if they are in the state purchased.
   enum Scope {
-    case account(String)
+    case account(AccountID)
     case purchase(PurchaseRecord)
   }
 

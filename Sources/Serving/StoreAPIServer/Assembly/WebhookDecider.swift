@@ -137,7 +137,7 @@ extension PurchaseRequest {
     JSONValue.object([
       "transactionIdentifier": .string(transaction),
       "productIdentifier": .string(product.rawValue),
-      "account": .string(account),
+      "account": .string(account.rawValue),
       "quantity": .integer(Int64(quantity)),
       "askToBuy": .bool(asksToBuy),
       "voucher": voucher.map { .string($0) } ?? .null,

@@ -119,7 +119,7 @@ extension StoreServerSession {
     let kid = "\(APIKey.prefix)\(session.nextNumber())"
     _ = try ledger.add(
       APIKey(
-        kid: kid, account: kid, credential,
+        kid: kid, account: AccountID(rawValue: kid), credential,
         scopes: Set(scopes.compactMap { KeyScope(rawValue: $0.rawValue) }),
         created: session.clock.now))
     return kid
@@ -140,7 +140,7 @@ extension StoreServerSession {
   ///
   /// A nil account means payments without an account, of queues with a configuration of this
   /// server.
-  public func purchases(account: String? = nil) throws -> [Purchase] {
+  public func purchases(account: AccountID? = nil) throws -> [Purchase] {
     try ledger.purchases(account: account ?? ownAccount, limit: .max, all: true)
       .sorted { $0.sequence < $1.sequence }.map { Purchase($0) }
   }

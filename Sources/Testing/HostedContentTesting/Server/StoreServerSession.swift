@@ -25,7 +25,7 @@ public final class StoreServerSession: Sendable {
   let ledger: Ledger
   let decider = ScriptedDecider()
   /// The account of payments without an account.
-  let ownAccount: String
+  let ownAccount: AccountID
   private let token: String
   private let place: StoreSession.Place
   private let data: StoreServerFolder
@@ -54,8 +54,9 @@ public final class StoreServerSession: Sendable {
     receiptKey = key.verificationKey
     url = try URL(ofServer: port.url(scheme: "http"))
     token = OpaqueToken.generate()
-    ownAccount = try Self.add(
+    let kid = try Self.add(
       .token(Self.digest(of: token)), [.read, .purchase, .content], to: ledger, of: session)
+    ownAccount = AccountID(rawValue: kid)
     try start()
     session.onPublication { [weak self] in try self?.server.use { $0 }?.refreshCatalog() }
   }

@@ -32,7 +32,7 @@ extension StoreServerSession {
     /// The product.
     public let productIdentifier: ProductIdentifier
     /// The account; nil if the payment had none.
-    public let account: String?
+    public let account: AccountID?
     /// The quantity.
     public let quantity: Int
     /// The state.

@@ -12,7 +12,7 @@ struct AppUpdateQuestion: Sendable {
   private let candidates: [CountryCode]
   private let entity: String?
   private let server: URL?
-  private let account: String?
+  private let account: AccountID?
   private let feed: String?
 
   /// Reads the options; throws `usage` if they are invalid.
@@ -42,7 +42,7 @@ struct AppUpdateQuestion: Sendable {
       return url
     }
     entity = try arguments.text("--entity")
-    account = try arguments.text("--account")
+    account = try arguments.account()
     feed = try arguments.text("--feed")
     if account != nil, server == nil || bundleID == nil {
       throw arguments.wrong("--account needs --server and --bundle-id")

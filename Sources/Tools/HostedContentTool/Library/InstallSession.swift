@@ -18,7 +18,7 @@ final class InstallSession: Sendable {
 
   private let queue: PaymentQueue
   private let console: Console
-  private let account: String?
+  private let account: AccountID?
   private let progress: ProgressLines
   private let watchdog: Watchdog
   private let driver: TransactionDriver
@@ -32,12 +32,13 @@ final class InstallSession: Sendable {
   convenience init(_ arguments: Arguments, _ console: Console) throws {
     let seconds = try arguments.number("--timeout", minimum: 1) ?? 90
     try self.init(
-      arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
+      arguments.queueConfiguration(console), account: arguments.account(), seconds: seconds,
       console)
   }
 
   init(
-    _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
+    _ configuration: PaymentQueue.Configuration, account: AccountID?, seconds: Int,
+    _ console: Console,
     closingSeconds: Int = 5
   ) throws {
     self.console = console

@@ -22,7 +22,7 @@ enum RestoreCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
-    let account = try arguments.text("--account")
+    let account = try arguments.account()
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
     let closer = QueueCloser(queue)
     defer { closer.close() }

@@ -25,7 +25,7 @@ enum PurchaseListCommand {
     let server = try arguments.storeServer()
     defer { server.close() }
     var transactions: [JSONValue] = []
-    try await server.readPages(list, of: arguments.text("--account") ?? "-") { transactions += $0 }
+    try await server.readPages(list, of: arguments.account() ?? "-") { transactions += $0 }
     let revision = transactions.compactMap { $0["revision"]?.integer }.max() ?? 0
     let report: [String: JSONValue] = [
       "transactions": .array(transactions), "revision": .integer(revision),

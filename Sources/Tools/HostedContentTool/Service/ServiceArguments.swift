@@ -34,6 +34,9 @@ enum ServiceArguments {
 }
 
 extension Arguments {
+  /// The account of `--account`; nil for the own account.
+  func account() throws -> AccountID? { try text("--account").map(AccountID.init) }
+
   /// The connection to the store server of `--service`.
   func storeServer() throws -> StoreServerConnection {
     let service = try service(required("--service"))

@@ -55,7 +55,7 @@ enum StoreServerImportCommand {
   }
 
   /// The account of the key of `--key`, or of the only usable key that may buy.
-  private static func ownAccount(_ ledger: Ledger, _ arguments: Arguments) throws -> String {
+  private static func ownAccount(_ ledger: Ledger, _ arguments: Arguments) throws -> AccountID {
     if let kid = try arguments.text("--key") {
       guard let key = try ledger.key(kid) else {
         throw ContentError(

@@ -36,7 +36,8 @@ enum StoreServerKeyCommand {
     switch (action, kid) {
     case ("add", _):
       let name = newIdentifier()
-      try add(name, account: name, scopes ?? [], publicKey, to: ledger, console)
+      try add(
+        name, account: AccountID(rawValue: name), scopes ?? [], publicKey, to: ledger, console)
     case ("rotate", let kid?): try rotate(kid, publicKey, ledger, arguments, console)
     case ("revoke", let kid?): try revoke(kid, ledger, console)
     default: try list(ledger, console)
@@ -96,7 +97,7 @@ enum StoreServerKeyCommand {
 
   /// Adds a key and prints its token, which is not stored.
   private static func add(
-    _ kid: String, account: String, _ scopes: Set<KeyScope>, _ publicKey: String?,
+    _ kid: String, account: AccountID, _ scopes: Set<KeyScope>, _ publicKey: String?,
     to ledger: Ledger, _ console: Console
   ) throws {
     let token = publicKey == nil ? OpaqueToken.generate() : nil
@@ -147,7 +148,7 @@ enum StoreServerKeyCommand {
 
   private struct ListedKey: Encodable {
     let kid: String
-    let account: String
+    let account: AccountID
     let kind: String
     let scopes: [String]
     let created: Date

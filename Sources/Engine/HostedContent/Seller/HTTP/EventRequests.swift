@@ -75,7 +75,7 @@ struct EventRequests: Sendable {
       let order = orders.payment(of: transaction)
       // The order may have named the account or not. Deferred orders are asked about at launch.
       if order == nil, kind == .decided, let own = connection.pinnedAccount,
-        purchase.account.hasSameBytes(as: own)
+        purchase.account == own
       {
         return nil
       }
@@ -92,7 +92,7 @@ struct EventRequests: Sendable {
   /// Returns the account of a purchase as in requests; nil for the own account.
   ///
   /// The account of the token has its name if requests have used it.
-  private func account(of purchase: PurchaseRecord) -> String? {
+  private func account(of purchase: PurchaseRecord) -> AccountID? {
     let isNamed = connection.pinnedAccount.map { orders.accounts.contains($0) } ?? false
     return isNamed ? purchase.account : connection.account(purchase.account, requested: nil)
   }
@@ -147,7 +147,7 @@ struct EventRequests: Sendable {
   }
 
   /// Reports the products that `account` has lost and not bought again.
-  private func reportRevocations(of account: String?) async throws {
+  private func reportRevocations(of account: AccountID?) async throws {
     if StoreServerConnection.refusal(ofAccount: account) != nil { return }
     var owned: Set<ProductIdentifier> = []
     var revocations: [Revocation] = []

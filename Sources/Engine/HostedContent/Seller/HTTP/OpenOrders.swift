@@ -15,7 +15,7 @@ final class OpenOrders: Sendable {
     var declined: Set<TransactionID> = []
     /// Those with a call in progress, which repeats them until they have an outcome.
     var sending: Set<TransactionID> = []
-    var accounts: Set<String?> = [nil]
+    var accounts: Set<AccountID?> = [nil]
   }
 
   /// The streams of the queues that use the service.
@@ -73,7 +73,7 @@ final class OpenOrders: Sendable {
     }
   }
 
-  func note(_ account: String?) {
+  func note(_ account: AccountID?) {
     state.withLock { state in
       if state.accounts.count < Self.accountLimit { state.accounts.insert(account) }
     }
@@ -108,7 +108,7 @@ final class OpenOrders: Sendable {
   /// The orders with a call in progress.
   var sending: Set<TransactionID> { state.withLock { $0.sending } }
 
-  var accounts: Set<String?> { state.withLock { $0.accounts } }
+  var accounts: Set<AccountID?> { state.withLock { $0.accounts } }
 
   /// Passes an outcome to the queues; those without the order ignore it.
   func send(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {

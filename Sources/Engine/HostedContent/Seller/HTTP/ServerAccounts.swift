@@ -11,36 +11,37 @@ extension StoreServerConnection {
   ///
   /// Nil if the request named none and the answer is for the own account. Any other difference
   /// stays, so that the queue refuses the answer.
-  func account(_ answered: String?, requested: String?) -> String? {
+  func account(_ answered: AccountID?, requested: AccountID?) -> AccountID? {
     guard requested == nil, let answered, isOwn(answered) else { return answered }
     return nil
   }
 
   /// Whether `account` is the one of requests without an account.
-  func isOwn(_ account: String) -> Bool {
-    pinnedAccount?.hasSameBytes(as: account) ?? APIKey.names(account)
+  func isOwn(_ account: AccountID) -> Bool {
+    pinnedAccount.map { $0 == account } ?? APIKey.names(account)
   }
 
   /// Returns the reason why an account cannot be in a payment; nil if it can.
   ///
   /// The server would sell for another account, or the answer would have another one.
-  static func refusal(ofAccount account: String?) -> ContentError? {
+  static func refusal(ofAccount account: AccountID?) -> ContentError? {
     guard let account, ["", "-", ".", ".."].contains(account) || APIKey.names(account) else {
       return nil
     }
     return ContentError(
       .paymentInvalid,
-      "The store server does not support the account name “\(account.printable(limit: 260))”",
+      "The store server does not support the account name “\(account.rawValue.printable(limit: 260))”",
       remedy: "Use a one-way hash of the account name")
   }
 
   /// Returns the account that a JWT is limited to; nil for other tokens.
   ///
   /// The server verifies it. An account that is named after a key is the key's own.
-  static func subject(of token: String) -> String? {
+  static func subject(of token: String) -> AccountID? {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let claims = Base64URL.bytes(of: parts[1]),
-      let account = (try? JSONValue(parsing: claims, rules: .anyNumber))?["sub"]?.string,
+      let account = (try? JSONValue(parsing: claims, rules: .anyNumber))?["sub"]?.string.map(
+        AccountID.init),
       !APIKey.names(account)
     else { return nil }
     return account

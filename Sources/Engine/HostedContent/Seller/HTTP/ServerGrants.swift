@@ -7,14 +7,14 @@ extension HTTPStoreService: ContentGranting {
   /// Returns URLs of contents that `account` owns.
   ///
   /// They have no token: anyone who knows a URL can use it, for a limited time.
-  public func contentGrants(for contents: [ContentOffer], account: String?) async throws
+  public func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws
     -> ContentGrants
   {
     let named = contents.map { ContentKey($0.contentIdentifier, version: $0.version).json }
     let response = try await connection.send(
       "POST", "/v1/content-grants",
       body: .object([
-        "account": .string(account ?? "-"), "contents": .array(named),
+        "account": .string(account?.rawValue ?? "-"), "contents": .array(named),
       ]), attempts: 1)
     let fields = MessageFields(try connection.json(response), of: "URLs of contents")
     var urls: [String: [URL]] = [:]

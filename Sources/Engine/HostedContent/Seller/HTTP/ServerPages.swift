@@ -99,7 +99,7 @@ extension StoreServerConnection {
   ///
   /// Throws `answerUnusable` for a page with a malformed purchase, or with one of another account.
   func readPurchases(
-    _ list: PurchaseList, of account: String?, _ body: ([PurchaseRecord]) async throws -> Void
+    _ list: PurchaseList, of account: AccountID?, _ body: ([PurchaseRecord]) async throws -> Void
   ) async throws {
     if let refusal = Self.refusal(ofAccount: account) { throw refusal }
     try await readPages(list, of: account ?? "-") { page in
@@ -114,16 +114,16 @@ extension StoreServerConnection {
     }
   }
 
-  private func isOf(_ account: String?, _ record: PurchaseRecord) -> Bool {
+  private func isOf(_ account: AccountID?, _ record: PurchaseRecord) -> Bool {
     guard let found = record.account else { return false }
-    return account?.hasSameBytes(as: found) ?? isOwn(found)
+    return account.map { $0 == found } ?? isOwn(found)
   }
 
   /// Calls `body` with each page of an account's purchases as JSON.
   package func readPages(
-    _ list: PurchaseList, of account: String, _ body: ([JSONValue]) async throws -> Void
+    _ list: PurchaseList, of account: AccountID, _ body: ([JSONValue]) async throws -> Void
   ) async throws {
-    let path = "/v1/accounts/\(PercentEncoding.component(account))/\(list.rawValue)"
+    let path = "/v1/accounts/\(PercentEncoding.component(account.rawValue))/\(list.rawValue)"
     var revision: Int64 = 0
     for _ in 0..<Self.pageLimit {
       let page = try json(await send("GET", "\(path)?since=\(revision)&limit=1000"))

@@ -140,7 +140,7 @@ extension StoreServerConnection {
   }
 
   /// Returns the outcome that a purchase at the server has for its order, which named `account`.
-  func outcome(of record: PurchaseRecord, for account: String?) -> PurchaseOutcome {
+  func outcome(of record: PurchaseRecord, for account: AccountID?) -> PurchaseOutcome {
     switch record.state {
     case .purchased:
       let grant = record.grant(of: self.account(record.account, requested: account))
@@ -202,7 +202,7 @@ extension PurchaseOrder {
       "quantity": .integer(Int64(payment.quantity)),
       "askToBuy": .bool(payment.simulatesAskToBuy),
     ]
-    members["account"] = payment.applicationUsername.map { .string($0) }
+    members["account"] = payment.applicationUsername.map { .string($0.rawValue) }
     return members
   }
 
@@ -215,7 +215,7 @@ extension PurchaseOrder {
 
 extension PurchaseRecord {
   /// Returns the grant to an account, named as in payments.
-  func grant(of account: String?) -> Grant {
+  func grant(of account: AccountID?) -> Grant {
     var named = self
     named.account = account
     return Grant(named)

@@ -18,7 +18,7 @@ package final class StoreServerConnection: Sendable {
   /// The only account that the token allows: the claim `sub` of a JWT; nil for other tokens.
   ///
   /// Requests without an account are for this one. Without it, they are for the key's own account.
-  let pinnedAccount: String?
+  let pinnedAccount: AccountID?
   private let retry: RetryPolicy
   /// A request blocks its thread until it is answered.
   private let threads = DispatchExecution().group("hostedcontent.store-server")
