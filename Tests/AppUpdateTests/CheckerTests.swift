@@ -325,12 +325,12 @@ struct CheckerTests {
       "needUpgrade": .bool(true), "downloadUrl": .string(url), "releaseNotes": .string(notes),
       "version": .string("9." + String(repeating: "0", count: 190)),
     ])
-    let account = String(repeating: "\u{1}", count: 1024)
+    let account = AccountID(rawValue: String(repeating: "\u{1}", count: 1024))
     try await checker().logIn(account: account, answer: answer)
     let again = try checker()
     #expect(again.gate.closedBy?.action == .force)
     #expect(
-      await code { try await again.logIn(account: account + "x", answer: nil) } == .queryInvalid)
+      await code { try await again.logIn(account: "\(account)x", answer: nil) } == .queryInvalid)
   }
 
   @Test("A failed check is reported, and a forced update stays forced")

@@ -247,7 +247,7 @@ struct AuthenticationTests {
     #expect(await store.buy("t", service, account: "alice").status == 200)
     #expect(await store.buy("t", service).status == 422)
     #expect(try store.ledger.owned(account: "alice").map(\.transaction) == ["t"])
-    #expect(try store.ledger.owned(account: signer.kid).isEmpty)
+    #expect(try store.ledger.owned(account: AccountID(rawValue: signer.kid)).isEmpty)
   }
 
   @Test func `a key uses each account, but of the keys' accounts only its own`() async throws {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The ledger and its model", .timeLimit(.hang))
 struct LedgerModelTests {
-  private static let accounts = [nil, "ann", "bob"]
+  private static let accounts: [AccountID?] = [nil, "ann", "bob"]
   private static let vouchers = Set(
     (0..<6).compactMap { Digest(hex: String(repeating: "\($0)", count: 64)) })
 

@@ -17,8 +17,8 @@ struct LedgerTests {
     let fixture = try LedgerFixture(backend)
     let ledgers = try (0..<2).map { _ in try fixture.ledger() }
     // PostgreSQL does not find null, and does not store zero bytes.
-    let special: [String?] = backend == .sqlite ? [nil, "ann\0"] : ["bob", "Ann"]
-    let accounts: [String?] = ["ann", "", "é"] + special
+    let special: [AccountID?] = backend == .sqlite ? [nil, "ann\0"] : ["bob", "Ann"]
+    let accounts: [AccountID?] = ["ann", "", "é"] + special
     for number in 0..<20 {
       try ledgers[number % 2].buy(.of("t\(19 - number)", account: accounts[number % 5]))
     }
@@ -104,7 +104,7 @@ struct LedgerTests {
   @Test(arguments: LedgerBackend.available)
   func `the first and the last purchase of a product are found`(backend: LedgerBackend) throws {
     let ledger = try LedgerFixture(backend).ledger()
-    for account in ["ann", "bob"] {
+    for account: AccountID in ["ann", "bob"] {
       for (number, product) in ["b", "a", "b", "a", "b"].enumerated() {
         try ledger.buy(.of("\(account)-\(number)", product, account: account))
       }
@@ -173,7 +173,9 @@ struct LedgerTests {
     let ledger = try LedgerFixture(backend).ledger { purchase, _ in
       "for \(purchase.account ?? "nobody")"
     }
-    for (transaction, account) in [("t1", "ann"), ("t2", "bob"), ("t3", "ann")] {
+    for (transaction, account): (String, AccountID) in [
+      ("t1", "ann"), ("t2", "bob"), ("t3", "ann"),
+    ] {
       try ledger.buy(.of(transaction, account: account))
     }
     try ledger.buy(.of("t4", account: "ann", state: .deferred))

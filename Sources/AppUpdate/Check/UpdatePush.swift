@@ -22,7 +22,7 @@ public struct UpdatePush: Hashable, Sendable {
   /// Reads the fields `type`, `account`, `downloadUrl` and `version` of a payload.
   public init(fields: [String: JSONField]) {
     type = fields["type"]?.string
-    account = fields["account"]?.string.map(AccountID.init)
+    account = fields["account"]?.string.map(AccountID.init(rawValue:))
     link = DownloadLink(fields["downloadUrl"])
     version = fields["version"]?.version
   }

@@ -98,7 +98,7 @@ extension AppCatalog {
     guard let app else {
       return AppServerAnswer(404, ["errorMessage": "App not found in this country"])
     }
-    let account = question["account"].map(AccountID.init)
+    let account = question["account"].map(AccountID.init(rawValue:))
     return AppServerAnswer(200, app.answer(for: installed, account: account))
   }
 }

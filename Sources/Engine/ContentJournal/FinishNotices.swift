@@ -11,7 +11,7 @@ extension SQLiteJournal {
       guard let product = try? row.identifier(2) else { return nil }
       let payment = Payment(
         productIdentifier: product, quantity: Int(row.integer(3)),
-        applicationUsername: row.optionalText(4).map(AccountID.init))
+        applicationUsername: row.optionalText(4).map(AccountID.init(rawValue:)))
       return FinishNotice(transaction: row.text(0), number: row.text(1), payment: payment)
     }.compactMap(\.self)
   }

@@ -1,4 +1,4 @@
-import ContentModel
+package import ContentModel
 package import FoundationEssentials
 
 /// The result of an import of purchases.

@@ -35,7 +35,7 @@ struct PurchaseRow {
     let price = row.optionalInteger(first + 12)
     let currency = row.optionalText(first + 13)
     record = PurchaseRecord(
-      transaction: transaction, account: row.optionalText(first + 3).map(AccountID.init),
+      transaction: transaction, account: row.optionalText(first + 3).map(AccountID.init(rawValue:)),
       product: product,
       quantity: Int(row.integer(first + 5)), state: state,
       date: Date(milliseconds: row.integer(first + 14)), receipt: row.optionalText(first + 9),

@@ -97,7 +97,7 @@ extension SKPayment {
       return Payment(
         productIdentifier: try ProductIdentifier(validating: values.productIdentifier),
         quantity: values.quantity,
-        applicationUsername: values.applicationUsername.map(AccountID.init),
+        applicationUsername: values.applicationUsername.map(AccountID.init(rawValue:)),
         simulatesAskToBuy: values.simulatesAskToBuyInSandbox)
     } catch {
       throw ContentError(error, while: "reading a payment").skError

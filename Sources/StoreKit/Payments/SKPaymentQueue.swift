@@ -104,7 +104,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
   open func restoreCompletedTransactions(withApplicationUsername username: String?) {
     do {
       try host.session().engine.restoreCompletedTransactions(
-        withApplicationUsername: username.map(AccountID.init))
+        withApplicationUsername: username.map(AccountID.init(rawValue:)))
     } catch {
       let reason = ContentError(error, while: "restoring purchases").storeKitError
       host.deliver { [self] in

@@ -19,7 +19,7 @@ struct GatedRepairTests {
     }
     let server = try StoreServer(folder: fixture.storePath, configuration: settings)
     try server.start()
-    let calls = Watched<[String?]>([])
+    let calls = Watched<[AccountID?]>([])
     var configuration = try fixture.configuration()
     configuration.store = try StoreLocation(server.url)
     configuration.trustedRoot = Array(
@@ -46,7 +46,7 @@ private struct OwnersSeller: ContentGranting, PartialService {
 
   let base: any StoreService
   let url: String
-  let calls: Watched<[String?]>
+  let calls: Watched<[AccountID?]>
 
   func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws
     -> ContentGrants

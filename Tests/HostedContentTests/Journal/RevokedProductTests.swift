@@ -16,7 +16,7 @@ struct RevokedProductTests {
 
   @Test("A notice has the payment of its purchase")
   func notices() throws {
-    let accounts: [String?] = [nil, "ada"]
+    let accounts: [AccountID?] = [nil, "ada"]
     let notices = accounts.enumerated().map { number, account in
       FinishNotice(
         transaction: "t\(number)", number: "n\(number)",
@@ -31,7 +31,7 @@ struct RevokedProductTests {
   @Test("The accounts of a product are those of unfinished and of finished transactions")
   func accounts() throws {
     #expect(try journal().accounts(of: a).isEmpty)
-    let accounts: [String?] = [nil, "ada", "bob"]
+    let accounts: [AccountID?] = [nil, "ada", "bob"]
     let records = accounts.enumerated().map { index, account in
       TransactionRecord(
         id: "t\(index)", sequence: index + 1,

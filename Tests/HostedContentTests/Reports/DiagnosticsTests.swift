@@ -21,7 +21,7 @@ struct DiagnosticsTests {
     var names: [String] = []
     for await event in events {
       names.append(event.name)
-      #expect(!event.details.values.contains { $0.contains(account) })
+      #expect(!event.details.values.contains { $0.contains(account.rawValue) })
     }
     #expect(
       Set([

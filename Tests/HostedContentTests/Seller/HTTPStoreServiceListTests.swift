@@ -88,7 +88,7 @@ struct HTTPStoreServiceListTests {
   }
 
   @Test("An account name that has another meaning in URLs is refused", arguments: ["", "-", ".."])
-  func accountNames(name: String) async throws {
+  func accountNames(name: AccountID) async throws {
     let server = try ScriptedServer { _ in .json("200 OK", #"{"transactions":[]}"#) }
     let service = try Script.service(server)
     let error = await #expect(throws: ContentError.self) {

@@ -40,7 +40,7 @@ struct OrderTests {
       "productIdentifier": .string(payment.productIdentifier.rawValue),
       "quantity": .integer(Int64(quantity ?? payment.quantity)), "purchaseDate": .integer(1),
     ]
-    claims["accountToken"] = payment.applicationUsername.map { .string($0) }
+    claims["accountToken"] = payment.applicationUsername.map { .string($0.rawValue) }
     var receipt = try JSONWebSignature.sign(.object(claims), as: type ?? "", with: signing)
     if type == nil { receipt = try untyped(.object(claims)) }
     return Grant(number, payment, receipt: receipt)

@@ -66,7 +66,7 @@ struct ReceiptTests {
       let key = try ReceiptSigningKey(pem: ReceiptSigningKey.generate(kind).pem)
       let known = try ReceiptVerificationKey(pem: key.verificationKey.pem)
       let verifier = ReceiptVerifier(keys: [self.key.verificationKey, known])
-      for account in ["ann", nil] {
+      for account: AccountID? in ["ann", nil] {
         let receipt = try receipt(account)
         #expect(try verifier.verify(key.sign(receipt), account: account, now: now) == receipt)
       }

@@ -23,7 +23,8 @@ struct TokenAccountTests {
   }
 
   /// Returns the account of the grant for a payment of `named`.
-  private func buy(_ named: String?, answered: String, sub: String = "ada") async throws -> String?
+  private func buy(_ named: AccountID?, answered: String, sub: AccountID = "ada") async throws
+    -> AccountID?
   {
     let server = try ScriptedServer { _ in
       .json("201 Created", Script.purchase("t1", account: answered))

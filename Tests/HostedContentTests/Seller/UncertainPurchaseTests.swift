@@ -181,7 +181,7 @@ struct UncertainPurchaseTests {
   @Test(
     "An account with another meaning at the server is refused before it is sent",
     arguments: ["", "-", ".", "..", "key-1", "key-\u{301}"])
-  func accounts(name: String) async throws {
+  func accounts(name: AccountID) async throws {
     let server = try ScriptedServer { _ in .json("201 Created", Script.purchase("t1")) }
     let payment = Payment(productIdentifier: "a", applicationUsername: name)
     let outcomes = try await Script.service(server).purchase([

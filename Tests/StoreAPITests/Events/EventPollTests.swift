@@ -77,7 +77,9 @@ struct EventPollTests {
   @Test func `An approved interrupted purchase is an event for its account only`() async throws {
     let fixture = try FeedFixture()
     let start = try fixture.cursor
-    for (transaction, account) in [("t-1", "ada"), ("t-2", "key-other")] {
+    for (transaction, account) in [("t-1", "ada"), ("t-2", "key-other")]
+      as [(String, AccountID)]
+    {
       let draft = try PurchaseDraft(
         test: transaction, "space", account, state: .failed(.interrupted))
       let changes: [LedgerChange] = [
@@ -89,7 +91,7 @@ struct EventPollTests {
     }
     for (account, visible) in [
       (nil, ["t-1"]), ("ada", ["t-1"]), ("bob", []), ("key-other", ["t-2"]),
-    ] as [(String?, [String])] {
+    ] as [(AccountID?, [String])] {
       let events = try await fixture.poll(after: start, account: account).events
       #expect(events.compactMap { $0.purchase?.transaction } == visible)
       #expect(events.allSatisfy { $0.kind == .decidedAfterInterruption })

@@ -48,7 +48,7 @@ struct EventStreamTests {
 
   @Test func `Accounts that differ only in their Unicode form share no events`() async throws {
     let fixture = try FeedFixture()
-    let (composed, decomposed) = ("\u{e9}", "e\u{301}")
+    let (composed, decomposed): (AccountID, AccountID) = ("\u{e9}", "e\u{301}")
     let readers = [
       try fixture.stream(account: composed), try fixture.stream(account: decomposed),
     ]

@@ -53,7 +53,7 @@ final class GateFixture: Sendable {
   /// `contents` are an identifier and a version each.
   func grant(
     _ contents: [(String, String)], account: AccountID? = "ada", transaction: String? = nil,
-    restriction: String? = nil
+    restriction: AccountID? = nil
   ) throws -> [GrantedFile] {
     var body: [String: JSONValue] = [
       "contents": .array(
@@ -61,12 +61,12 @@ final class GateFixture: Sendable {
           .object(["contentIdentifier": .string($0.0), "version": .string($0.1)])
         })
     ]
-    if let account { body["account"] = .string(account) }
+    if let account { body["account"] = .string(account.rawValue) }
     if let transaction { body["transaction"] = .string(transaction) }
     return try grant(.object(body), restriction: restriction)
   }
 
-  func grant(_ body: JSONValue, restriction: String? = nil) throws -> [GrantedFile] {
+  func grant(_ body: JSONValue, restriction: AccountID? = nil) throws -> [GrantedFile] {
     let response = try grants.grant(
       body, for: AccountAccess(restriction: restriction, keyAccount: "key-shop"))
     #expect(response.status == 200)
@@ -85,7 +85,7 @@ final class GateFixture: Sendable {
   /// The status of the problem that a request for a grant gets; nil if it gets one.
   func refusal(
     _ contents: [(String, String)], account: AccountID? = "ada", transaction: String? = nil,
-    restriction: String? = nil
+    restriction: AccountID? = nil
   ) throws -> Int? {
     do {
       _ = try grant(

@@ -30,7 +30,7 @@ struct ErasureTests {
   private func sell(_ count: Int, as name: String = "t", in ledger: Ledger) throws {
     for start in stride(from: 0, to: count, by: 20) {
       let changes = try (start..<start + 20).flatMap { number -> [LedgerChange] in
-        let other = "other-\(number * 7_919 % 1_000)"
+        let other: AccountID = "other-\(number * 7_919 % 1_000)"
         return [
           .purchase(try .of("\(name)\(number)", "p\(number % 17)", account: Self.account)),
           .purchase(try .of("other-\(name)\(number)", "p\(number % 13)", account: other)),
@@ -46,7 +46,7 @@ struct ErasureTests {
     get throws {
       try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { name in
         try Data(contentsOf: URL(filePath: folder.path(name)))
-          .range(of: Data(Self.account.utf8)) != nil
+          .range(of: Data(Self.account.rawValue.utf8)) != nil
       }.sorted()
     }
   }

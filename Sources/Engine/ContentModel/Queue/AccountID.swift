@@ -3,7 +3,7 @@
 /// Accounts are compared byte by byte. `String` also accepts different Unicode forms of é, which
 /// would give one account the purchases of another.
 public struct AccountID: RawRepresentable, Hashable, Comparable, Codable, Sendable,
-  CustomStringConvertible, ExpressibleByStringLiteral
+  CustomStringConvertible, ExpressibleByStringInterpolation
 {
   /// The identifier as text.
   public let rawValue: String

@@ -89,7 +89,7 @@ extension Receipt {
       transactionIdentifier: try required("transactionIdentifier"),
       originalTransactionIdentifier: try text("originalTransactionIdentifier"),
       productIdentifier: product, contentVersion: contentVersion,
-      accountToken: try text("accountToken").map(AccountID.init),
+      accountToken: try text("accountToken").map(AccountID.init(rawValue:)),
       quantity: Int(quantity), purchaseDate: purchased,
       originalPurchaseDate: try time("originalPurchaseDate"),
       signedDate: try time("iat") ?? purchased, expirationDate: try time("exp"))

@@ -51,7 +51,7 @@ extension PurchaseRecord {
     }
     self.init(
       transaction: transaction,
-      account: try fields.optionalText("account", limit: 256).map(AccountID.init),
+      account: try fields.optionalText("account", limit: 256).map(AccountID.init(rawValue:)),
       product: try fields.identifier("productIdentifier"), quantity: Int(quantity), state: state,
       date: try fields.date("purchaseDate"),
       receipt: try fields.optionalText("receipt", limit: JSONWebSignature.maximumLength),

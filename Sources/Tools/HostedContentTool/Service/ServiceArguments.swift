@@ -35,7 +35,7 @@ enum ServiceArguments {
 
 extension Arguments {
   /// The account of `--account`; nil for the own account.
-  func account() throws -> AccountID? { try text("--account").map(AccountID.init) }
+  func account() throws -> AccountID? { try text("--account").map(AccountID.init(rawValue:)) }
 
   /// The connection to the store server of `--service`.
   func storeServer() throws -> StoreServerConnection {

@@ -40,10 +40,9 @@ extension StoreServerConnection {
   static func subject(of token: String) -> AccountID? {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let claims = Base64URL.bytes(of: parts[1]),
-      let account = (try? JSONValue(parsing: claims, rules: .anyNumber))?["sub"]?.string.map(
-        AccountID.init),
-      !APIKey.names(account)
+      let subject = (try? JSONValue(parsing: claims, rules: .anyNumber))?["sub"]?.string
     else { return nil }
-    return account
+    let account = AccountID(rawValue: subject)
+    return APIKey.names(account) ? nil : account
   }
 }
