@@ -13,7 +13,9 @@ final class ScriptedSource: AppUpdateSource {
   private let offer: @Sendable (AccountID?) async throws -> UpdateOffer?
   private let counter = Mutex(0)
 
-  init(_ offer: @escaping @Sendable (AccountID?) async throws -> UpdateOffer?) { self.offer = offer }
+  init(_ offer: @escaping @Sendable (AccountID?) async throws -> UpdateOffer?) {
+    self.offer = offer
+  }
 
   convenience init(_ listing: AppListing?) {
     self.init { _ in listing.map { UpdateOffer($0) } }

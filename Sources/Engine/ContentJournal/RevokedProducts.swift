@@ -15,7 +15,10 @@ extension SQLiteJournal {
     let query =
       "SELECT account FROM queue_transaction \(condition) "
       + "UNION SELECT account FROM finished_transaction \(condition)"
-    return Set(try read { try $0.all(query, values) { $0.optionalText(0).map(AccountID.init(rawValue:)) } })
+    return Set(
+      try read {
+        try $0.all(query, values) { $0.optionalText(0).map(AccountID.init(rawValue:)) }
+      })
   }
 
   package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
