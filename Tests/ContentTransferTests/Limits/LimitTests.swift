@@ -39,6 +39,24 @@ struct LimitTests {
     #expect(Set(server.requests.map(\.connection)).count <= 2)
   }
 
+  @Test("Limits and timeouts may be as high or as low as their types allow")
+  func extremeSettings() throws {
+    let file = try SampleFile(length: 1_000_000, pieces: [1000])
+    let server = try ScriptedServer { .file(file.bytes, $0) }
+    for count in [Int.min, .max] {
+      let source = try HTTPPieceSource(at: server.url()) {
+        $0.limits.connections = count
+        $0.limits.connectionsPerHost = count
+        $0.limits.connectionsPerTransfer = count
+        $0.limits.smallRequestsPerTransfer = count
+        $0.connectTimeout = count == .max ? .infinity : 5
+      }
+      #expect(try source.fetch(file).bytes == file.bytes)
+      source.session.loop.distances.note(0.000_02, to: source.mirrors[0].origin)
+      #expect(try source.fetch(file).bytes == file.bytes)
+    }
+  }
+
   @Test("A package is fetched over one connection from a nearby server", .slow)
   func nearServer() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])

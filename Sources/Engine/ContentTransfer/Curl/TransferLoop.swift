@@ -86,7 +86,8 @@ final class TransferLoop: @unchecked Sendable {
     return thread.use { thread in
       guard isMissing() else { return nil }
       // Keep connections open for as many requests as may run at once.
-      guard let multi = MultiHandle(connections: configuration.limits.connections * 2) else {
+      let connections = TransferLimits.bounded(configuration.limits.connections)
+      guard let multi = MultiHandle(connections: 2 * connections) else {
         return TransferFault(.tooManyFiles, "libcurl cannot be initialized")
       }
       do {

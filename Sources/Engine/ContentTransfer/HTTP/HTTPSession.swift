@@ -55,7 +55,7 @@ package final class HTTPSession: Sendable {
 
   /// Returns how many requests for one package run at `address`, and how many each replaces.
   func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
-    let limit = max(1, limits.connectionsPerTransfer)
+    let limit = TransferLimits.bounded(limits.connectionsPerTransfer)
     let isOne = loop.distances.isShort(to: address.origin) || pause(at: address) != nil
     return isOne ? (1, limit) : (limit, 1)
   }
