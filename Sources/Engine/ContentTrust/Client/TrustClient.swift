@@ -172,8 +172,8 @@ package final class TrustClient: Sendable {
 
   /// Returns the stored root, or nil; an error names the file, not the store.
   private func keptRoot() throws -> TrustedMetadata? {
-    guard let bytes = try folder.metadata(.root) else { return nil }
     do {
+      guard let bytes = try folder.metadata(.root) else { return nil }
       return try TrustedMetadata(root: bytes)
     } catch let error as ContentError where error.group == .trust {
       let path = folder.path(of: .root)
