@@ -264,8 +264,9 @@ import Testing
     try repository.delegate("targets", to: "A")
     let client = try refreshed(repository)
     store.remove("metadata/1.A.json")
-    #expect(code { _ = try client.target("file") } == .storeMissing)
-
+    let error = #expect(throws: ContentError.self) { try client.target("file") }
+    #expect(error?.code == .storeMissing)
+    #expect(error?.message.contains("metadata/1.A.json") == true)
   }
 
   @Test func `a role that the snapshot does not list is refused`() throws {
@@ -275,6 +276,16 @@ import Testing
     let client = try refreshed(repository)
     #expect(code { _ = try client.target("file") } == .metadataDamaged)
     #expect(asked().isEmpty)
+  }
+
+  @Test func `a delegated role cannot replace the record of the last refresh`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "last-refresh")
+    repository.roles["last-refresh"]?.files["file"] = try SampleRepository.file("x")
+    let client = try refreshed(repository)
+    #expect(try client.target("file").length == 1)
+    clock.advance(by: -7200)
+    #expect(code { _ = try client.refresh(initialRoot: nil) } == .clockWentBackwards)
   }
 
   @Test(arguments: ["?", "#", "/delegated", "../delegated", "a b", "ü", "%2e"])
