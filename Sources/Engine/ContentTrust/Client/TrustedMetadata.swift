@@ -173,21 +173,22 @@ package struct TrustedMetadata: Sendable {
     return known.role
   }
 
-  /// Accepts the metadata of the role `name` that `delegator` delegates to.
-  ///
-  /// It must also pass `check`.
-  mutating func update(
-    delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date,
-    check: (TargetsRole) throws -> Void = { _ in }
-  ) throws -> TargetsRole {
+  /// Returns the role `name` in `bytes`, which is the file that the snapshot lists and has the
+  /// signatures that `delegator` requires.
+  func role(
+    _ name: String, in bytes: [UInt8], for delegator: Delegator, now: Date
+  ) throws -> SignedMetadata<TargetsRole> {
     let found: SignedMetadata<TargetsRole> = try listed(
       bytes, as: .delegated(name), by: delegator.signers(of: name))
-    try Self.checkExpiry(found.role, .delegated(name), now: now)
-    try check(found.role)
+    try Self.checkExpiry(found.role, found.name, now: now)
+    return found
+  }
+
+  /// Keeps a result of `role` in memory, for `trustedRole`.
+  mutating func keep(_ role: SignedMetadata<TargetsRole>, for delegator: Delegator) {
     // A list of all products reads all bins, once each.
     if delegated.count >= Self.delegatedInMemory { delegated = [:] }
-    delegated[name] = (found, delegator)
-    return found.role
+    delegated[role.name.text] = (role, delegator)
   }
 
   /// The maximum number of delegated roles in memory.
