@@ -210,6 +210,51 @@ struct LimitTests {
     session.withLock { $0 = nil }
   }
 
+  @Test("Each call that closes a session waits for its thread")
+  func closedTwice() throws {
+    let (isRunning, mayContinue) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    var configuration = impatientConfiguration()
+    configuration.fixedAddresses = {
+      // On the session's thread.
+      isRunning.signal()
+      mayContinue.wait()
+      mayContinue.signal()
+      return []
+    }
+    let session = try HTTPSession(configuration)
+    let request = HTTPRequest(try WebURL("http://127.0.0.1:1/"), limit: 1)
+    let (calls, closed) = (DispatchGroup(), DispatchSemaphore(value: 0))
+    DispatchQueue.global().async(group: calls) { _ = try? session.send(request) }
+    isRunning.wait()
+    for _ in 0..<2 {
+      DispatchQueue.global().async(group: calls) {
+        session.close()
+        closed.signal()
+      }
+    }
+    #expect(closed.wait(timeout: .now() + 0.3) == .timedOut)
+    mayContinue.signal()
+    calls.wait()
+  }
+
+  @Test("The limits that are set last apply, also after changes in several threads")
+  func changedLimits() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", body: [1]) }
+    let request = HTTPRequest(try WebURL(server.url()), limit: 1)
+    for _ in 0..<50 {
+      let session = try HTTPSession(impatientConfiguration())
+      _ = try session.send(request)
+      DispatchQueue.concurrentPerform(iterations: 8) { number in
+        var limits = TransferLimits()
+        limits.connections = number + 1
+        session.limits = limits
+      }
+      // Afterwards, no thread changes the schedule.
+      session.close()
+      #expect(session.loop.schedule.limits == session.limits)
+    }
+  }
+
   @Test("Calls in other threads end when the session is closed meanwhile")
   func closedMeanwhile() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [1]) }

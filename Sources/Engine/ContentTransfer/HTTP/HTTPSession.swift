@@ -12,7 +12,6 @@ package final class HTTPSession: Sendable {
   /// The hosts that have failed recently, by origin.
   let health: Mutex<HealthTable>
   let rates = HostRates()
-  private let currentLimits: Mutex<TransferLimits>
 
   /// Creates a session without connecting.
   ///
@@ -31,7 +30,6 @@ package final class HTTPSession: Sendable {
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock, pauses: pauses, random: random)
     health = Mutex(HealthTable(configuration.retry))
-    currentLimits = Mutex(configuration.limits)
   }
 
   deinit { loop.close() }
@@ -46,11 +44,8 @@ package final class HTTPSession: Sendable {
 
   /// The limits of concurrency and rate; a change applies at once, also to running requests.
   package var limits: TransferLimits {
-    get { currentLimits.withLock { $0 } }
-    set {
-      currentLimits.withLock { $0 = newValue }
-      loop.setLimits(newValue)
-    }
+    get { loop.limits }
+    set { loop.limits = newValue }
   }
 
   /// Returns how many requests for one package run at `address`, and how many each replaces.
