@@ -33,6 +33,17 @@ package struct TrustedMetadata: Sendable {
     rootDigest = try Digest(of: found.message)
   }
 
+  /// Reads a given root; throws `rootInvalid` unless it is root metadata signed by its own keys.
+  package init(given root: [UInt8]) throws {
+    do {
+      try self.init(root: root)
+    } catch let error as ContentError where error.group == .trust {
+      throw ContentError(
+        .rootInvalid, "The given file is not the root metadata of a store",
+        remedy: "Provide the file 1.root.json from the store's owner", cause: error.message)
+    }
+  }
+
   /// Starts from a root that is already verified, such as one in which fewer keys count.
   package init(verified root: RootRole) throws {
     self.root = root
@@ -218,7 +229,7 @@ package struct TrustedMetadata: Sendable {
     _ bytes: [UInt8], as name: MetadataName, by signers: Signers?
   ) throws -> SignedMetadata<Signed> {
     let promise = try promise(of: name)
-    try ContentTrust.check(
+    try FileHashes.check(
       bytes, length: promise.length, hashes: promise.hashes, of: name.fileName)
     let found = try SignedMetadata<Signed>(bytes, as: name)
     try found.checkSignatures(by: signers)
