@@ -90,7 +90,12 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// Whether the host currently refuses all requests.
-  var isRefusal: Bool { kind == .status(429) || kind == .status(503) }
+  var isRefusal: Bool {
+    if case .status(let status) = kind { Self.isRefusal(status) } else { false }
+  }
+
+  /// Whether a host that answers with `status` refuses all requests.
+  static func isRefusal(_ status: Int) -> Bool { status == 429 || status == 503 }
 
   private static func retryAction(ofStatus status: Int) -> RetryAction {
     switch status {
