@@ -56,14 +56,6 @@ extension HTTPSession {
     failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
   }
 
-  /// Records whether a host can be reached, for all transfers of the session.
-  private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
-    guard let fault else { return health.withLock { $0.succeed(origin) } }
-    guard fault.concernsHost else { return }
-    let (now, random) = (loop.clock.uptime(), loop.random())
-    health.withLock { $0.fail(origin, fault, startedAt: start, now: now, random: random) }
-  }
-
   /// Sends `exchange`, and waits for the answer.
   private func perform(
     _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket

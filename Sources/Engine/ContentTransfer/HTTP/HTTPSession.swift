@@ -9,7 +9,7 @@ import Concurrency
 package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
-  /// The hosts that have failed recently, by origin.
+  /// The hosts that could not be reached recently, by origin.
   let health: Mutex<HealthTable>
   let rates = HostRates()
 
@@ -65,6 +65,16 @@ package final class HTTPSession: Sendable {
     let now = loop.clock.uptime()
     let begin = max(start, pause(at: address)?.refusedSince ?? now)
     return now - begin >= configuration.retry.busyTimeout
+  }
+
+  /// Records whether the host of a request that was sent at `start` can be reached.
+  ///
+  /// A fault of something else changes nothing.
+  func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
+    guard let fault else { return health.withLock { $0.succeed(origin) } }
+    guard fault.concernsHost else { return }
+    let (now, random) = (loop.clock.uptime(), loop.random())
+    health.withLock { $0.fail(origin, fault, startedAt: start, now: now, random: random) }
   }
 
   /// The statistics of all transfers.

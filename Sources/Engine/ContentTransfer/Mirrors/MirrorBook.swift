@@ -140,15 +140,11 @@ struct MirrorBook {
   }
 
   mutating func fail(at mirror: Int, _ fault: TransferFault, startedAt: Double) {
-    let now = session.loop.clock.uptime()
-    let random = session.loop.random()
-    guard fault.concernsHost else {
-      return file.fail(
-        addresses[mirror].text, fault, startedAt: startedAt, now: now, random: random)
+    let address = addresses[mirror]
+    guard !fault.concernsHost else {
+      return session.note(fault, from: address.origin, startedAt: startedAt)
     }
-    let origin = addresses[mirror].origin
-    session.health.withLock {
-      $0.fail(origin, fault, startedAt: startedAt, now: now, random: random)
-    }
+    let (now, random) = (session.loop.clock.uptime(), session.loop.random())
+    file.fail(address.text, fault, startedAt: startedAt, now: now, random: random)
   }
 }
