@@ -232,7 +232,7 @@ struct LimitTests {
         closed.signal()
       }
     }
-    #expect(closed.wait(timeout: .now() + 0.3) == .timedOut)
+    #expect(closed.wait(timeout: .now() + 0.1) == .timedOut)
     mayContinue.signal()
     calls.wait()
   }

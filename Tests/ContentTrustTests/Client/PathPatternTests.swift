@@ -1,4 +1,5 @@
 import ContentTrust
+import TestTraits
 import Testing
 
 @Suite struct PathPatternTests {
@@ -20,12 +21,9 @@ import Testing
     #expect(!pattern.matches(String(repeating: "a", count: 4000)))
   }
 
-  @Test func `brackets that are not closed are matched as quickly as letters`() {
-    func duration(of letter: String) -> Duration {
-      let pattern = PathPattern("*" + String(repeating: letter, count: 1000) + "x")
-      let path = String(repeating: letter, count: 2000)
-      return ContinuousClock().measure { #expect(!pattern.matches(path)) }
-    }
-    #expect(duration(of: "[") < duration(of: "a") * 30)
+  @Test(.slow, .timeLimit(.minutes(1)))
+  func `a pattern with many brackets that are not closed is matched quickly`() {
+    let pattern = PathPattern("*" + String(repeating: "[", count: 4000) + "x")
+    #expect(!pattern.matches(String(repeating: "[", count: 4096)))
   }
 }
