@@ -10,7 +10,7 @@ package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
   /// The hosts that could not be reached recently, by origin.
-  let health: Mutex<HealthTable>
+  let health = Mutex<[String: Health]>([:])
   let rates = HostRates()
 
   /// Creates a session without connecting.
@@ -29,7 +29,6 @@ package final class HTTPSession: Sendable {
     try configuration.checkSecrets()
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock, pauses: pauses, random: random)
-    health = Mutex(HealthTable(configuration.retry))
   }
 
   deinit { loop.close() }
@@ -71,10 +70,13 @@ package final class HTTPSession: Sendable {
   ///
   /// A fault of something else changes nothing.
   func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
-    guard let fault else { return health.withLock { $0.succeed(origin) } }
+    guard let fault else { return health.withLock { $0[origin] = nil } }
     guard fault.concernsHost else { return }
     let (now, random) = (loop.clock.uptime(), loop.random())
-    health.withLock { $0.fail(origin, fault, startedAt: start, now: now, random: random) }
+    health.withLock {
+      $0[origin, default: Health()].fail(
+        fault, startedAt: start, now: now, configuration.retry, random: random)
+    }
   }
 
   /// The statistics of all transfers.
