@@ -215,7 +215,7 @@ final class PieceFetch {
     if right > 0 {
       lastProgress = session.loop.clock.uptime()
       for counters in [ticket.counters, session.loop.counters] {
-        counters.fetched(right, from: urls.addresses[request.mirror].origin)
+        counters.fetched(right, from: urls.addresses[request.mirror].origin, at: lastProgress)
       }
     }
     requests[number]?.delivered += delivered
