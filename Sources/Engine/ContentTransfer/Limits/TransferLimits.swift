@@ -27,6 +27,6 @@ public struct TransferLimits: Hashable, Sendable {
 }
 
 extension TransferLimits {
-  /// Returns `count`, which the user has set, as at least one and so that products do not overflow.
+  /// Returns the number of requests that a user has set, at least 1, and small enough to multiply.
   static func bounded(_ count: Int) -> Int { min(max(1, count), 1 << 16) }
 }
