@@ -224,10 +224,10 @@ struct LimitTests {
     let session = try HTTPSession(configuration)
     let request = HTTPRequest(try WebURL("http://127.0.0.1:1/"), limit: 1)
     let (calls, closed) = (DispatchGroup(), DispatchSemaphore(value: 0))
-    DispatchQueue.global().async(group: calls) { _ = try? session.send(request) }
+    DispatchQueue(label: "send").async(group: calls) { _ = try? session.send(request) }
     isRunning.wait()
     for _ in 0..<2 {
-      DispatchQueue.global().async(group: calls) {
+      DispatchQueue(label: "close").async(group: calls) {
         session.close()
         closed.signal()
       }
