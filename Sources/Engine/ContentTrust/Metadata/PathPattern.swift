@@ -7,15 +7,20 @@ import ContentModel
 package struct PathPattern: Hashable, Sendable {
   private let components: [[Unicode.Scalar]]
 
-  package init(_ text: String) {
-    components = text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
+  package init(_ text: String) { components = Self.components(of: text) }
+
+  /// The components of a pattern or of a path.
+  static func components(of text: String) -> [[Unicode.Scalar]] {
+    text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
   }
 
   /// Whether `path` has as many components as the pattern, and all of them match.
-  package func matches(_ path: String) -> Bool {
-    let parts = path.pathComponents(omittingEmpty: false)
-    guard parts.count == components.count else { return false }
-    return zip(components, parts).allSatisfy { Self.matches($0, Array($1.unicodeScalars)) }
+  package func matches(_ path: String) -> Bool { matches(Self.components(of: path)) }
+
+  /// Whether a path with the components `path` matches.
+  func matches(_ path: [[Unicode.Scalar]]) -> Bool {
+    path.count == components.count
+      && zip(components, path).allSatisfy { Self.matches($0, $1) }
   }
 
   private static func matches(_ pattern: [Unicode.Scalar], _ text: [Unicode.Scalar]) -> Bool {
