@@ -13,6 +13,9 @@ package struct PackageIndex: Hashable, Sendable {
   /// The maximum total length of all paths and link targets of an index or package, in bytes.
   package static let maximumPathTotal = 16 << 20
 
+  /// The maximum length of an obstacle, in bytes; longer ones are shortened.
+  static let obstacleLimit = 1024
+
   /// The length of the package in bytes.
   package let packageLength: Int64
   /// The members; nil for a package that must be read sequentially.
@@ -35,7 +38,10 @@ package struct PackageIndex: Hashable, Sendable {
     self.blockLength = blockLength
     self.blocks = blocks
     self.files = files
-    self.obstacle = obstacle
+    // The path of a file may be in it.
+    self.obstacle = obstacle.map {
+      $0.utf8.count <= Self.obstacleLimit ? $0 : $0.printable(limit: Self.obstacleLimit / 4 - 1)
+    }
     payload = nil
   }
 
