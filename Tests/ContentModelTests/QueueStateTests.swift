@@ -245,6 +245,22 @@ struct QueueStateTests {
       decision.effects == [.reportTransactions([record]), .reportDownloads(["r-1"], of: [record])])
   }
 
+  @Test("A restore lists a purchase once that the history has twice")
+  func repeatedPurchase() throws {
+    var queue = QueueState()
+    _ = queue.apply(.restoreRequested(request: "x", account: nil))
+    for id in ["r", "s"] {
+      _ = queue.apply(
+        .restored(transaction: id, original: try Sample.grant(), contents: [], purpose: .history))
+    }
+    let decision = queue.apply(.restoreEnded(request: "x", nil))
+    let found = decision.effects.compactMap { effect -> [TransactionRecord]? in
+      if case .reportRestoreEnded(_, let found) = effect { found } else { nil }
+    }
+    let record = try #require(queue.transaction("r"))
+    #expect(found == [[record]])
+  }
+
   @Test(
     "Any sequence of events keeps the invariants", .slow,
     arguments: 0..<UInt64(SlowTests.areOn ? 200 : 40))

@@ -69,7 +69,9 @@ struct CodeBlockTests {
 
   @Test("The article on errors has every number with its name")
   func errors() throws {
-    let files = ["Engine/ContentModel/ContentError.swift", "AppUpdate/Values/ErrorCodes.swift"]
+    let files = [
+      "Engine/ContentModel/ContentError+Codes.swift", "AppUpdate/Values/ErrorCodes.swift",
+    ]
     let source = try files.map {
       try String(contentsOf: SourceTree.root.appending(path: "Sources/\($0)"), encoding: .utf8)
     }.joined()

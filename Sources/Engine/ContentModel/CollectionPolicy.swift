@@ -42,6 +42,8 @@ extension CollectionPolicy {
   package func plan(_ candidates: [CollectionCandidate]) -> (
     surplus: [CollectionCandidate], overQuota: [CollectionCandidate]
   ) {
+    // A caller can set the variable to anything, also by decoding.
+    let count = max(1, keptVersions)
     var surplus: [CollectionCandidate] = []
     var kept: [CollectionCandidate] = []
     let byContent = Dictionary(grouping: candidates) { $0.content.contentIdentifier }
@@ -49,8 +51,8 @@ extension CollectionPolicy {
       let ordered = versions.sorted {
         ($0.isCurrent ? 1 : 0, $0.content.version) > ($1.isCurrent ? 1 : 0, $1.content.version)
       }
-      kept += ordered.prefix(keptVersions)
-      surplus += ordered.dropFirst(keptVersions).filter { !$0.isProtected }
+      kept += ordered.prefix(count)
+      surplus += ordered.dropFirst(count).filter { !$0.isProtected }
     }
     let overQuota = kept.filter { !$0.isProtected }.sorted {
       ($0.isCurrent ? 1 : 0, $0.lastUse) < ($1.isCurrent ? 1 : 0, $1.lastUse)

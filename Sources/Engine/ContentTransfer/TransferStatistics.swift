@@ -22,6 +22,8 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
   /// The time from the first answered request to the first byte of the answer.
   public internal(set) var timeToFirstByte: Duration?
   /// The time during which at least one request was running.
+  ///
+  /// While requests are running, it ends at the last verified bytes.
   public internal(set) var activeTime = Duration.zero
 
   /// Creates empty statistics.
@@ -61,7 +63,14 @@ final class TransferCounters: Sendable {
   private struct State {
     var statistics = TransferStatistics()
     var running = 0
-    var runningSince = 0.0
+    /// The uptime up to which `activeTime` is counted.
+    var countedUntil = 0.0
+
+    mutating func advance(to now: Double) {
+      guard now > countedUntil else { return }
+      if running > 0 { statistics.activeTime += .seconds(now - countedUntil) }
+      countedUntil = now
+    }
   }
 
   /// The statistics so far.
@@ -79,10 +88,11 @@ final class TransferCounters: Sendable {
   }
 
   /// Counts verified bytes from `origin`.
-  func fetched(_ bytes: Int64, from origin: String) {
-    record {
-      $0.bytesFetched += bytes
-      $0.bytesByHost[origin, default: 0] += bytes
+  func fetched(_ bytes: Int64, from origin: String, at now: Double) {
+    state.withLock { state in
+      state.statistics.bytesFetched += bytes
+      state.statistics.bytesByHost[origin, default: 0] += bytes
+      state.advance(to: now)
     }
   }
 
@@ -90,7 +100,7 @@ final class TransferCounters: Sendable {
   func started(at now: Double) {
     state.withLock { state in
       state.statistics.requests += 1
-      if state.running == 0 { state.runningSince = now }
+      state.advance(to: now)
       state.running += 1
     }
   }
@@ -98,8 +108,8 @@ final class TransferCounters: Sendable {
   /// Counts the end of a request that was sent.
   func ended(_ end: ExchangeEnd, at now: Double) {
     state.withLock { state in
+      state.advance(to: now)
       state.running -= 1
-      if state.running == 0 { state.statistics.activeTime += .seconds(now - state.runningSince) }
       if let name = end.head?.version { state.statistics.protocolName = name }
       if state.statistics.timeToFirstByte == nil {
         state.statistics.timeToFirstByte = end.timeToFirstByte.map { .seconds($0) }

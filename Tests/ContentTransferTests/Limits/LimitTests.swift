@@ -39,6 +39,24 @@ struct LimitTests {
     #expect(Set(server.requests.map(\.connection)).count <= 2)
   }
 
+  @Test("Limits and timeouts may be as high or as low as their types allow")
+  func extremeSettings() throws {
+    let file = try SampleFile(length: 1_000_000, pieces: [1000])
+    let server = try ScriptedServer { .file(file.bytes, $0) }
+    for count in [Int.min, .max] {
+      let source = try HTTPPieceSource(at: server.url()) {
+        $0.limits.connections = count
+        $0.limits.connectionsPerHost = count
+        $0.limits.connectionsPerTransfer = count
+        $0.limits.smallRequestsPerTransfer = count
+        $0.connectTimeout = count == .max ? .infinity : 5
+      }
+      #expect(try source.fetch(file).bytes == file.bytes)
+      source.session.loop.distances.note(0.000_02, to: source.mirrors[0].origin)
+      #expect(try source.fetch(file).bytes == file.bytes)
+    }
+  }
+
   @Test("A package is fetched over one connection from a nearby server", .slow)
   func nearServer() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
@@ -190,6 +208,51 @@ struct LimitTests {
     session.withLock { $0 = source.session }
     #expect(code { _ = try source.fetch(file) } == .stopped)
     session.withLock { $0 = nil }
+  }
+
+  @Test("Each call that closes a session waits for its thread")
+  func closedTwice() throws {
+    let (isRunning, mayContinue) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    var configuration = impatientConfiguration()
+    configuration.fixedAddresses = {
+      // On the session's thread.
+      isRunning.signal()
+      mayContinue.wait()
+      mayContinue.signal()
+      return []
+    }
+    let session = try HTTPSession(configuration)
+    let request = HTTPRequest(try WebURL("http://127.0.0.1:1/"), limit: 1)
+    let (calls, closed) = (DispatchGroup(), DispatchSemaphore(value: 0))
+    DispatchQueue(label: "send").async(group: calls) { _ = try? session.send(request) }
+    isRunning.wait()
+    for _ in 0..<2 {
+      DispatchQueue(label: "close").async(group: calls) {
+        session.close()
+        closed.signal()
+      }
+    }
+    #expect(closed.wait(timeout: .now() + 0.1) == .timedOut)
+    mayContinue.signal()
+    calls.wait()
+  }
+
+  @Test("The limits that are set last apply, also after changes in several threads")
+  func changedLimits() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", body: [1]) }
+    let request = HTTPRequest(try WebURL(server.url()), limit: 1)
+    for _ in 0..<50 {
+      let session = try HTTPSession(impatientConfiguration())
+      _ = try session.send(request)
+      DispatchQueue.concurrentPerform(iterations: 8) { number in
+        var limits = TransferLimits()
+        limits.connections = number + 1
+        session.limits = limits
+      }
+      // Afterwards, no thread changes the schedule.
+      session.close()
+      #expect(session.loop.schedule.limits == session.limits)
+    }
   }
 
   @Test("Calls in other threads end when the session is closed meanwhile")

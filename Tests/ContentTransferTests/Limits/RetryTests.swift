@@ -44,20 +44,27 @@ struct RetryTests {
     }
   }
 
-  @Test("A name recovers automatically, and one success clears it")
-  func health() {
-    var table = HealthTable(RetryPolicy())
+  @Test("A host recovers automatically, and one success clears its failures")
+  func health() throws {
+    let uptime = Mutex(1.0)
+    let session = try HTTPSession(
+      clock: EngineClock(
+        now: { Date(timeIntervalSince1970: 0) }, uptime: { uptime.withLock { $0 } }),
+      random: { 1 })
+    func found(_ origin: String) -> Health? { session.health.withLock { $0[origin] } }
     let fault = TransferFault(.refused)
-    #expect(table.delay(of: "a") == nil)
-    table.fail("a", fault, startedAt: 0, now: 1, random: 1)
-    #expect(table.delay(of: "a")?.until == 1.5)
-    table.fail("a", fault, startedAt: 2, now: 3, random: 1)
-    #expect(table.delay(of: "a")?.until == 4)
-    #expect(table.failures(of: "a") == 2)
-    #expect(table.delay(of: "b") == nil)
-    table.succeed("a")
-    #expect(table.delay(of: "a") == nil)
-    #expect(table.failures(of: "a") == 0)
+    #expect(found("a")?.delay == nil)
+    session.note(fault, from: "a", startedAt: 0)
+    #expect(found("a")?.delay?.until == 1.5)
+    uptime.withLock { $0 = 3 }
+    session.note(fault, from: "a", startedAt: 2)
+    #expect(found("a")?.delay?.until == 4)
+    #expect(found("a")?.failures == 2)
+    #expect(found("b")?.delay == nil)
+    session.note(TransferFault(.cutShort), from: "b", startedAt: 3)
+    #expect(found("b")?.delay == nil)
+    session.note(nil, from: "a", startedAt: 3)
+    #expect(found("a")?.delay == nil)
   }
 
   @Test("A mirror's delay comes from the random source of its session, once per failure")
@@ -79,13 +86,14 @@ struct RetryTests {
 
   @Test("Parallel failures with the same cause count once")
   func oneCause() {
-    var table = HealthTable(RetryPolicy())
+    let (fault, policy) = (TransferFault(.network), RetryPolicy())
+    var health = Health()
     for now in [10.0, 10.1, 10.2, 10.3] {
-      table.fail("a", TransferFault(.network), startedAt: 5, now: now, random: 1)
+      health.fail(fault, startedAt: 5, now: now, policy, random: 1)
     }
-    #expect(table.failures(of: "a") == 1)
-    table.fail("a", TransferFault(.network), startedAt: 11, now: 12, random: 1)
-    #expect(table.failures(of: "a") == 2)
+    #expect(health.failures == 1)
+    health.fail(fault, startedAt: 11, now: 12, policy, random: 1)
+    #expect(health.failures == 2)
   }
 
   @Test("Mirrors without a delay come first, then the healthiest")

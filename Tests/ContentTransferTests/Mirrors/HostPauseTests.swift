@@ -106,6 +106,17 @@ struct HostPauseTests {
     #expect(starts.count > 10)
   }
 
+  @Test("A refusal that is examined does not end the pause of the host")
+  func examined() throws {
+    let server = try ScriptedServer { _ in .http("503 Busy") }
+    let session = try HTTPSession(impatientConfiguration())
+    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    request.attempts = 1
+    #expect(code { _ = try session.send(request) } == .serverFailed)
+    #expect(try session.examine(request).status == 503)
+    #expect(session.pause(at: request.url)?.refusals == 1)
+  }
+
   @Test("A pause applies to all sessions of the process, and only one request probes", .slow)
   func shared() async throws {
     let pauses = HostPauses()

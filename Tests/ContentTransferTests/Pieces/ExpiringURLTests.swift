@@ -315,10 +315,17 @@ struct ExpiringURLTests {
     "An invalid URL is shown without its password and query",
     arguments: [
       "ftp://a.example/x?grant=secret", "ftp://a.example/x?grant=a@secret", "ftp://b:secret@a/x",
-      "ftp://b:sec?secret@a/x",
+      "ftp://b:sec?secret@a/x", "ftp://a/x?\u{301}a@secret", "ftp://b:secret@\u{301}a/x",
     ])
   func invalid(text: String) {
     let error = #expect(throws: ContentError.self) { try WebURL(text) }
     #expect(error.map { "\($0) \($0.subject ?? "")" }?.contains("sec") == false)
+  }
+
+  @Test("A query that begins with a combining mark is a secret query, too")
+  func combiningMark() throws {
+    let url = try WebURL("https://a.example/x?\u{301}secret")
+    #expect(url.hasQuery)
+    #expect("\(url)" == "https://a.example/x")
   }
 }

@@ -167,6 +167,8 @@ import Testing
     ("a path of the folder", "targets/PRODUCT/1/index", "targets/PRODUCT"),
     ("a negative length", #""length":1"#, #""length":-1"#),
     ("a negative size", #""installedSize":1"#, #""installedSize":-1"#),
+    ("a length that overflows in a sum", #""length":1"#, #""length":9223372036854775807"#),
+    ("a size that overflows in a sum", #""installedSize":1"#, #""installedSize":1099511627777"#),
     (
       "a reserved content name", #""contentVersion":"1""#,
       #""contentIdentifier":"x.content.pkg","contentVersion":"1""#

@@ -84,9 +84,11 @@ import Testing
     #expect(try client().cached()?.version == 1)
   }
 
-  @Test func `the error for a damaged stored root names the file to remove`() throws {
+  @Test(arguments: [0, 600 << 10])
+  func `the error for a damaged stored root names the file to remove`(_ length: Int) throws {
     _ = try client().refresh(initialRoot: sample.root())
-    try folder.opened().replaceFile("root.json", with: Array("{}".utf8))
+    let spaces = [UInt8](repeating: 0x20, count: length)
+    try folder.opened().replaceFile("root.json", with: spaces)
     let error = #expect(throws: ContentError.self) {
       try client().refresh(initialRoot: sample.root())
     }

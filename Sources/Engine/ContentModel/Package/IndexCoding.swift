@@ -65,7 +65,7 @@ extension PackageIndex {
     } else {
       let blockLength = Int(try reader.number())
       let blocks = try (0..<reader.count(ofAtLeast: 32)).map { _ in try reader.digest() }
-      let obstacle = try reader.text(limit: 1024)
+      let obstacle = try reader.text(limit: Self.obstacleLimit)
       self.init(
         packageLength: packageLength, blockLength: blockLength, blocks: blocks, files: files,
         obstacle: obstacle.isEmpty ? nil : obstacle)

@@ -6,10 +6,15 @@
 package struct PackageIndex: Hashable, Sendable {
   /// The maximum length of an index in bytes; longer ones are refused before parsing.
   package static let maximumLength: Int64 = 64 << 20
+  /// The maximum length of a package, and of all its installed files, in bytes.
+  package static let maximumSize: Int64 = 1 << 40
   /// The maximum number of entries of an index or package.
   package static let maximumEntryCount = 100_000
   /// The maximum total length of all paths and link targets of an index or package, in bytes.
   package static let maximumPathTotal = 16 << 20
+
+  /// The maximum length of an obstacle, in bytes; longer ones are shortened.
+  static let obstacleLimit = 1024
 
   /// The length of the package in bytes.
   package let packageLength: Int64
@@ -33,7 +38,10 @@ package struct PackageIndex: Hashable, Sendable {
     self.blockLength = blockLength
     self.blocks = blocks
     self.files = files
-    self.obstacle = obstacle
+    // The path of a file may be in it.
+    self.obstacle = obstacle.map {
+      $0.utf8.count <= Self.obstacleLimit ? $0 : $0.printable(limit: Self.obstacleLimit / 4 - 1)
+    }
     payload = nil
   }
 
@@ -58,7 +66,7 @@ package struct PackageIndex: Hashable, Sendable {
 
   /// Whether the numbers are consistent, so that arithmetic on them is safe.
   package var isConsistent: Bool {
-    guard (0...(1 << 40)).contains(packageLength), hasPlausibleFiles else { return false }
+    guard (0...Self.maximumSize).contains(packageLength), hasPlausibleFiles else { return false }
     if let payload { return payload.isConsistent(with: files, packageLength: packageLength) }
     return (4096...(64 << 20)).contains(blockLength)
       && Int64(blocks.count) == (packageLength + Int64(blockLength) - 1) / Int64(blockLength)
@@ -67,11 +75,11 @@ package struct PackageIndex: Hashable, Sendable {
   private var hasPlausibleFiles: Bool {
     var total: Int64 = 0
     for file in files {
-      guard (0...(1 << 40)).contains(file.size), file.kind == .file || file.size == 0 else {
+      guard (0...Self.maximumSize).contains(file.size), file.kind == .file || file.size == 0 else {
         return false
       }
       total += file.size
-      if total > 1 << 40 { return false }
+      if total > Self.maximumSize { return false }
     }
     return true
   }

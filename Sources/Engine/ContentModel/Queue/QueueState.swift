@@ -174,6 +174,9 @@ package struct QueueState: Hashable, Sendable {
   ) {
     guard var end = restoring, end.request == request else { return }
     end.error = error ?? end.error
+    // The history may repeat a purchase, such as one at the end of a page in the next page.
+    var known: Set<String> = []
+    end.transactions = end.transactions.filter { known.insert($0).inserted }
     restoring = nil
     draft.restoreEnd = end
   }

@@ -12,22 +12,6 @@ public enum TransactionState: Int, Codable, Sendable, CaseIterable {
   case deferred = 4
 }
 
-/// The state of a download, numbered as in StoreKit.
-public enum DownloadState: Int, Codable, Sendable, CaseIterable {
-  /// Not started, or waiting for a free worker. Next: active, paused, cancelled.
-  case waiting = 0
-  /// Being fetched and installed. Next: finished, failed, paused, cancelled, waiting.
-  case active = 1
-  /// Paused by the user; keeps its data. Next: waiting, active, cancelled, finished.
-  case paused = 2
-  /// Installed and usable. Final.
-  case finished = 3
-  /// Failed; keeps its data. Next: waiting, active, cancelled.
-  case failed = 4
-  /// Cancelled by the user; its data is dropped. Next: waiting, active.
-  case cancelled = 5
-}
-
 /// The state of a transaction, with the values of that state.
 ///
 /// Rare payloads are indirect, because a queue may have 100,000 transactions.
@@ -168,92 +152,5 @@ extension [TransactionRecord] {
   /// The versions installed by finished downloads.
   package var finishedContents: Set<ContentKey> {
     Set(lazy.flatMap(\.downloads).filter { $0.state == .finished }.map(\.content))
-  }
-}
-
-/// A shared reference to a value, to store it once.
-package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
-  package let value: Value
-
-  package init(_ value: Value) { self.value = value }
-
-  package static func == (left: Shared, right: Shared) -> Bool {
-    left === right || left.value == right.value
-  }
-
-  package func hash(into hasher: inout Hasher) { hasher.combine(value) }
-}
-
-/// The state of a download, with the values of that state.
-package enum DownloadStatus: Hashable, Sendable {
-  /// Waits for a start request, or, if requested, for a free worker.
-  case waiting(isRequested: Bool)
-  case active
-  case paused
-  case finished
-  indirect case failed(ContentError)
-  case cancelled
-
-  package var state: DownloadState {
-    switch self {
-    case .waiting: .waiting
-    case .active: .active
-    case .paused: .paused
-    case .finished: .finished
-    case .failed: .failed
-    case .cancelled: .cancelled
-    }
-  }
-}
-
-/// A download as journaled.
-package struct DownloadRecord: Hashable, Sendable {
-  /// The transaction's identifier; it shares the storage of its text.
-  private let transaction: String
-  /// The number in its transaction, from 1.
-  private let number: Int32
-  /// The priority, −1000 to 1000; higher ones start first; not journaled.
-  package var priority: Int32 = 0
-  /// The offer; thousands of downloads may share one.
-  package private(set) var sharedOffer: Shared<ContentOffer>
-  package var status: DownloadStatus
-  /// Whether the version is installed beside the current one; nil unless it is an update.
-  package var keepsCurrent: Bool?
-
-  /// Creates download `number`, from 1, of the transaction with the identifier `transaction`.
-  package init(
-    of transaction: String, number: Int, sharing offer: Shared<ContentOffer>,
-    status: DownloadStatus = .waiting(isRequested: false)
-  ) {
-    self.transaction = transaction
-    self.number = Int32(clamping: number)
-    sharedOffer = offer
-    self.status = status
-  }
-
-  /// The identifier, unique in a library, and its staging folder: `<transaction>-<number>`.
-  package var id: String { "\(transaction)-\(number)" }
-
-  package var offer: ContentOffer {
-    get { sharedOffer.value }
-    set { sharedOffer = Shared(newValue) }
-  }
-
-  /// The version to install.
-  package var content: ContentKey { ContentKey(offer.contentIdentifier, version: offer.version) }
-
-  package var state: DownloadState { status.state }
-
-  /// Whether it waits for a free worker.
-  package var isRequested: Bool { status == .waiting(isRequested: true) }
-
-  /// Nil unless failed.
-  package var error: ContentError? {
-    if case .failed(let error) = status { error } else { nil }
-  }
-
-  /// Returns the transaction of a download's identifier; nil if it is not one.
-  package static func transaction(ofDownload id: String) -> String? {
-    id.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(id[..<$0]) }
   }
 }

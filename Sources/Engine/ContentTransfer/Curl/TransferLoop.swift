@@ -16,8 +16,11 @@ final class TransferLoop: @unchecked Sendable {
   let random: @Sendable () -> Double
 
   private let inbox = Mutex(Inbox())
+  private let currentLimits: Mutex<TransferLimits>
   /// Nil before the first request, and after `close`.
   private let thread = Serialized<WorkThread?>(nil)
+  /// Lets a second call of `close` wait for the first one.
+  private let closing = OperationLock()
   private static let counter = Atomic<Int>(0)
   /// The poll timeout in seconds while a request connects.
   private static let connectingPollTimeout = 0.5
@@ -55,6 +58,7 @@ final class TransferLoop: @unchecked Sendable {
     self.clock = clock
     self.pauses = pauses
     self.random = random
+    currentLimits = Mutex(configuration.limits)
     schedule = TransferSchedule(limits: configuration.limits)
     limiter = RateLimiter(configuration.limits, at: clock.uptime())
     distances = ServerDistances(behind: configuration.proxy)
@@ -86,7 +90,8 @@ final class TransferLoop: @unchecked Sendable {
     return thread.use { thread in
       guard isMissing() else { return nil }
       // Keep connections open for as many requests as may run at once.
-      guard let multi = MultiHandle(connections: configuration.limits.connections * 2) else {
+      let connections = TransferLimits.bounded(limits.connections)
+      guard let multi = MultiHandle(connections: 2 * connections) else {
         return TransferFault(.tooManyFiles, "libcurl cannot be initialized")
       }
       do {
@@ -109,25 +114,27 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  func setLimits(_ limits: TransferLimits) {
-    post { loop in
-      loop.schedule.limits = limits
-      loop.limiter.setLimits(limits, at: loop.clock.uptime())
-      for exchange in loop.running.values where exchange.limitedUntil != nil {
-        loop.unpause(exchange)
-      }
+  /// The limits; a change applies at once, also to running requests.
+  var limits: TransferLimits {
+    get { currentLimits.withLock { $0 } }
+    set {
+      currentLimits.withLock { $0 = newValue }
+      // The command reads them, since two changes may be queued in another order than made.
+      post { $0.applyLimits() }
     }
   }
 
-  /// Ends all requests and waits for the thread.
+  /// Ends all requests and waits for the thread, also if another call already does.
   ///
   /// Without the wait, OpenSSL would free memory at the exit of the process that the thread also
   /// frees.
   func close() {
     post(isLast: true) { $0.isClosing = true }
-    // Ended outside: the last handlers, which this waits for, may start requests.
-    let running = thread.use { $0.take() }
-    running?.end()
+    // Not in `thread.use`, since the last handlers, which this waits for, may start requests.
+    closing.withLock {
+      let running = thread.use { $0.take() }
+      running?.end()
+    }
   }
 
   /// Queues a command, and returns false after the last one.
@@ -193,6 +200,13 @@ final class TransferLoop: @unchecked Sendable {
       inbox.sleeper = multi
       return true
     }
+  }
+
+  private func applyLimits() {
+    let limits = limits
+    schedule.limits = limits
+    limiter.setLimits(limits, at: clock.uptime())
+    for exchange in running.values where exchange.limitedUntil != nil { unpause(exchange) }
   }
 
   private func add(_ exchange: Exchange) {

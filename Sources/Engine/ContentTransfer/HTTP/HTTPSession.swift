@@ -9,10 +9,9 @@ import Concurrency
 package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
-  /// The hosts that have failed recently, by origin.
-  let health: Mutex<HealthTable>
+  /// The hosts that could not be reached recently, by origin.
+  let health = Mutex<[String: Health]>([:])
   let rates = HostRates()
-  private let currentLimits: Mutex<TransferLimits>
 
   /// Creates a session without connecting.
   ///
@@ -30,8 +29,6 @@ package final class HTTPSession: Sendable {
     try configuration.checkSecrets()
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock, pauses: pauses, random: random)
-    health = Mutex(HealthTable(configuration.retry))
-    currentLimits = Mutex(configuration.limits)
   }
 
   deinit { loop.close() }
@@ -46,16 +43,13 @@ package final class HTTPSession: Sendable {
 
   /// The limits of concurrency and rate; a change applies at once, also to running requests.
   package var limits: TransferLimits {
-    get { currentLimits.withLock { $0 } }
-    set {
-      currentLimits.withLock { $0 = newValue }
-      loop.setLimits(newValue)
-    }
+    get { loop.limits }
+    set { loop.limits = newValue }
   }
 
   /// Returns how many requests for one package run at `address`, and how many each replaces.
   func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
-    let limit = max(1, limits.connectionsPerTransfer)
+    let limit = TransferLimits.bounded(limits.connectionsPerTransfer)
     let isOne = loop.distances.isShort(to: address.origin) || pause(at: address) != nil
     return isOne ? (1, limit) : (limit, 1)
   }
@@ -70,6 +64,19 @@ package final class HTTPSession: Sendable {
     let now = loop.clock.uptime()
     let begin = max(start, pause(at: address)?.refusedSince ?? now)
     return now - begin >= configuration.retry.busyTimeout
+  }
+
+  /// Records whether the host of a request that was sent at `start` can be reached.
+  ///
+  /// A fault of something else changes nothing.
+  func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
+    guard let fault else { return health.withLock { $0[origin] = nil } }
+    guard fault.concernsHost else { return }
+    let (now, random) = (loop.clock.uptime(), loop.random())
+    health.withLock {
+      $0[origin, default: Health()].fail(
+        fault, startedAt: start, now: now, configuration.retry, random: random)
+    }
   }
 
   /// The statistics of all transfers.

@@ -69,10 +69,17 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Returns the part of an invalid URL that is not a password or a query, which may be secret.
   private static func shown(_ text: String) -> String {
-    let base = text.prefix { $0 != "?" }
-    guard !text[base.endIndex...].contains("@") else { return "…" }
-    return (base.lastIndex(of: "@").map { base[base.index(after: $0)...] } ?? base)
+    let (base, at) = (Self.base(of: text), UInt8(ascii: "@"))
+    guard !text[base.endIndex...].utf8.contains(at) else { return "…" }
+    return (base.utf8.lastIndex(of: at).map { base[base.utf8.index(after: $0)...] } ?? base)
       .printable(limit: 200)
+  }
+
+  /// The URL without its query.
+  ///
+  /// Works on bytes: in Swift, `?` and a combining mark are one `Character` that is not `?`.
+  private static func base(of text: String) -> Substring {
+    text[..<(text.utf8.firstIndex(of: UInt8(ascii: "?")) ?? text.endIndex)]
   }
 
   /// Whether connections to it are encrypted.
@@ -123,8 +130,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// The URL without its query, and the query with its question mark.
   package var parts: (base: Substring, query: Substring) {
-    let cut = text.firstIndex(of: "?") ?? text.endIndex
-    return (text[..<cut], text[cut...])
+    let base = Self.base(of: text)
+    return (base, text[base.endIndex...])
   }
 
   var hasQuery: Bool { !parts.query.isEmpty }

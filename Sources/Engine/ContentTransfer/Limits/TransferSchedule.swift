@@ -121,9 +121,7 @@ struct TransferSchedule {
   }
 
   private func requestsPerHost(isShared: Bool) -> Int {
-    isShared
-      ? min(limits.connectionsPerHost, 1 << 20) * Self.streamsPerConnection
-      : limits.connectionsPerHost
+    TransferLimits.bounded(limits.connectionsPerHost) * (isShared ? Self.streamsPerConnection : 1)
   }
 
   private func places(_ limit: Int, _ isAdditional: Bool) -> Int {

@@ -5,7 +5,6 @@ import FileIO
 struct MirrorBook {
   private let addresses: [WebURL]
   private let session: HTTPSession
-  private var file: HealthTable
   private var mirrors: [Mirror]
   private var pace: MirrorPace
 
@@ -20,6 +19,8 @@ struct MirrorBook {
     /// The next request then needs a new connection and a new lookup of the address.
     var needsConnection = false
     private var strongValidator: String?
+    /// The failures of requests for the file, except those of the host.
+    fileprivate var health = Health()
     /// The number of times in a row that it did not have the file or denied access.
     fileprivate var refusals = 0
     fileprivate var lastRefusal = -Double.infinity
@@ -45,7 +46,6 @@ struct MirrorBook {
   init(_ addresses: [WebURL], _ session: HTTPSession) {
     self.addresses = addresses
     self.session = session
-    file = HealthTable(session.configuration.retry)
     mirrors = addresses.map { _ in Mirror() }
     pace = MirrorPace(
       rates: session.rates.rates(of: addresses.map(\.origin), at: session.loop.clock.uptime()))
@@ -63,9 +63,9 @@ struct MirrorBook {
       let health = health(of: index)
       let pause = session.pause(at: addresses[index])
       return MirrorChoice.Candidate(
-        delays: health.delays + [pause?.delay(at: now)].compactMap { $0 },
-        failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isSlow(index),
-        ranges: mirrors[index].ranges)
+        delays: (health.map(\.delay) + [pause?.delay(at: now)]).compactMap { $0 },
+        failures: health.reduce(pause?.refusals ?? 0) { $0 + $1.failures },
+        isSlow: pace.isSlow(index), ranges: mirrors[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)
     choice.mirror = open[choice.mirror]
@@ -82,22 +82,16 @@ struct MirrorBook {
   func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
     let free = open.filter { index in
       let isBusy = session.pause(at: addresses[index]) != nil
-      let isLate = health(of: index).delays.contains { $0.until > now }
+      let isLate = health(of: index).contains { ($0.delay?.until ?? 0) > now }
       return !isBusy && !isLate && (isWhole || mirrors[index].ranges)
     }
     return free.first { $0 != mirror } ?? free.first
   }
 
   /// Returns the results of this file's requests at `mirror`, and of all requests to its host.
-  private func health(
-    of mirror: Int
-  ) -> (delays: [(until: Double, fault: TransferFault)], failures: Int) {
-    let (name, origin) = (addresses[mirror].text, addresses[mirror].origin)
-    let (host, failures) = session.health.withLock {
-      ($0.delay(of: origin), $0.failures(of: origin))
-    }
-    let delays = [file.delay(of: name), host].compactMap { $0 }
-    return (delays, file.failures(of: name) + failures)
+  private func health(of mirror: Int) -> [Health] {
+    let origin = addresses[mirror].origin
+    return [mirrors[mirror].health, session.health.withLock { $0[origin] } ?? Health()]
   }
 
   /// Whether all mirrors are excluded.
@@ -120,7 +114,9 @@ struct MirrorBook {
     let now = session.loop.clock.uptime()
     guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }
     session.rates.note(rate, of: addresses[mirror].origin, at: now)
-    let others = open.filter { $0 != mirror && health(of: $0).failures == 0 }
+    let others = open.filter { other in
+      other != mirror && health(of: other).allSatisfy { $0.failures == 0 }
+    }
     return pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now) != nil
   }
 
@@ -134,21 +130,17 @@ struct MirrorBook {
 
   mutating func succeed(at mirror: Int) {
     mirrors[mirror].refusals = 0
-    file.succeed(addresses[mirror].text)
+    mirrors[mirror].health = Health()
     let origin = addresses[mirror].origin
-    session.health.withLock { $0.succeed(origin) }
+    session.health.withLock { $0[origin] = nil }
   }
 
   mutating func fail(at mirror: Int, _ fault: TransferFault, startedAt: Double) {
-    let now = session.loop.clock.uptime()
-    let random = session.loop.random()
-    guard fault.concernsHost else {
-      return file.fail(
-        addresses[mirror].text, fault, startedAt: startedAt, now: now, random: random)
+    guard !fault.concernsHost else {
+      return session.note(fault, from: addresses[mirror].origin, startedAt: startedAt)
     }
-    let origin = addresses[mirror].origin
-    session.health.withLock {
-      $0.fail(origin, fault, startedAt: startedAt, now: now, random: random)
-    }
+    let (now, random) = (session.loop.clock.uptime(), session.loop.random())
+    mirrors[mirror].health.fail(
+      fault, startedAt: startedAt, now: now, session.configuration.retry, random: random)
   }
 }

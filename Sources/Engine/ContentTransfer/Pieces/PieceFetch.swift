@@ -21,7 +21,7 @@ final class PieceFetch {
   private var wrongPieces: WrongPieces
   private var requests: [Int: PieceRequest] = [:]
   private var nextNumber = 0
-  private var hedges = SecondRequests()
+  private var hedges = HedgedRequests()
   private var bytesLeft: Int64
   /// The uptime of the last piece, or of the start.
   private var lastProgress = 0.0
@@ -215,7 +215,7 @@ final class PieceFetch {
     if right > 0 {
       lastProgress = session.loop.clock.uptime()
       for counters in [ticket.counters, session.loop.counters] {
-        counters.fetched(right, from: urls.addresses[request.mirror].origin)
+        counters.fetched(right, from: urls.addresses[request.mirror].origin, at: lastProgress)
       }
     }
     requests[number]?.delivered += delivered
@@ -292,7 +292,7 @@ final class PieceFetch {
   /// Handles the end of one of two requests for the same pieces, while the other one continues.
   ///
   /// It has delivered no piece. The failure of a second request is ignored.
-  private func end(_ request: PieceRequest, _ end: ExchangeEnd, of part: SecondRequests.Part) throws
+  private func end(_ request: PieceRequest, _ end: ExchangeEnd, of part: HedgedRequests.Part) throws
   {
     guard let fault = end.fault else { return }
     if try urls.renews(after: fault, of: request, end, &mirrors) { return }

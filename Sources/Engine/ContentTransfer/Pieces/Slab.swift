@@ -59,3 +59,31 @@ final class SlabPool: Sendable {
     return max(1, (capacity + unit - 1) / unit) * unit
   }
 }
+
+/// The memory limit of one request; pure.
+struct SlabSizes: Hashable {
+  /// The bytes of each slab.
+  let length: Int
+  /// The number of slabs: one is filled while others are hashed, decoded and written.
+  let count: Int
+
+  /// Less would cost more wake-ups, and more would lose more bytes when the process dies.
+  private static let usual = 128 << 10
+
+  /// Returns the sizes for `pieces`: slabs of 128 KiB, less for few bytes, more for long pieces.
+  ///
+  /// A request that replaces several has the memory of all of them.
+  init(for pieces: some Sequence<Piece>, insteadOf requests: Int = 1) {
+    var longest = 1
+    var total = 0
+    for piece in pieces {
+      longest = max(longest, piece.length)
+      total += piece.length
+    }
+    length = SlabPool.rounded(max(longest, min(Self.usual, total)))
+    count = total <= length ? 1 : 3 * requests
+  }
+
+  /// The total number of bytes.
+  var memory: Int { length * count }
+}

@@ -194,13 +194,15 @@ extension CatalogRecord {
         guard content == product || !StorePath.isFileName(content) else {
           throw ContentError.recordDamaged(product, "the content \(content) has a reserved name")
         }
-        for file in [package, index]
-        where file.length < 0 || !StorePath.isFile(file.path, of: product) {
+        for file in [package, index] where !StorePath.isFile(file.path, of: product) {
           throw ContentError.recordDamaged(
             product, "the path \(file.path.printable(limit: 100)) is not in the product's folder")
         }
-        guard installedSize >= 0 else {
-          throw ContentError.recordDamaged(product, "an installed size is negative")
+        // Clients add sizes, which must not overflow.
+        for size in [package.length, index.length, installedSize]
+        where !(0...PackageIndex.maximumSize).contains(size) {
+          throw ContentError.recordDamaged(
+            product, "the size of \(size) bytes is negative or above \(PackageIndex.maximumSize)")
         }
         return ContentOffer(
           productIdentifier: product, contentIdentifier: content, version: contentVersion,

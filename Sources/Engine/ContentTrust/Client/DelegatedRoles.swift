@@ -43,7 +43,7 @@ final class DelegatedRoles: Sendable {
   ) throws -> TargetsRole {
     guard let time else { return try earlierRole(name, for: delegator, check: check) }
     func known() throws -> TargetsRole? {
-      try metadata.withLock { try $0.trustedRole(name, for: delegator, now: time) }
+      try trusted.trustedRole(name, for: delegator, now: time)
     }
     if let role = try known() { return role }
     return try fetches.withLock(for: name) {
@@ -54,10 +54,13 @@ final class DelegatedRoles: Sendable {
   private func read(
     _ name: String, for delegator: Delegator, _ time: Date, _ check: (TargetsRole) throws -> Void
   ) throws -> TargetsRole {
-    try fetcher.fetch(.delegated(name), listedIn: trusted, keptIn: folder) { bytes in
-      try metadata.withLock {
-        try $0.update(delegated: name, bytes, for: delegator, now: time, check: check)
-      }
+    // Verified without the lock, so that threads that read different roles do not wait.
+    let trusted = trusted
+    return try fetcher.fetch(.delegated(name), listedIn: trusted, keptIn: folder) { bytes in
+      let found = try trusted.role(name, in: bytes, for: delegator, now: time)
+      try check(found.role)
+      metadata.withLock { $0.keep(found, for: delegator) }
+      return found.role
     }
   }
 

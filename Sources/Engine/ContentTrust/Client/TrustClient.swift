@@ -172,8 +172,8 @@ package final class TrustClient: Sendable {
 
   /// Returns the stored root, or nil; an error names the file, not the store.
   private func keptRoot() throws -> TrustedMetadata? {
-    guard let bytes = try folder.metadata(.root) else { return nil }
     do {
+      guard let bytes = try folder.metadata(.root) else { return nil }
       return try TrustedMetadata(root: bytes)
     } catch let error as ContentError where error.group == .trust {
       let path = folder.path(of: .root)
@@ -243,11 +243,7 @@ package final class TrustClient: Sendable {
         try fetcher.fromServers { server in
           try followRoots(&trusted, at: server)
           try trusted.checkRootExpiry(now: now)
-          if trusted.timestamp == nil {
-            // For comparison; invalid files are ignored.
-            if let kept = try folder.metadata(.timestamp) { try? trusted.restore(timestamp: kept) }
-            if let kept = try folder.metadata(.snapshot) { try? trusted.restore(snapshot: kept) }
-          }
+          if trusted.timestamp == nil { try restoreKept(&trusted) }
           try updateTimestamp(&trusted, now, at: server)
           try trusted.checkExpiry(now: now)
         }
@@ -259,6 +255,20 @@ package final class TrustClient: Sendable {
         guard trusted.root.version > version else { throw error }
       }
     }
+  }
+
+  /// Restores the timestamp and the snapshot of an earlier run, for comparison.
+  ///
+  /// Ignores a file that is damaged or signed by other keys, but not that it cannot be checked.
+  private func restoreKept(_ trusted: inout TrustedMetadata) throws {
+    func restore(_ name: MetadataName, _ accept: ([UInt8]) throws -> Void) throws {
+      guard let kept = try folder.metadata(name) else { return }
+      do {
+        try accept(kept)
+      } catch let error as ContentError where error.group == .trust {}
+    }
+    try restore(.timestamp) { try trusted.restore(timestamp: $0) }
+    try restore(.snapshot) { try trusted.restore(snapshot: $0) }
   }
 
   private func updateTimestamp(

@@ -87,29 +87,3 @@ extension ContentError {
       subject: path)
   }
 }
-
-extension TrustedMetadata {
-  /// Reads a given root; throws `rootInvalid` unless it is root metadata signed by its own keys.
-  package init(given root: [UInt8]) throws {
-    do {
-      try self.init(root: root)
-    } catch let error as ContentError where error.group == .trust {
-      throw ContentError(
-        .rootInvalid, "The given file is not the root metadata of a store",
-        remedy: "Provide the file 1.root.json from the store's owner", cause: error.message)
-    }
-  }
-}
-
-/// Checks fetched bytes against the listed length and digests.
-func check(_ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String) throws {
-  if let length, Int64(bytes.count) != length {
-    throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")
-  }
-  guard let hashes else { return }
-  var hashing = FileHashing(hashes)
-  try bytes.withUnsafeBytes { try hashing.update($0) }
-  if let difference = try hashing.difference() {
-    throw ContentError.digestMismatch(file, difference)
-  }
-}

@@ -23,12 +23,24 @@ final class TrustFolder: Sendable {
   }
 
   /// Returns the trusted metadata `name`; nil if it does not exist or is too long.
+  ///
+  /// Throws `metadataDamaged` for a root that is too long, because without a stored root, any root
+  /// that the caller gives would be trusted.
   func metadata(_ name: MetadataName) throws -> [UInt8]? {
     if [.timestamp, .snapshot].contains(name), isWithdrawn.load(ordering: .relaxed) { return nil }
-    return try nilIf(.fileMissing, .limitExceeded) {
-      try folder.contents(of: name.encodedFileName, limit: name.limit)
+    guard keeps(name) else { return nil }
+    do {
+      return try folder.contents(of: name.encodedFileName, limit: name.limit)
+    } catch let error as ContentError where error.code == .fileMissing {
+      return nil
+    } catch let error as ContentError where error.code == .limitExceeded {
+      guard name == .root else { return nil }
+      throw ContentError.metadataTooLong(name, limit: name.limit)
     }
   }
+
+  /// Whether `name` has a file: a delegated role may have the name of the record of refreshes.
+  private func keeps(_ name: MetadataName) -> Bool { name.encodedFileName != Self.refreshName }
 
   /// The path of the metadata `name`, for messages.
   func path(of name: MetadataName) -> String { folder.path(of: name.encodedFileName) }
@@ -37,7 +49,7 @@ final class TrustFolder: Sendable {
   ///
   /// The write of a delegated role is not durable: a lost or incomplete file is fetched again.
   func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
-    if isReadOnly { return }
+    guard !isReadOnly, keeps(name) else { return }
     let isDurable = if case .top = name { true } else { false }
     try folder.replaceFile(name.encodedFileName, with: bytes, isDurable: isDurable)
   }

@@ -33,6 +33,17 @@ package struct TrustedMetadata: Sendable {
     rootDigest = try Digest(of: found.message)
   }
 
+  /// Reads a given root; throws `rootInvalid` unless it is root metadata signed by its own keys.
+  package init(given root: [UInt8]) throws {
+    do {
+      try self.init(root: root)
+    } catch let error as ContentError where error.group == .trust {
+      throw ContentError(
+        .rootInvalid, "The given file is not the root metadata of a store",
+        remedy: "Provide the file 1.root.json from the store's owner", cause: error.message)
+    }
+  }
+
   /// Starts from a root that is already verified, such as one in which fewer keys count.
   package init(verified root: RootRole) throws {
     self.root = root
@@ -173,21 +184,22 @@ package struct TrustedMetadata: Sendable {
     return known.role
   }
 
-  /// Accepts the metadata of the role `name` that `delegator` delegates to.
-  ///
-  /// It must also pass `check`.
-  mutating func update(
-    delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date,
-    check: (TargetsRole) throws -> Void = { _ in }
-  ) throws -> TargetsRole {
+  /// Returns the role `name` in `bytes`, which is the file that the snapshot lists and has the
+  /// signatures that `delegator` requires.
+  func role(
+    _ name: String, in bytes: [UInt8], for delegator: Delegator, now: Date
+  ) throws -> SignedMetadata<TargetsRole> {
     let found: SignedMetadata<TargetsRole> = try listed(
       bytes, as: .delegated(name), by: delegator.signers(of: name))
-    try Self.checkExpiry(found.role, .delegated(name), now: now)
-    try check(found.role)
+    try Self.checkExpiry(found.role, found.name, now: now)
+    return found
+  }
+
+  /// Keeps a result of `role` in memory, for `trustedRole`.
+  mutating func keep(_ role: SignedMetadata<TargetsRole>, for delegator: Delegator) {
     // A list of all products reads all bins, once each.
     if delegated.count >= Self.delegatedInMemory { delegated = [:] }
-    delegated[name] = (found, delegator)
-    return found.role
+    delegated[role.name.text] = (role, delegator)
   }
 
   /// The maximum number of delegated roles in memory.
@@ -217,7 +229,7 @@ package struct TrustedMetadata: Sendable {
     _ bytes: [UInt8], as name: MetadataName, by signers: Signers?
   ) throws -> SignedMetadata<Signed> {
     let promise = try promise(of: name)
-    try ContentTrust.check(
+    try FileHashes.check(
       bytes, length: promise.length, hashes: promise.hashes, of: name.fileName)
     let found = try SignedMetadata<Signed>(bytes, as: name)
     try found.checkSignatures(by: signers)

@@ -46,9 +46,9 @@ package struct Delegations: Sendable {
   func roles(for target: String) throws -> [(name: String, isTerminating: Bool)] {
     switch kind {
     case .listed(let roles):
-      let digest = try Digest(of: Array(target.utf8))
+      let searched = try SearchedTarget(target)
       var asked: [(name: String, isTerminating: Bool)] = []
-      for role in roles where role.isTrusted(for: target, digest) {
+      for role in roles where role.isTrusted(for: searched) {
         asked.append((role.name, role.isTerminating))
         if role.isTerminating { break }
       }
@@ -106,11 +106,23 @@ struct DelegatedRole: Sendable {
     return .hashPrefixes(try texts.map { try $0.string(atMost: 64) })
   }
 
-  /// Whether the scope contains `target`; `digest` is the SHA-256 of its name.
-  func isTrusted(for target: String, _ digest: Digest) -> Bool {
+  /// Whether the scope contains `target`.
+  func isTrusted(for target: SearchedTarget) -> Bool {
     switch scope {
-    case .patterns(let patterns): patterns.contains { $0.matches(target) }
-    case .hashPrefixes(let prefixes): prefixes.contains { digest.hex.hasPrefix($0) }
+    case .patterns(let patterns): patterns.contains { $0.matches(target.components) }
+    case .hashPrefixes(let prefixes): prefixes.contains { target.hash.hasPrefix($0) }
     }
+  }
+}
+
+/// The name of a target, prepared for the comparison with many scopes.
+struct SearchedTarget {
+  let components: [[Unicode.Scalar]]
+  /// The SHA-256 of the name, in hexadecimal digits.
+  let hash: String
+
+  init(_ name: String) throws {
+    components = PathPattern.components(of: name)
+    hash = try Digest(of: Array(name.utf8)).hex
   }
 }

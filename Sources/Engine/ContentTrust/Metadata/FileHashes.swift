@@ -68,3 +68,20 @@ package struct FileHashing: ~Copyable {
     return nil
   }
 }
+
+extension FileHashes {
+  /// Throws `digestMismatch` unless `bytes` have the listed length and digests; nil if not listed.
+  static func check(
+    _ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String
+  ) throws {
+    if let length, Int64(bytes.count) != length {
+      throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")
+    }
+    guard let hashes else { return }
+    var hashing = FileHashing(hashes)
+    try bytes.withUnsafeBytes { try hashing.update($0) }
+    if let difference = try hashing.difference() {
+      throw ContentError.digestMismatch(file, difference)
+    }
+  }
+}

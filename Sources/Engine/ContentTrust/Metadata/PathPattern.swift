@@ -7,18 +7,25 @@ import ContentModel
 package struct PathPattern: Hashable, Sendable {
   private let components: [[Unicode.Scalar]]
 
-  package init(_ text: String) {
-    components = text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
+  package init(_ text: String) { components = Self.components(of: text) }
+
+  /// The components of a pattern or of a path.
+  static func components(of text: String) -> [[Unicode.Scalar]] {
+    text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
   }
 
   /// Whether `path` has as many components as the pattern, and all of them match.
-  package func matches(_ path: String) -> Bool {
-    let parts = path.pathComponents(omittingEmpty: false)
-    guard parts.count == components.count else { return false }
-    return zip(components, parts).allSatisfy { Self.matches($0, Array($1.unicodeScalars)) }
+  package func matches(_ path: String) -> Bool { matches(Self.components(of: path)) }
+
+  /// Whether a path with the components `path` matches.
+  func matches(_ path: [[Unicode.Scalar]]) -> Bool {
+    path.count == components.count
+      && zip(components, path).allSatisfy { Self.matches($0, $1) }
   }
 
   private static func matches(_ pattern: [Unicode.Scalar], _ text: [Unicode.Scalar]) -> Bool {
+    // Searched once: a search from each `[` without a `]` would multiply the time.
+    let lastBracket = pattern.lastIndex(of: "]") ?? 0
     var (place, position) = (0, 0)
     // Where to continue if the pattern after the last star does not match here.
     var retry: (place: Int, position: Int)?
@@ -26,7 +33,7 @@ package struct PathPattern: Hashable, Sendable {
       if place < pattern.count, pattern[place] == "*" {
         place += 1
         retry = (place, position)
-      } else if let next = step(pattern, place, text[position]) {
+      } else if let next = step(pattern, place, text[position], lastBracket) {
         (place, position) = (next, position + 1)
       } else if let last = retry {
         retry = (last.place, last.position + 1)
@@ -39,14 +46,16 @@ package struct PathPattern: Hashable, Sendable {
   }
 
   /// Returns the next position in the pattern if it matches `scalar`; nil otherwise.
-  private static func step(_ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar)
-    -> Int?
-  {
+  ///
+  /// `lastBracket` is the position of the last `]`.
+  private static func step(
+    _ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar, _ lastBracket: Int
+  ) -> Int? {
     guard place < pattern.count else { return nil }
     switch pattern[place] {
     case "?": return place + 1
     case "[":
-      guard let (end, matches) = set(pattern, place, scalar) else {
+      guard place < lastBracket, let (end, matches) = set(pattern, place, scalar) else {
         // Without a closing bracket, `[` is an ordinary character.
         return scalar == "[" ? place + 1 : nil
       }

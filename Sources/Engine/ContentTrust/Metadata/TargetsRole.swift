@@ -41,7 +41,7 @@ package struct TargetFile: Hashable, Sendable {
 
   /// Throws `digestMismatch` unless `bytes` have the listed length and digests.
   package func check(_ bytes: [UInt8], of name: String) throws {
-    try ContentTrust.check(bytes, length: length, hashes: hashes, of: name)
+    try FileHashes.check(bytes, length: length, hashes: hashes, of: name)
   }
 
   var json: JSONValue {

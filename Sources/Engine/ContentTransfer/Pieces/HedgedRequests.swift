@@ -2,7 +2,7 @@
 ///
 /// Pure. There is at most one pair of requests for the same pieces at a time. The first one to
 /// deliver a piece continues, and the other one is cancelled.
-struct SecondRequests {
+struct HedgedRequests {
   /// The role of a request in the pair.
   enum Part {
     case idle, second

@@ -35,7 +35,9 @@ extension EasyHandle {
       set(CURLOPT_FRESH_CONNECT, 1)
       set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
     }
-    set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
+    // Zero would be the default of libcurl, and the number must fit into an `int`.
+    let milliseconds = configuration.connectTimeout * 1000
+    set(CURLOPT_CONNECTTIMEOUT_MS, Int(min(max(1, milliseconds), Double(Int32.max))))
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_USERAGENT, "hostedcontent")
     if let range = exchange.request.range {

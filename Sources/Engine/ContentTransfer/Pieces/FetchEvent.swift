@@ -1,8 +1,5 @@
 import Concurrency
 
-/// A queue of events from the loop to a worker; the slabs that a request may use limit its length.
-typealias Handover = BlockingQueue<FetchEvent>
-
 /// What a request of a fetch has brought.
 enum FetchEvent: Sendable {
   /// Complete pieces of a request.
@@ -19,3 +16,6 @@ enum FetchEvent: Sendable {
   /// The ticket was cancelled.
   case cancelled
 }
+
+/// A queue of events from the loop to a worker; the slabs that a request may use limit its length.
+typealias Handover = BlockingQueue<FetchEvent>

@@ -66,11 +66,11 @@ extension Exchange {
     if url.origin == request.url.origin {
       loop.noteProtocol(of: url.origin, isShared: head.version.hasPrefix("HTTP/2"))
     }
-    let rejection = handler.receive(head)
-    if rejection?.isRefusal != true {
+    // A handler may accept a refusal, to examine it, but it does not end the pause of the host.
+    if !TransferFault.isRefusal(head.status) {
       loop.pauses.answer(id, at: request.url.origin, now: loop.clock.uptime())
     }
-    guard let fault = rejection else {
+    guard let fault = handler.receive(head) else {
       phase = .body
       return
     }

@@ -5,7 +5,7 @@ extension HTTPSession {
   /// Returns `mirrors` with recently failed hosts last.
   package func ordered(_ mirrors: [WebURL]) -> [WebURL] {
     guard mirrors.count > 1 else { return mirrors }
-    let failures = health.withLock { table in mirrors.map { table.failures(of: $0.origin) } }
+    let failures = health.withLock { table in mirrors.map { table[$0.origin]?.failures ?? 0 } }
     let order = mirrors.indices.sorted { (failures[$0], $0) < (failures[$1], $1) }
     return order.map { mirrors[$0] }
   }

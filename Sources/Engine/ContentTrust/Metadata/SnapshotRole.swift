@@ -1,0 +1,40 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// The snapshot role: lists the versions of all targets metadata that belong together.
+package struct SnapshotRole: Role {
+  package static let type = RoleName.snapshot
+  package static let ownMembers: Set = ["meta"]
+
+  package let version: Int64
+  package let expires: Date
+  /// By file name without version; always contains the file of `targets`.
+  package let files: [String: MetadataFile]
+  package let targets: MetadataFile
+  package private(set) var unknown: [String: JSONValue] = [:]
+
+  /// Creates a snapshot.
+  ///
+  /// `lists` is a digest of the files that were signed with it. It makes two snapshots different
+  /// whose bins differ, although only versions of bins are listed.
+  package init(
+    version: Int64, expires: Date, targets: MetadataFile, others: [String: MetadataFile] = [:],
+    lists: Digest? = nil
+  ) {
+    self.version = version
+    self.expires = expires
+    self.targets = targets
+    files = others.merging([RoleName.targets.fileName: targets]) { $1 }
+    unknown["lists"] = lists.map { .object(["sha256": .string($0.hex)]) }
+  }
+
+  package init(version: Int64, expires: Date, signed: MetadataField) throws {
+    self.version = version
+    self.expires = expires
+    targets = try MetadataFile(signed["meta"][RoleName.targets.fileName])
+    files = try signed["meta"].members { _, field in try MetadataFile(field) }
+    unknown = Self.unknownMembers(of: signed)
+  }
+
+  package var members: [String: JSONValue] { ["meta": .object(files.mapValues(\.json))] }
+}
