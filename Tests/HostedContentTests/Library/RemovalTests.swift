@@ -116,6 +116,31 @@ struct RemovalTests {
     #expect(failed.removed > 5)
   }
 
+  // MARK: Full disk
+
+  @Test func `the journal's reserve is restored after a removal has released it`() async throws {
+    try await install(1)
+    let (isFull, wasReleased) = (Atomic(false), Atomic(false))
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, path in
+        if operation == .remove, path.hasSuffix("/journal.reserve") {
+          wasReleased.store(true, ordering: .relaxed)
+          isFull.store(false, ordering: .relaxed)
+        }
+        guard operation == .rename, path.contains("/staging/removed-"),
+          isFull.load(ordering: .relaxed)
+        else { return }
+        throw SystemFailure(ENOSPC)
+      }
+    }
+    isFull.store(true, ordering: .relaxed)
+    try await queue.remove(a, version: ContentVersion("1.0"))
+    #expect(wasReleased.load(ordering: .relaxed))
+    let library = try FileSystem.real.directory(at: fixture.libraryPath)
+    #expect(try library.status(of: "journal.reserve")?.size == SpaceReserve.size)
+    queue.close()
+  }
+
   // MARK: Slow deletion
 
   /// A file system that blocks the first thread that deletes a version or staged files.
