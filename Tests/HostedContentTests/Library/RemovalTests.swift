@@ -141,6 +141,26 @@ struct RemovalTests {
     queue.close()
   }
 
+  @Test func `a removal that cannot be journaled is reported, and the next start completes it`()
+    async throws
+  {
+    try await install(1)
+    let isFull = Atomic(false)
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, _ in
+        if operation == .journal, isFull.load(ordering: .relaxed) { throw SystemFailure(ENOSPC) }
+      }
+    }
+    isFull.store(true, ordering: .relaxed)
+    let result = Result { try queue.remove(a, version: ContentVersion("1.0")) }
+    let error = #expect(throws: ContentError.self) { try result.get() }
+    #expect(error?.code == .diskFull)
+    #expect(try fixture.staged().isEmpty)
+    queue.close()
+    try fixture.queue().close()
+    #expect(try fixture.reader().contents().isEmpty)
+  }
+
   // MARK: Slow deletion
 
   /// A file system that blocks the first thread that deletes a version or staged files.
