@@ -28,8 +28,8 @@ extension SQLiteJournal {
     }
     guard checkingAnnounced else { return found }
     try connection.query(
-      "SELECT content, version, files, id FROM content JOIN content_files ON id = content_id "
-        + "WHERE NOT is_confirmed"
+      "SELECT content, version, files, id FROM content "
+        + "LEFT JOIN content_files ON id = content_id WHERE NOT is_confirmed"
     ) { row in
       guard InstalledFile.decoded(row.blob(2)) == nil else { return }
       found.append((row.integer(3), .unreadableContent(row.text(0), row.text(1), nil)))
