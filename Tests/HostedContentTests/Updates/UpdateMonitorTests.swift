@@ -93,6 +93,17 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "2.0")
   }
 
+  @Test func `updates are installed if the number of active downloads is above its limit`()
+    async throws
+  {
+    queue.close()
+    let other = try fixture.queue { $0.maximumActiveDownloads = .max }
+    try fixture.publish("a", "1.10")
+    #expect(try await UpdateMonitor(other, policy: .automatic).check().installed.count == 1)
+    other.close()
+    try fixture.expectInstalled("a", "1.10")
+  }
+
   @Test("Looking for updates and obsolete contents does not read files on a thread of tasks")
   func reads() async throws {
     queue.close()

@@ -55,7 +55,7 @@ final class Engine: @unchecked Sendable {
     runningWork = environment.execution.group("hostedcontent.work")
     state = QueueState(
       transactions: queue.transactions, lastSequence: queue.lastSequence,
-      activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
+      activeLimit: configuration.activeLimit, notices: queue.notices,
       notifiesSeller: service.needsFinishes)
     earlierOrders = Set(
       queue.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))

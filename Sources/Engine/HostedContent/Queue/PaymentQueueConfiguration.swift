@@ -72,10 +72,13 @@ extension PaymentQueue {
       self.store = store
     }
 
+    /// `maximumActiveDownloads` within its bounds.
+    var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
+
     /// The number of threads that a queue needs: its own, and two for each active download.
     ///
     /// Each download fetches on one thread and writes on the other.
-    var requiredThreads: Int { 8 + 2 * min(32, max(1, maximumActiveDownloads)) }
+    var requiredThreads: Int { 8 + 2 * activeLimit }
 
     /// Returns `service`, with checks of receipts and contents as far as they are configured.
     func checkingAnswers(
