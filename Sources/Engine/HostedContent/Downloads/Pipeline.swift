@@ -42,10 +42,10 @@ struct Pipeline: Sendable {
     // After a crash, an update or a second purchase, the version may be installed already.
     let switching = download.keepsCurrent != true
     let (content, version) = (offer.contentIdentifier, offer.version)
+    let isRecorded = installed.contains { $0.version.rawValue == version.rawValue }
     // Files that were moved or deleted are fetched below, into the existing folder.
-    if try installed.contains(where: { $0.version.rawValue == version.rawValue })
-      && library.isComplete(content, version)
-      || library.finishInterrupted(content, version) && library.isComplete(content, version)
+    if try isRecorded || library.finishInterrupted(content, version),
+      try library.isComplete(content, version)
     {
       if switching {
         try library.advance(content, to: version, replacing: offer.withdrawnVersions)
