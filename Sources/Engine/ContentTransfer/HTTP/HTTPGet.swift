@@ -1,6 +1,5 @@
 import Concurrency
 import ContentModel
-import FileIO
 
 /// A request for a small answer, which is read into memory.
 package struct HTTPRequest: Sendable {

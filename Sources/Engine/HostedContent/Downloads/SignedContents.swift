@@ -1,5 +1,4 @@
 import ContentModel
-import FileIO
 import Concurrency
 
 /// Looks up contents that a service names, and its receipt keys, in the store's signed catalog.

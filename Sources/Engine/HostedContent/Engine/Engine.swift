@@ -1,7 +1,6 @@
 import ContentLibrary
 import ContentModel
 import Dispatch
-import FileIO
 import Concurrency
 
 /// Applies events to the state machine, journals the changes, and performs the effects.

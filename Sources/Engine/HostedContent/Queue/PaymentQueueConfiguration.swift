@@ -1,3 +1,4 @@
+package import Concurrency
 public import Dispatch
 package import FileIO
 public import FoundationEssentials
