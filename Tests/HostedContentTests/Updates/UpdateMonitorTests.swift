@@ -76,6 +76,22 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "1.9")
   }
 
+  @Test func `an offer with impossible lengths does not end the process`() async throws {
+    queue.close()
+    let file = SignedFile(
+      path: "x", length: .max, digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
+    let identifier = ProductIdentifier("a")
+    let offer = ContentOffer(
+      productIdentifier: identifier, contentIdentifier: identifier,
+      version: ContentVersion("1.10"), installedSize: .max, package: file, index: file)
+    let product = Product(
+      productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil,
+      contents: [offer])
+    let other = try fixture.queue { $0.service = ScriptedService([product]) }
+    #expect(try await other.availableUpdates().map(\.bytesInFull) == [.max])
+    other.close()
+  }
+
   @Test("A failed update does not affect others, and continues at the next check")
   func failure() async throws {
     for name in ["a", "b"] { try fixture.publish(name, "2.0") }
