@@ -34,6 +34,16 @@ struct HTTPStoreServiceListTests {
     #expect(response.failures.map(\.code) == [.metadataDamaged, .answerUnusable])
   }
 
+  @Test func `a page of products that links to itself is an error`() async throws {
+    let server = try ScriptedServer { _ in
+      .json("200 OK", #"{"products":[]}"#, [#"Link: </v1/products?cursor=x>; rel="next""#])
+    }
+    let service = try Script.service(server)
+    let error = await #expect(throws: ContentError.self) { try await service.allProducts() }
+    #expect(error?.code == .answerUnusable)
+    #expect(server.requests.count == 2)
+  }
+
   @Test("Many identifiers are split into several requests, and none needs no request")
   func manyIdentifiers() async throws {
     let server = try ScriptedServer { _ in .json("200 OK", #"{"products":[]}"#) }
