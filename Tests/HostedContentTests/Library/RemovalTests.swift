@@ -120,7 +120,8 @@ struct RemovalTests {
 
   @Test func `the journal's reserve is restored after a removal has released it`() async throws {
     try await install(1)
-    let (isFull, wasReleased) = (Atomic(false), Atomic(false))
+    let isFull = Atomic(false)
+    let wasReleased = Atomic(false)
     let queue = try fixture.queue {
       $0.fileSystem = FileSystem { operation, path in
         if operation == .remove, path.hasSuffix("/journal.reserve") {
