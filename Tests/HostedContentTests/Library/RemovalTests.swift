@@ -136,7 +136,7 @@ struct RemovalTests {
     }
     isFull.store(true, ordering: .relaxed)
     try await queue.remove(a, version: ContentVersion("1.0"))
-    #expect(wasReleased.load(ordering: .relaxed))
+    #expect(wasReleased.load(ordering: .relaxed) == true)
     let library = try FileSystem.real.directory(at: fixture.libraryPath)
     #expect(try library.status(of: "journal.reserve")?.size == SpaceReserve.size)
     queue.close()
