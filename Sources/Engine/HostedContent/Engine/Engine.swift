@@ -67,11 +67,13 @@ final class Engine: @unchecked Sendable {
     revokedContent = configuration.revokedContent
     seller = Seller(service, environment, timeout: configuration.sellerTimeout.inSeconds)
     diagnostics = Diagnostics(now: configuration.clock.now)
-    seller.onAnswer = { [weak self] in self?.submit($0) }
-    seller.onProblem = { [delivery, diagnostics] error in
-      diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
-      delivery.report(error: error)
-    }
+    seller.start(
+      Seller.Receiver(
+        onAnswer: { [weak self] in self?.submit($0) },
+        onProblem: { [delivery, diagnostics] error in
+          diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
+          delivery.report(error: error)
+        }))
   }
 
   /// Submits an event from any thread; events are handled in the order of submission.
