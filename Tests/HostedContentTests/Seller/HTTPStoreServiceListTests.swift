@@ -236,6 +236,31 @@ struct HTTPStoreServiceListTests {
     #expect(await events.next() == StoreEventRecord(.checkpoint, cursor: "i.1"))
   }
 
+  @Test func `the first position stays if asking for earlier decisions fails`() async throws {
+    let purchases = Atomic(0)
+    let server = try ScriptedServer { request in
+      guard request.path.hasPrefix("/v1/purchases") else {
+        return Script.noEvents(request.path, cursor: "i.1")
+      }
+      switch purchases.wrappingAdd(1, ordering: .relaxed).newValue {
+      case 1: return .json("200 OK", Script.purchase("t1", state: "deferred"))
+      case 2...20: return .init([], then: .close)
+      default: return .json("200 OK", Script.purchase("t1"))
+      }
+    }
+    let service = try Script.service(server)
+    let payment = Payment(productIdentifier: "a")
+    #expect(try await service.purchase(payment, transaction: "t1") == .deferred)
+    var events = service.events(after: nil).makeAsyncIterator()
+    let first = await events.next()
+    guard case .answered("t1", .purchased)? = first?.event else {
+      Issue.record("\(String(describing: first))")
+      return
+    }
+    #expect(await events.next() == StoreEventRecord(.checkpoint, cursor: "i.1"))
+    #expect(server.requests.count { $0.path.contains("wait=0") } == 1)
+  }
+
   @Test("After lost events, open orders are repeated and revocations are read from the history")
   func lostEvents() async throws {
     let server = try ScriptedServer { request in
