@@ -90,6 +90,12 @@ struct SchemaTests {
     #expect(try SQLiteJournal(in: folder.opened()).pins() == [key])
   }
 
+  @Test func `a journal with a negative schema is refused`() throws {
+    try SQLiteConnection(path: path, .existing).execute("PRAGMA user_version = -1")
+    let error = #expect(throws: ContentError.self) { try SQLiteJournal(in: folder.opened()) }
+    #expect(error?.code == .journalFailed)
+  }
+
   @Test func `a reader refuses an older journal and says how to migrate it`() throws {
     let connection = try SQLiteConnection(path: path, .read)
     let error = #expect(throws: ContentError.self) { try Self.later.check(connection, path: path) }

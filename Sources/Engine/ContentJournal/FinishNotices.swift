@@ -3,17 +3,25 @@ import Database
 
 /// Finished purchases that the seller has not acknowledged.
 extension SQLiteJournal {
-  static func finishNotices(_ connection: borrowing SQLiteConnection) throws -> [FinishNotice] {
-    try connection.all(
-      "SELECT id, number, product, quantity, account FROM finish_notice"
-    ) { row -> FinishNotice? in
-      // An unreadable notice must not keep the library from opening.
-      guard let product = try? row.identifier(2) else { return nil }
-      let payment = Payment(
-        productIdentifier: product, quantity: Int(row.integer(3)),
-        applicationUsername: row.optionalText(4).map(AccountID.init(rawValue:)))
-      return FinishNotice(transaction: row.text(0), number: row.text(1), payment: payment)
-    }.compactMap(\.self)
+  /// Reads the notices into `queue`.
+  ///
+  /// An unreadable one must not keep the library from opening.
+  static func readNotices(
+    into queue: inout JournaledQueue, _ connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.query("SELECT id, number, product, quantity, account FROM finish_notice") {
+      row in
+      do {
+        let payment = Payment(
+          productIdentifier: try row.identifier(2), quantity: Int(row.integer(3)),
+          applicationUsername: row.optionalText(4).map(AccountID.init(rawValue:)))
+        queue.notices.append(
+          FinishNotice(transaction: row.text(0), number: row.text(1), payment: payment))
+      } catch let error as ContentError {
+        queue.unreadable.append(
+          .unreadableRecord(of: "the finish notice of \(row.text(0))", error.cause ?? ""))
+      }
+    }
   }
 
   static func add(

@@ -124,6 +124,12 @@ struct JournalSchema: Sendable {
     let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     guard found < version else { return }
+    guard found >= 0 else {
+      throw ContentError(
+        .journalFailed, "The journal \(path) is damaged: its schema is \(found)",
+        remedy: "Move it away and get the products again. Installed versions stay readable",
+        subject: path)
+    }
     try connection.transaction { connection in
       let statements = found == 0 ? [tables] : Array(migrations.dropFirst(found - 1))
       for statement in statements { try connection.execute(statement) }

@@ -17,7 +17,7 @@ extension SQLiteJournal: QueueJournal {
         + "LEFT JOIN queue_download d USING (sequence) ORDER BY t.sequence, position"
     ) { reader.take($0) }
     var queue = reader.queue
-    queue.notices = try finishNotices(connection)
+    try readNotices(into: &queue, connection)
     queue.storeCursor = try connection.first("SELECT cursor FROM store_cursor") { $0.text(0) }
     return queue
   }

@@ -34,8 +34,11 @@ extension SQLiteJournal {
   }
 
   package func revokedProducts() throws -> [ProductIdentifier] {
-    try read {
-      try $0.all("SELECT product FROM revoked_product ORDER BY product") { try $0.identifier(0) }
+    try read { connection in
+      // An unreadable product must not keep the contents of the others.
+      try connection.all("SELECT product FROM revoked_product ORDER BY product") {
+        try? $0.identifier(0)
+      }.compactMap(\.self)
     }
   }
 

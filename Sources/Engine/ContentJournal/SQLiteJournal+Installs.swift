@@ -136,8 +136,8 @@ extension SQLiteJournal: InstallJournal {
   package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
     -> [InstalledFile]
   {
-    guard let record = try read({ try Self.files(of: content, version, $0) }) else { return [] }
-    guard let files = InstalledFile.decoded(record) else {
+    let record = try read { try Self.files(of: content, version, $0) }
+    guard let files = record.flatMap(InstalledFile.decoded) else {
       throw ContentError(
         .journalFailed, "Cannot read the journal's record of the files of \(content) \(version)",
         remedy: "Repair the library, or get the product again", subject: content.rawValue)

@@ -30,8 +30,6 @@ package final class SQLiteJournal: Sendable {
   private let folder: Directory
   private let path: String
   private let reserve: SpaceReserve
-  /// False after the reserve was released, until there is enough space for it again.
-  private let isReserveHeld = Atomic(true)
 
   private var fileSystem: FileSystem { folder.fileSystem }
 
@@ -58,7 +56,7 @@ package final class SQLiteJournal: Sendable {
     }
     try folder.syncLog(ofDatabase: Self.fileName)
     folder.fileSystem.didCommit?(path)
-    isReserveHeld.store(reserve.fill(), ordering: .relaxed)
+    reserve.fill()
   }
 
   private static func open(_ path: String, in folder: Directory) throws
@@ -152,9 +150,8 @@ package final class SQLiteJournal: Sendable {
       }
     }
     fileSystem.didCommit?(path)
-    if !isReserveHeld.load(ordering: .relaxed) {
-      isReserveHeld.store(reserve.fill(), ordering: .relaxed)
-    }
+    // This or another part of the library may have released it.
+    reserve.fill()
   }
 
   private func commit(_ writes: [Write], to connection: borrowing SQLiteConnection)
@@ -191,7 +188,6 @@ package final class SQLiteJournal: Sendable {
         try connection.transaction(write.body)
       } catch let error as ContentError where error.code == .diskFull {
         guard write.usesReserve, reserve.release() else { throw error }
-        isReserveHeld.store(false, ordering: .relaxed)
         try connection.transaction(write.body)
       }
     }

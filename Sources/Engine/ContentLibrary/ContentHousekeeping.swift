@@ -74,15 +74,17 @@ extension ContentLibrary {
     _ content: ProductIdentifier, _ version: ContentVersion, _ tree: RemovedTree
   ) -> ContentError? {
     do {
-      try journal.forget(content, version)
-    } catch let error as ContentError where error.code == .diskFull {
-      // Delete now, because this frees the space that the journal needs.
-      try? folder.staging.removeTree(tree.name)
-      try? journal.forget(content, version)
+      do {
+        try journal.forget(content, version)
+      } catch let error as ContentError where error.code == .diskFull {
+        // Delete now, because this frees the space that the journal needs.
+        try? folder.staging.removeTree(tree.name)
+        try journal.forget(content, version)
+      }
+      return nil
     } catch {
       return ContentError(error, while: "removing \(content) \(version)")
     }
-    return nil
   }
 
   /// Frees the space of a removed version; if this fails, the next start tries again.

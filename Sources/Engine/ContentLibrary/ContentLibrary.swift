@@ -132,9 +132,15 @@ package final class ContentLibrary: Sendable {
   func installed(_ content: ProductIdentifier, _ version: ContentVersion) throws
     -> InstalledContent?
   {
-    try journal.installed(content).first {
-      try $0.version.rawValue == version.rawValue && hasFolder($0)
-    }
+    guard let record = try record(of: content, version), try hasFolder(record) else { return nil }
+    return record
+  }
+
+  /// The record of this version, even if its folder was deleted; nil without a record.
+  package func record(of content: ProductIdentifier, _ version: ContentVersion) throws
+    -> InstalledContent?
+  {
+    try journal.installed(content).first { $0.version.rawValue == version.rawValue }
   }
 
   /// Throws `notInstalled` unless this version is installed.

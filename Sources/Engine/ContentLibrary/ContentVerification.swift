@@ -127,7 +127,7 @@ extension ContentLibrary {
       // A removed folder is in staging until the journal has forgotten the version.
       let prefix = try StagingName.removalPrefix(of: StagingName.subject(of: name, version))
       guard try !folder.staging.entries().contains(where: { $0.name.hasPrefix(prefix) }),
-        try journal.installed(name).contains(where: { $0.version.rawValue == version.rawValue })
+        try record(of: name, version) != nil
       else { throw ContentError.notInstalled(name, version) }
       // It may have been installed again.
       if try !hasFolder(content) { return nil }

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import Glibc
 
@@ -9,11 +10,13 @@ package final class ReadThrottle {
   private let sleep: (Double) -> Void
   private var schedule: RateSchedule
 
-  /// `now` returns seconds of a monotonic clock; `sleep` waits for a number of seconds.
+  /// `now` returns seconds of a monotonic clock, nil for the system's; `sleep` waits for a number
+  /// of seconds.
   package init(
-    bytesPerSecond: Int64, now: @escaping () -> Double = ReadThrottle.monotonicSeconds,
+    bytesPerSecond: Int64, now: (() -> Double)? = nil,
     sleep: @escaping (Double) -> Void = { usleep(UInt32(min($0, 3600) * 1_000_000)) }
   ) {
+    let now: () -> Double = now ?? EngineClock.system.uptime
     self.now = now
     self.sleep = sleep
     // The average counts, since other work, such as hashing, takes time in between.
@@ -26,12 +29,5 @@ package final class ReadThrottle {
     schedule.take(Double(count), at: time)
     let early = schedule.wait(at: time)
     if early > 0 { sleep(early) }
-  }
-
-  /// The seconds of a monotonic clock.
-  package static func monotonicSeconds() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }

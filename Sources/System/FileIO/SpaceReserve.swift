@@ -15,18 +15,16 @@ package struct SpaceReserve: Sendable {
   /// Releases the space; returns false if none was reserved.
   package func release() -> Bool { isHeld && (try? folder.removeFile(Self.name)) != nil }
 
-  /// Reserves the space again if the disk has several times as much.
+  /// Reserves the space, unless it is reserved, if the disk has several times as much.
   ///
-  /// Returns whether it is reserved. If this fails on a file system, nothing is reserved.
-  package func fill() -> Bool {
-    if isHeld { return true }
+  /// If this fails on a file system, nothing is reserved.
+  package func fill() {
+    guard !isHeld else { return }
     do {
-      guard try folder.availableBytes() >= 4 * Self.size else { return false }
+      guard try folder.availableBytes() >= 4 * Self.size else { return }
       try folder.privateFile(Self.name).allocate(Self.size)
-      return true
     } catch {
       try? folder.removeFile(Self.name)
-      return false
     }
   }
 

@@ -1,6 +1,5 @@
 public import FoundationEssentials
-package import FileIO
-import Concurrency
+package import Concurrency
 import ContentModel
 
 /// A clock that only the test advances.

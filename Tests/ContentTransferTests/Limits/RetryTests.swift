@@ -1,6 +1,5 @@
 import Foundation
 import Concurrency
-import FileIO
 import TestSupport
 import Testing
 

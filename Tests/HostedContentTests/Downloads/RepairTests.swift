@@ -83,6 +83,17 @@ struct RepairTests {
     try fixture.expectInstalled("a", "1.0", files: Self.files())
   }
 
+  @Test func `a version whose folder was deleted is fetched and installed again`() async throws {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    let queue = try fixture.queue()
+    try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/products/a/1.0")
+    #expect(try await queue.repair(content).damagedPaths == [""])
+    #expect(try await queue.repair(content).damagedPaths.isEmpty)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0", files: Self.files())
+  }
+
   @Test func `a version that the store no longer has cannot be repaired, and stays`() async throws {
     let fixture = try StoreFixture()
     let content = try await install(fixture)

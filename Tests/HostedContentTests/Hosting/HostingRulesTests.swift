@@ -115,4 +115,12 @@ struct HostingRulesTests {
     answer.certificateExpiry = Int64(now.timeIntervalSince1970) + days * 86_400
     #expect((HostingRules.certificate(answer, now: now) == nil) == (days > 14))
   }
+
+  @Test func `metadata with a length that clients refuse is a finding, and not fetched`() throws {
+    var check = try HostingCheck(at: StoreLocation("http://127.0.0.1:9"))
+    let bytes = try check.contents(of: "metadata/1.targets.json", length: 1 << 40, limit: 1 << 20)
+    #expect(bytes == nil)
+    #expect(check.report.findings.map(\.kind) == [.metadataInvalid])
+    #expect(check.report.requests == 0)
+  }
 }

@@ -42,6 +42,8 @@ struct DamagedRecordTests {
   static let damages = [
     "UPDATE content_files SET files = x'01ff' "
       + "WHERE content_id IN (SELECT id FROM content WHERE content = 'b')",
+    "DELETE FROM content_files "
+      + "WHERE content_id IN (SELECT id FROM content WHERE content = 'b')",
     "UPDATE content SET version = 'x/y' WHERE content = 'b'",
     "UPDATE content SET product = '' WHERE content = 'b'",
     "UPDATE content SET content = '../b' WHERE content = 'b'",

@@ -1,8 +1,10 @@
-import ContentJournal
 import ContentModel
+import Database
 import TestSupport
 import TestTraits
 import Testing
+
+@testable import ContentJournal
 
 /// Rows about the seller, which a restart reads again.
 @Suite("Notices and revoked products in the journal", .timeLimit(.hang))
@@ -52,5 +54,34 @@ struct RevokedProductTests {
     #expect(try journal().revokedProducts() == [a, "b"])
     try journal().setRevoked(false, [a])
     #expect(try journal().revokedProducts() == ["b"])
+  }
+
+  @Test func `an unreadable revoked product does not hide the others, and a repair removes it`()
+    throws
+  {
+    let journal = try journal()
+    try journal.setRevoked(true, [a])
+    try journal.write { try $0.execute("INSERT INTO revoked_product VALUES ('../b')") }
+    #expect(try journal.revokedProducts() == [a])
+    #expect(try journal.removeUnreadable().map(\.subject) == ["the revoked product ../b"])
+    #expect(try journal.removeUnreadable().isEmpty)
+    #expect(try journal.revokedProducts() == [a])
+  }
+
+  @Test func `an unreadable notice is reported, and a repair removes it`() throws {
+    let journal = try journal()
+    let notices = ["t", "u"].map {
+      FinishNotice(transaction: $0, number: "n", payment: Payment(productIdentifier: a))
+    }
+    try journal.commit(notices.map { .addNotice($0) })
+    try journal.write {
+      try $0.execute("UPDATE finish_notice SET product = '../a' WHERE id = 't'")
+    }
+    let queue = try journal.readQueue()
+    #expect(queue.notices == [notices[1]])
+    #expect(queue.unreadable.map(\.subject) == ["the finish notice of t"])
+    #expect(try journal.removeUnreadable().map(\.subject) == ["the finish notice of t"])
+    #expect(try journal.readQueue().unreadable.isEmpty)
+    #expect(try journal.readQueue().notices == [notices[1]])
   }
 }

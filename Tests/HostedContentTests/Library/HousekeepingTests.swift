@@ -42,6 +42,25 @@ struct HousekeepingTests {
     }
   }
 
+  @Test func `the recorded size of a version is that of its files, whatever the offer says`()
+    async throws
+  {
+    queue.close()
+    try fixture.publish("a", "1.0")
+    let products = try await StoreLocation(fixture.storePath).products(["a"], trustedRoot: nil)
+    let offer = try #require(products.products.first?.contents.first)
+    let impossible = ContentOffer(
+      productIdentifier: a, contentIdentifier: a, version: offer.version, installedSize: .max,
+      package: offer.package, index: offer.index, signers: offer.signers)
+    let other = try fixture.queue {
+      $0.service = OneOfferSeller(offer: impossible)
+      $0.environment.usesCatalog = false
+    }
+    _ = try await other.deliver(Payment(productIdentifier: a))
+    #expect(try await other.collect().bytesLeft == offer.installedSize)
+    other.close()
+  }
+
   @Test("Removing the current version makes the newest other one current")
   func remove() async throws {
     try await install("a", ["1.0", "1.1", "1.2"])

@@ -53,6 +53,13 @@ struct LeaseTests {
     #expect(try fixture.staged().isEmpty)
   }
 
+  @Test func `a task can lease a version after the queue is closed`() async throws {
+    let queue = try fixture.queue()
+    queue.close()
+    let lease = try await queue.lease(a)
+    #expect(lease.version == version)
+  }
+
   @Test("The error of a lease names the content, and the version if one was given")
   func unknown() throws {
     let reader = try fixture.reader()

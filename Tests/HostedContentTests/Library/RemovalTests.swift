@@ -116,6 +116,52 @@ struct RemovalTests {
     #expect(failed.removed > 5)
   }
 
+  // MARK: Full disk
+
+  @Test func `the journal's reserve is restored after a removal has released it`() async throws {
+    try await install(1)
+    let isFull = Atomic(false)
+    let wasReleased = Atomic(false)
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, path in
+        if operation == .remove, path.hasSuffix("/journal.reserve") {
+          wasReleased.store(true, ordering: .relaxed)
+          isFull.store(false, ordering: .relaxed)
+        }
+        guard operation == .rename, path.contains("/staging/removed-"),
+          isFull.load(ordering: .relaxed)
+        else { return }
+        throw SystemFailure(ENOSPC)
+      }
+    }
+    isFull.store(true, ordering: .relaxed)
+    try await queue.remove(a, version: ContentVersion("1.0"))
+    #expect(wasReleased.load(ordering: .relaxed) == true)
+    let library = try FileSystem.real.directory(at: fixture.libraryPath)
+    #expect(try library.status(of: "journal.reserve")?.size == SpaceReserve.size)
+    queue.close()
+  }
+
+  @Test func `a removal that cannot be journaled is reported, and the next start completes it`()
+    async throws
+  {
+    try await install(1)
+    let isFull = Atomic(false)
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, _ in
+        if operation == .journal, isFull.load(ordering: .relaxed) { throw SystemFailure(ENOSPC) }
+      }
+    }
+    isFull.store(true, ordering: .relaxed)
+    let result = Result { try queue.remove(a, version: ContentVersion("1.0")) }
+    let error = #expect(throws: ContentError.self) { try result.get() }
+    #expect(error?.code == .diskFull)
+    #expect(try fixture.staged().isEmpty)
+    queue.close()
+    try fixture.queue().close()
+    #expect(try fixture.reader().contents().isEmpty)
+  }
+
   // MARK: Slow deletion
 
   /// A file system that blocks the first thread that deletes a version or staged files.

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentJournal
 import ContentLibrary
 import ContentModel

@@ -136,6 +136,20 @@ struct CatalogReceiptTests {
     queue.close()
   }
 
+  @Test func `no purchase is accepted without a check if the known catalog cannot be read`()
+    async throws
+  {
+    try list(key)
+    var queue = try queue()
+    #expect(try await buy("1", signedBy: key, queue) == nil)
+    queue.close()
+    try Data().write(to: URL(filePath: "\(fixture.libraryPath)/trust/root.json"))
+    try FileManager.default.removeItem(atPath: fixture.storePath)
+    queue = try self.queue()
+    for number in 2...3 { #expect(try await buy("\(number)", signedBy: nil, queue) != nil) }
+    queue.close()
+  }
+
   @Test("A configured verifier is used instead of the catalog's keys")
   func configured() async throws {
     try list(try ReceiptSigningKey.generate())

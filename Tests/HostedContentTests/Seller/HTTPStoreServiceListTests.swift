@@ -34,6 +34,16 @@ struct HTTPStoreServiceListTests {
     #expect(response.failures.map(\.code) == [.metadataDamaged, .answerUnusable])
   }
 
+  @Test func `a page of products that links to itself is an error`() async throws {
+    let server = try ScriptedServer { _ in
+      .json("200 OK", #"{"products":[]}"#, [#"Link: </v1/products?cursor=x>; rel="next""#])
+    }
+    let service = try Script.service(server)
+    let error = await #expect(throws: ContentError.self) { try await service.allProducts() }
+    #expect(error?.code == .answerUnusable)
+    #expect(server.requests.count == 2)
+  }
+
   @Test("Many identifiers are split into several requests, and none needs no request")
   func manyIdentifiers() async throws {
     let server = try ScriptedServer { _ in .json("200 OK", #"{"products":[]}"#) }
@@ -224,6 +234,31 @@ struct HTTPStoreServiceListTests {
       return
     }
     #expect(await events.next() == StoreEventRecord(.checkpoint, cursor: "i.1"))
+  }
+
+  @Test func `the first position stays if asking for earlier decisions fails`() async throws {
+    let purchases = Atomic(0)
+    let server = try ScriptedServer { request in
+      guard request.path.hasPrefix("/v1/purchases") else {
+        return Script.noEvents(request.path, cursor: "i.1")
+      }
+      switch purchases.wrappingAdd(1, ordering: .relaxed).newValue {
+      case 1: return .json("200 OK", Script.purchase("t1", state: "deferred"))
+      case 2...20: return .init([], then: .close)
+      default: return .json("200 OK", Script.purchase("t1"))
+      }
+    }
+    let service = try Script.service(server)
+    let payment = Payment(productIdentifier: "a")
+    #expect(try await service.purchase(payment, transaction: "t1") == .deferred)
+    var events = service.events(after: nil).makeAsyncIterator()
+    let first = await events.next()
+    guard case .answered("t1", .purchased)? = first?.event else {
+      Issue.record("\(String(describing: first))")
+      return
+    }
+    #expect(await events.next() == StoreEventRecord(.checkpoint, cursor: "i.1"))
+    #expect(server.requests.count { $0.path.contains("wait=0") } == 1)
   }
 
   @Test("After lost events, open orders are repeated and revocations are read from the history")

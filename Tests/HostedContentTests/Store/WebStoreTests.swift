@@ -297,7 +297,11 @@ struct WebStoreTests {
     #expect(try StoreLocation("/a/b").description == "/a/b")
     #expect(try StoreLocation("file:///a%20b").description == "/a b")
     #expect(try StoreLocation("https://h/s?sig=1").description == "https://h/s")
-    for text in ["ftp://h/s", "http://", "https://ann:secret@h/", "file://elsewhere/s", ""] {
+    let invalid = [
+      "ftp://h/s", "http://", "https://ann:secret@h/", "file://elsewhere/s", "file://",
+      "file:///a%00b", "",
+    ]
+    for text in invalid {
       let error = #expect(throws: ContentError.self) { try StoreLocation(text) }
       #expect(error?.code == .usage)
       #expect(error.map { "\($0)" }?.contains("secret") == false)

@@ -76,6 +76,22 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "1.9")
   }
 
+  @Test func `an offer with impossible lengths does not end the process`() async throws {
+    queue.close()
+    let file = SignedFile(
+      path: "x", length: .max, digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
+    let identifier = ProductIdentifier("a")
+    let offer = ContentOffer(
+      productIdentifier: identifier, contentIdentifier: identifier,
+      version: ContentVersion("1.10"), installedSize: .max, package: file, index: file)
+    let product = Product(
+      productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil,
+      contents: [offer])
+    let other = try fixture.queue { $0.service = ScriptedService([product]) }
+    #expect(try await other.availableUpdates().map(\.bytesInFull) == [.max])
+    other.close()
+  }
+
   @Test("A failed update does not affect others, and continues at the next check")
   func failure() async throws {
     for name in ["a", "b"] { try fixture.publish(name, "2.0") }
@@ -91,6 +107,17 @@ struct UpdateMonitorTests {
     #expect(try await monitor.check().installed.map(\.contentIdentifier.rawValue) == ["a"])
     #expect(queue.transactions.isEmpty)
     try fixture.expectInstalled("a", "2.0")
+  }
+
+  @Test func `updates are installed if the number of active downloads is above its limit`()
+    async throws
+  {
+    queue.close()
+    let other = try fixture.queue { $0.maximumActiveDownloads = .max }
+    try fixture.publish("a", "1.10")
+    #expect(try await UpdateMonitor(other, policy: .automatic).check().installed.count == 1)
+    other.close()
+    try fixture.expectInstalled("a", "1.10")
   }
 
   @Test("Looking for updates and obsolete contents does not read files on a thread of tasks")

@@ -1,5 +1,5 @@
 import CCurl
-import FileIO
+import Concurrency
 import Glibc
 
 /// The callbacks of libcurl, on the loop's thread; they do as little as possible.

@@ -1,5 +1,5 @@
 import CCurl
-import FileIO
+import Concurrency
 
 /// The steps of the loop's thread: starting, pausing, aborting and ending requests.
 extension TransferLoop {

@@ -1,4 +1,3 @@
-import FileIO
 import Glibc
 import Concurrency
 

@@ -1,6 +1,5 @@
 import Concurrency
 import ContentModel
-import FileIO
 
 extension HTTPSession {
   /// Sends a request, and returns the answer with any final status, such as 404.

@@ -1,6 +1,5 @@
 import ContentModel
-package import FileIO
-import Concurrency
+package import Concurrency
 
 /// An HTTP client with shared connections, limits and statistics.
 ///

@@ -1,6 +1,5 @@
 import Concurrency
 import Dispatch
-import FileIO
 
 /// Collects an answer in memory; the caller waits for it.
 final class ResponseCollector: ExchangeHandler {

@@ -1,7 +1,6 @@
 import ContentModel
-package import FileIO
 import Glibc
-import Concurrency
+package import Concurrency
 
 /// The rate limit of a store in a folder.
 ///

@@ -1,5 +1,4 @@
 import Concurrency
-import FileIO
 
 /// The state of one fetch per address of its file, in addition to the session's state per host.
 struct MirrorBook {

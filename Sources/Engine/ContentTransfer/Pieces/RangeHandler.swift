@@ -1,5 +1,4 @@
 import Concurrency
-import FileIO
 
 /// Receives the answer for one range on the loop's thread, and passes its pieces to the worker.
 ///

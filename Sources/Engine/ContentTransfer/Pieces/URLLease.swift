@@ -1,6 +1,5 @@
 import Concurrency
 import ContentModel
-import FileIO
 
 /// The URLs of one transfer, shared by all its requests, and renewed before they expire.
 ///

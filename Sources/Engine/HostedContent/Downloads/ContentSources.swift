@@ -1,6 +1,6 @@
+import Concurrency
 import ContentModel
 import ContentTransfer
-import FileIO
 
 /// Content to fetch, and who owns it.
 struct ContentRequest: Sendable {

@@ -1,8 +1,8 @@
+import Concurrency
 import ContentLibrary
 import ContentModel
 import ContentPackage
 import ContentTransfer
-import FileIO
 import FoundationEssentials
 
 /// Runs one download, from a signed offer to an installed version.
@@ -42,10 +42,10 @@ struct Pipeline: Sendable {
     // After a crash, an update or a second purchase, the version may be installed already.
     let switching = download.keepsCurrent != true
     let (content, version) = (offer.contentIdentifier, offer.version)
+    let isRecorded = installed.contains { $0.version.rawValue == version.rawValue }
     // Files that were moved or deleted are fetched below, into the existing folder.
-    if try installed.contains(where: { $0.version.rawValue == version.rawValue })
-      && library.isComplete(content, version)
-      || library.finishInterrupted(content, version) && library.isComplete(content, version)
+    if try isRecorded || library.finishInterrupted(content, version),
+      try library.isComplete(content, version)
     {
       if switching {
         try library.advance(content, to: version, replacing: offer.withdrawnVersions)
@@ -71,7 +71,7 @@ struct Pipeline: Sendable {
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
       PackageFetch.contentName, ofDownload: download.id,
-      as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
+      as: InstalledContent(offer, files, date: clock.now()), files: files,
       signers: index.payload == nil ? nil : offer.signers, switching: switching,
       replacing: offer.withdrawnVersions)
     leaveStaging(of: download)
@@ -111,9 +111,11 @@ extension ContentLibrary {
 }
 
 extension InstalledContent {
-  init(_ offer: ContentOffer, entries: Int, date: Date) {
+  /// Creates the record of the installed `files`; the size in the offer is not verified.
+  fileprivate init(_ offer: ContentOffer, _ files: [InstalledFile], date: Date) {
     self.init(
       contentIdentifier: offer.contentIdentifier, productIdentifier: offer.productIdentifier,
-      version: offer.version, size: offer.installedSize, entryCount: entries, date: date)
+      version: offer.version, size: files.reduce(0) { $0 + $1.entry.size },
+      entryCount: files.count, date: date)
   }
 }

@@ -93,7 +93,7 @@ extension PaymentQueue {
         .compactMap { $0 }
     }
     try engine.betweenEvents { _ in
-      guard try library.isInstalled(content.contentIdentifier, content.version) else {
+      guard try library.record(of: content.contentIdentifier, content.version) != nil else {
         throw ContentError.notInstalled(content.contentIdentifier, content.version)
       }
       try library.install(

@@ -1,5 +1,4 @@
 import ContentModel
-import FileIO
 import Concurrency
 
 /// Looks up contents that a service names, and its receipt keys, in the store's signed catalog.
@@ -178,9 +177,12 @@ final class SignedContents: Sendable {
   /// Reads the keys of the newest known catalog, or else of the store's; nil without a catalog.
   private func readReceiptKeys() throws -> ReceiptKeys? {
     if let last = state.withLock({ $0.last }) { return try receiptKeys(of: last.snapshot) }
-    if let cached = try? catalog.cached() { return try receiptKeys(of: cached) }
+    let cached = Result { try catalog.cached() }
+    if case .success(let known?) = cached { return try receiptKeys(of: known) }
     // A store that cannot be reached would delay each purchase.
-    return try isDue(\.fetched) ? receiptKeys(of: try? refresh()) : nil
+    if isDue(\.fetched), let newest = try? refresh() { return try receiptKeys(of: newest) }
+    // An unreadable catalog may list keys, so receipts cannot be accepted unchecked.
+    return try receiptKeys(of: cached.get())
   }
 
   private func refreshReceiptKeys() throws -> ReceiptKeys? {

@@ -1,5 +1,4 @@
 import Dispatch
-import FileIO
 import Glibc
 import Concurrency
 

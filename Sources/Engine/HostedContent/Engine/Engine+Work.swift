@@ -2,7 +2,6 @@ import Concurrency
 import ContentLibrary
 import ContentModel
 import Dispatch
-import FileIO
 
 /// Runs downloads: their threads, progress and staging folders. Used on the engine's serial queue.
 extension Engine {

@@ -1,7 +1,6 @@
 import ContentLibrary
 import ContentModel
 import Dispatch
-import FileIO
 import Concurrency
 
 /// Applies events to the state machine, journals the changes, and performs the effects.
@@ -55,7 +54,7 @@ final class Engine: @unchecked Sendable {
     runningWork = environment.execution.group("hostedcontent.work")
     state = QueueState(
       transactions: queue.transactions, lastSequence: queue.lastSequence,
-      activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
+      activeLimit: configuration.activeLimit, notices: queue.notices,
       notifiesSeller: service.needsFinishes)
     earlierOrders = Set(
       queue.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
@@ -68,11 +67,13 @@ final class Engine: @unchecked Sendable {
     revokedContent = configuration.revokedContent
     seller = Seller(service, environment, timeout: configuration.sellerTimeout.inSeconds)
     diagnostics = Diagnostics(now: configuration.clock.now)
-    seller.onAnswer = { [weak self] in self?.submit($0) }
-    seller.onProblem = { [delivery, diagnostics] error in
-      diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
-      delivery.report(error: error)
-    }
+    seller.start(
+      Seller.Receiver(
+        onAnswer: { [weak self] in self?.submit($0) },
+        onProblem: { [delivery, diagnostics] error in
+          diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
+          delivery.report(error: error)
+        }))
   }
 
   /// Submits an event from any thread; events are handled in the order of submission.

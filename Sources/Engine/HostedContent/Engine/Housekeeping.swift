@@ -29,13 +29,24 @@ extension LibraryReader {
 
 /// Leases, selects, pins and removes installed versions.
 ///
-/// Each call blocks and may be made from any thread. All but `lease` throw `stopped` once the queue
-/// is closed. The queue handles no event during a call, so a version cannot become needed while it
-/// is being removed. While files of removed versions are deleted, the queue continues.
+/// Each call blocks and may be made from any thread. Calls that change something throw `stopped`
+/// once the queue is closed. The queue handles no event during them, so a version cannot become
+/// needed while it is being removed. While files of removed versions are deleted, the queue
+/// continues.
 extension PaymentQueue {
   /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
   public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
     Lease(try library.lease(content, version: version))
+  }
+
+  /// Returns the current version of `content`; nil if it is not installed.
+  public func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
+    try library.currentVersion(of: content)
+  }
+
+  /// Returns whether a version is installed with all its files, by kind and size; reads no file.
+  package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
+    try library.isComplete(content, version)
   }
 
   /// Makes an installed version current, even an older one; throws `notInstalled`.

@@ -34,7 +34,8 @@ package struct HostedVersions: Hashable, Sendable {
     let version = trusted.root.usesConsistentSnapshots ? promise?.version : nil
     try host.read(
       MetadataName.snapshot.path(version: version),
-      limit: promise?.length ?? MetadataLimits.unlistedSnapshotLength
+      limit: min(
+        promise?.length ?? MetadataLimits.unlistedSnapshotLength, RoleName.snapshot.limit)
     ) {
       try trusted.update(snapshot: $0, now: .distantPast)
     }

@@ -83,6 +83,12 @@ package struct HostingCheck {
   mutating func contents(
     of path: String, length: Int64?, limit: Int64, neverChanges: Bool = false
   ) throws -> [UInt8]? {
+    // Only metadata: other files of this length are compared in parts.
+    let maximum = RoleName.targets.limit
+    guard length ?? 0 <= maximum else {
+      report.add(HostingRules.tooLong(path, maximum: maximum))
+      return nil
+    }
     let answer = try answer(for: path, limit: length ?? limit)
     let wrongFile =
       HostingRules.file(answer, path)

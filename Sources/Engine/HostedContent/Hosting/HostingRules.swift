@@ -313,6 +313,14 @@ enum HostingRules {
       remedy: "Upload targets, then the rest of metadata, then timestamp.json, and new roots last")
   }
 
+  /// The signed length of metadata is more than clients accept.
+  static func tooLong(_ path: String, maximum: Int64) -> HostingFinding {
+    HostingFinding(
+      .error, .metadataInvalid, path,
+      "\(path) is longer than \(maximum) bytes, the maximum that clients accept",
+      remedy: "Sign all metadata again, and upload it")
+  }
+
   /// The snapshot does not list the list `name` of the catalog.
   static func unlisted(_ name: MetadataName) -> HostingFinding {
     HostingFinding(

@@ -9,7 +9,7 @@ extension PaymentQueue {
   public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) async throws
     -> Lease
   {
-    try await repairs.run { try self.lease(content, version: version) }
+    try await performBlocking { try self.lease(content, version: version) }
   }
 
   /// Makes a version current without blocking the caller's thread; see `use(_:of:)`.

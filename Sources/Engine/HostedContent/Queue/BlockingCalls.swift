@@ -1,6 +1,5 @@
 import ContentModel
 import Dispatch
-import FileIO
 import Concurrency
 
 /// Runs blocking calls on threads outside the task pool, until it is closed.

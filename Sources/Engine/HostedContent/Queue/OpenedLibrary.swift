@@ -33,3 +33,24 @@ struct OpenedLibrary {
     self.queue = queue
   }
 }
+
+extension ContentLibrary {
+  /// Sets finished downloads to waiting if their files are missing.
+  ///
+  /// Called when the queue opens, before the first report. Returns an error for each content that
+  /// cannot be checked; its downloads stay finished. If the journal cannot be written now, the next
+  /// start repeats this.
+  fileprivate func reopenIncomplete(
+    _ transactions: inout [TransactionRecord], _ queue: any QueueJournal
+  ) throws -> [ContentError] {
+    let (incomplete, errors) = try incomplete(among: transactions.finishedContents)
+    var changes: [JournalChange] = []
+    for number in transactions.indices where !incomplete.isEmpty {
+      if transactions[number].reopenDownloads(of: incomplete) {
+        changes.append(.save(transactions[number]))
+      }
+    }
+    if !changes.isEmpty { try? queue.commit(changes) }
+    return errors
+  }
+}

@@ -78,7 +78,10 @@ public final class PaymentQueue: Sendable {
       of: opened, configuration, contents: contents, sources: sources, delivery: delivery,
       service: service)
     delivery.attach(to: self)
-    try listen(after: opened.queue.storeCursor)
+    if let server = configuration.service as? HTTPStoreService {
+      server.note(accounts: try opened.journal.accounts())
+    }
+    engine.listen(after: opened.queue.storeCursor)
   }
 
   deinit { close() }

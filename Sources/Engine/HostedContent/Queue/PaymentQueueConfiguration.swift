@@ -1,3 +1,4 @@
+package import Concurrency
 public import Dispatch
 package import FileIO
 public import FoundationEssentials
@@ -72,33 +73,12 @@ extension PaymentQueue {
       self.store = store
     }
 
+    /// `maximumActiveDownloads` within its bounds.
+    var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
+
     /// The number of threads that a queue needs: its own, and two for each active download.
     ///
     /// Each download fetches on one thread and writes on the other.
-    var requiredThreads: Int { 8 + 2 * min(32, max(1, maximumActiveDownloads)) }
-
-    /// Returns `service`, with checks of receipts and contents as far as they are configured.
-    func checkingAnswers(
-      of service: any StoreService, contents: SignedContents?,
-      report: @escaping @Sendable (ContentError) -> Void
-    ) -> any StoreService {
-      // `receiptKey` is for the built-in seller, so another service may sign with other keys.
-      let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
-      // The account in receipts for grants without an account; usually nil.
-      let ownAccount = (self.service as? HTTPStoreService)?.connection.pinnedAccount
-      var checkReceipt: (@Sendable (Grant) async throws -> Void)?
-      if let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:)) {
-        checkReceipt = { [clock] grant in
-          try verifier.check(grant, ownAccount: ownAccount, now: clock.now())
-        }
-      } else if self.service != nil, let contents {
-        checkReceipt = { try await contents.checkReceipt(of: $0, ownAccount: ownAccount) }
-      }
-      // The built-in seller takes its contents from the catalog already.
-      let contents = self.service == nil && seller == nil ? nil : contents
-      guard checkReceipt != nil || contents != nil else { return service }
-      return SellerGate(
-        service: service, checkReceipt: checkReceipt, contents: contents, report: report)
-    }
+    var requiredThreads: Int { 8 + 2 * activeLimit }
   }
 }

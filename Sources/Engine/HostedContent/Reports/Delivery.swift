@@ -1,6 +1,5 @@
 import ContentModel
 import Dispatch
-import FileIO
 import Concurrency
 
 /// Keeps the handles of a queue, and calls its observers on the delivery queue only.

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import FileIO
 import FoundationEssentials

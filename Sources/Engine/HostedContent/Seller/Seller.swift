@@ -20,10 +20,17 @@ final class Seller: Sendable {
 
   private typealias Job = @Sendable () async -> Void
 
+  /// Receives what the service's calls lead to.
+  struct Receiver: Sendable {
+    let onAnswer: @Sendable (QueueEvent) -> Void
+    /// For errors that decide nothing, such as that of a late order.
+    let onProblem: @Sendable (ContentError) -> Void
+  }
+
   private struct State {
     var book: OrderBook
-    var onAnswer: (@Sendable (QueueEvent) -> Void)?
-    var onProblem: (@Sendable (ContentError) -> Void)?
+    /// Nil before `start`, and after the seller is closed.
+    var receiver: Receiver?
     var task: Task<Void, Never>?
     /// Finished purchases that the service has not acknowledged.
     var notices: ArraySlice<FinishNotice> = []
@@ -32,7 +39,6 @@ final class Seller: Sendable {
     /// Signaled when no notice is left.
     var waiting: [any ThreadSignal] = []
     var hasTimer = false
-    var isClosed = false
   }
 
   /// `timeout` is in seconds; longer calls are reported.
@@ -61,17 +67,11 @@ final class Seller: Sendable {
 
   deinit { stop() }
 
-  /// Called with outcomes; set before the first order.
-  var onAnswer: (@Sendable (QueueEvent) -> Void)? {
-    get { state.withLock { $0.onAnswer } }
-    set { state.withLock { $0.onAnswer = newValue } }
-  }
+  /// Sets the receiver; called once, before the first order.
+  func start(_ receiver: Receiver) { state.withLock { $0.receiver = receiver } }
 
-  /// Called with errors, such as for late orders; set before the first order.
-  var onProblem: (@Sendable (ContentError) -> Void)? {
-    get { state.withLock { $0.onProblem } }
-    set { state.withLock { $0.onProblem = newValue } }
-  }
+  /// Nil after the seller is closed: calls that fail because of that are not answers.
+  private var receiver: Receiver? { state.withLock { $0.receiver } }
 
   /// Sends an order; `isRepeated` is that of `PurchaseOrder`.
   func purchase(_ payment: Payment, transaction: String, isRepeated: Bool) {
@@ -109,12 +109,9 @@ final class Seller: Sendable {
   func stop() {
     jobs.finish()
     // Released outside the lock.
-    let (task, waiting, _, _) = state.withLock { state in
-      defer {
-        (state.task, state.waiting, state.onAnswer, state.onProblem) = (nil, [], nil, nil)
-      }
-      state.isClosed = true
-      return (state.task, state.waiting, state.onAnswer, state.onProblem)
+    let (task, waiting, _) = state.withLock { state in
+      defer { (state.task, state.waiting, state.receiver) = (nil, [], nil) }
+      return (state.task, state.waiting, state.receiver)
     }
     task?.cancel()
     for signal in waiting { signal.send() }
@@ -133,7 +130,7 @@ final class Seller: Sendable {
   func waitForNotices(until deadline: DispatchTime) {
     let signal = environment.execution.signal()
     let mustWait = state.withLock { state in
-      guard !state.notices.isEmpty, !state.isClosed else { return false }
+      guard !state.notices.isEmpty, state.receiver != nil else { return false }
       state.waiting.append(signal)
       return true
     }
@@ -150,7 +147,7 @@ final class Seller: Sendable {
       let call = begin { $0.nextCall(at: $1) }
       guard let (number, orders) = call ?? nil else { return }
       for (order, outcome) in zip(orders, await outcomes(of: orders)) {
-        onAnswer?(.purchaseAnswered(transaction: order.transaction.rawValue, outcome))
+        receiver?.onAnswer(.purchaseAnswered(transaction: order.transaction.rawValue, outcome))
       }
       guard state.withLock({ $0.book.end(number) }) else { return }
     } while true
@@ -161,7 +158,7 @@ final class Seller: Sendable {
       return [await service.outcome(of: order)]
     }
     let outcomes = await service.purchase(orders)
-    for order in orders.dropFirst(outcomes.count) { onProblem?(.notAnswered(order)) }
+    for order in orders.dropFirst(outcomes.count) { receiver?.onProblem(.notAnswered(order)) }
     return outcomes
   }
 
@@ -182,7 +179,7 @@ final class Seller: Sendable {
       }
       failures = 0
       state.withLock { _ = $0.notices.removeFirst() }
-      onAnswer?(.finishAcknowledged(transaction: notice.transaction))
+      receiver?.onAnswer(.finishAcknowledged(transaction: notice.transaction))
     }
   }
 
@@ -212,7 +209,7 @@ final class Seller: Sendable {
     do {
       for try await purchase in service.restore(account: account) {
         state.withLock { $0.book.touch(call, at: environment.execution.now) }
-        onAnswer?(
+        receiver?.onAnswer(
           .restored(
             transaction: environment.newIdentifier(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
@@ -220,7 +217,7 @@ final class Seller: Sendable {
     } catch {
       failure = ContentError(error, while: "restoring purchases")
     }
-    onAnswer?(.restoreEnded(request: request, failure))
+    receiver?.onAnswer(.restoreEnded(request: request, failure))
     _ = state.withLock { $0.book.end(call) }
   }
 
@@ -228,7 +225,7 @@ final class Seller: Sendable {
   private func begin<Value: Sendable>(_ body: (inout OrderBook, DispatchTime) -> Value) -> Value? {
     let now = environment.execution.now
     let value: Value? = state.withLock { state in
-      state.isClosed ? nil : body(&state.book, now)
+      state.receiver == nil ? nil : body(&state.book, now)
     }
     expectLateCalls()
     return value
@@ -239,7 +236,7 @@ final class Seller: Sendable {
   /// Schedules `reportLateCalls` for when the next call becomes late.
   private func expectLateCalls() {
     let deadline = state.withLock { state -> DispatchTime? in
-      guard !state.hasTimer, !state.isClosed, let deadline = state.book.nextDeadline else {
+      guard !state.hasTimer, state.receiver != nil, let deadline = state.book.nextDeadline else {
         return nil
       }
       state.hasTimer = true
@@ -251,11 +248,13 @@ final class Seller: Sendable {
 
   private func reportLateCalls() {
     let now = environment.execution.now
-    let (late, onProblem) = state.withLock { state in
+    let (late, receiver) = state.withLock { state in
       state.hasTimer = false
-      return (state.book.late(by: now), state.onProblem)
+      return (state.book.late(by: now), state.receiver)
     }
-    for subject in late.subjects { onProblem?(.notResponding(to: subject, after: timeout)) }
+    for subject in late.subjects {
+      receiver?.onProblem(.notResponding(to: subject, after: timeout))
+    }
     for _ in 0..<late.newWorkers { startWorker() }
     expectLateCalls()
   }

@@ -7,14 +7,6 @@ extension PaymentQueue {
     if let storefront { return storefront }
     return await service.storefront()
   }
-
-  /// Handles the seller's events after `cursor` until the queue is closed.
-  func listen(after cursor: String?) throws {
-    if let server = configuration.service as? HTTPStoreService {
-      server.note(accounts: try engine.journal.accounts())
-    }
-    engine.listen(after: cursor)
-  }
 }
 
 /// Handles the seller's events.

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 
 /// Checks a seller's responses as they arrive, before anything is journaled.
@@ -142,5 +143,31 @@ struct SellerGate: GrantLookup {
       let product = grant.payment.productIdentifier.rawValue
       return ContentError(error, while: "checking a receipt for \(product)").about(product)
     }
+  }
+}
+
+extension PaymentQueue.Configuration {
+  /// Returns `service`, with checks of receipts and contents as far as they are configured.
+  func checkingAnswers(
+    of service: any StoreService, contents: SignedContents?,
+    report: @escaping @Sendable (ContentError) -> Void
+  ) -> any StoreService {
+    // `receiptKey` is for the built-in seller, so another service may sign with other keys.
+    let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
+    // The account in receipts for grants without an account; usually nil.
+    let ownAccount = (self.service as? HTTPStoreService)?.connection.pinnedAccount
+    var checkReceipt: (@Sendable (Grant) async throws -> Void)?
+    if let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:)) {
+      checkReceipt = { [clock] grant in
+        try verifier.check(grant, ownAccount: ownAccount, now: clock.now())
+      }
+    } else if self.service != nil, let contents {
+      checkReceipt = { try await contents.checkReceipt(of: $0, ownAccount: ownAccount) }
+    }
+    // The built-in seller takes its contents from the catalog already.
+    let contents = self.service == nil && seller == nil ? nil : contents
+    guard checkReceipt != nil || contents != nil else { return service }
+    return SellerGate(
+      service: service, checkReceipt: checkReceipt, contents: contents, report: report)
   }
 }

@@ -182,8 +182,15 @@ extension ProductsResponse {
 
   /// Divides `texts` into identifiers and others.
   static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
-    let valid = Set(texts.compactMap { try? ProductIdentifier(validating: $0) })
-    return (valid, texts.filter { text in !valid.contains { $0.rawValue == text } })
+    var (valid, invalid): (Set<ProductIdentifier>, [String]) = ([], [])
+    for text in texts {
+      if let identifier = try? ProductIdentifier(validating: text) {
+        valid.insert(identifier)
+      } else {
+        invalid.append(text)
+      }
+    }
+    return (valid, invalid)
   }
 
   func adding(invalid: [String]) -> ProductsResponse {

@@ -14,8 +14,7 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
   /// Parses a path or a URL; throws `usage` if the scheme is not supported.
   public init(_ text: String) throws {
     guard let colon = text.firstRange(of: "://") else {
-      guard !text.isEmpty, !text.utf8.contains(0) else { throw Self.unreadable(text) }
-      place = .folder(text)
+      place = .folder(try Self.checked(path: text, of: text))
       return
     }
     switch text[..<colon.lowerBound].lowercased() {
@@ -24,13 +23,19 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
       guard let url = URL(string: text), ["", "localhost"].contains(url.host() ?? "") else {
         throw Self.unreadable(text)
       }
-      place = .folder(url.path(percentEncoded: false))
+      place = .folder(try Self.checked(path: url.path(percentEncoded: false), of: text))
     default: throw Self.unreadable(text)
     }
   }
 
   /// Creates a location from a URL; throws `usage` if the scheme is not supported.
   public init(_ url: URL) throws { try self.init(url.absoluteString) }
+
+  /// Returns `path`; throws `usage` about `text` if the system would open another path.
+  private static func checked(path: String, of text: String) throws -> String {
+    guard !path.isEmpty, !path.utf8.contains(0) else { throw unreadable(text) }
+    return path
+  }
 
   private static func unreadable(_ text: String) -> ContentError {
     ContentError(

@@ -32,8 +32,10 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
     contentIdentifier = offer.contentIdentifier
     self.installed = installed
     offered = offer.version
-    bytesToMove = offer.package.length + offer.index.length
-    bytesInFull = offer.package.length + offer.index.length
+    let (length, isTooLong) = offer.package.length.addingReportingOverflow(offer.index.length)
+    // Only a download checks the lengths.
+    bytesInFull = isTooLong ? .max : length
+    bytesToMove = bytesInFull
   }
 
   /// Returns whether `offer` is the offered version.

@@ -162,7 +162,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   private func install(_ updates: [ContentUpdate]) async -> [Result<Void, any Error>] {
     let (queue, switching) = (queue, policy == .automatic)
     // While one update is journaled, the download of another must be ready to start.
-    let limit = 2 * queue.configuration.maximumActiveDownloads + 2
+    let limit = 2 * queue.configuration.activeLimit + 2
     return await concurrently(updates, limit: limit) { update in
       do {
         try Task.checkCancellation()

@@ -24,13 +24,21 @@ struct EventRequests: Sendable {
 
   mutating func run() async {
     var position = passed.cursor
+    // Kept while asking for earlier decisions fails, so that no later event is lost.
+    var firstPage: StoreServerConnection.EventPage?
     var failures = 0
     while !Task.isCancelled {
       do {
         let start = ContinuousClock.now
-        if let page = try await connection.events(after: position) {
-          // Decisions before the first position have no events in this feed.
-          if position == nil { try await repeatOrders(orders.deferredOrders) }
+        var page = firstPage
+        if page == nil { page = try await connection.events(after: position) }
+        if let page {
+          if position == nil {
+            firstPage = page
+            // Decisions before the first position have no events in this feed.
+            try await repeatOrders(orders.deferredOrders)
+            firstPage = nil
+          }
           pass(page)
           // In case the server does not wait for events.
           if page.cursor == position, start.duration(to: .now) < .seconds(1) {

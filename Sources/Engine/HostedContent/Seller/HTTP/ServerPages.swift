@@ -56,6 +56,7 @@ extension StoreServerConnection {
       }
       body(page)
       guard let next = Self.nextQuery(in: response.headers["link"]) else { return }
+      guard next != query else { throw ContentError.malformedAnswer("a page links to itself") }
       query = next
     }
     throw ContentError.malformedAnswer("it has too many pages")

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import Glibc
 
 /// The clocks of the engine; tests use their own.
 package struct EngineClock: Sendable {
@@ -14,7 +15,12 @@ package struct EngineClock: Sendable {
 
   /// The clocks of the system.
   package static let system = EngineClock(
-    now: { Date() }, uptime: { ReadThrottle.monotonicSeconds() })
+    now: { Date() },
+    uptime: {
+      var time = timespec()
+      clock_gettime(CLOCK_MONOTONIC, &time)
+      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    })
 
   /// Returns the date at which `uptime` reaches `instant`.
   package func date(of instant: Double) -> Date { now().addingTimeInterval(instant - uptime()) }
