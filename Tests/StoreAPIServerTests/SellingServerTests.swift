@@ -1,0 +1,106 @@
+import ContentModel
+import ContentStore
+import Dispatch
+import FileIO
+import FoundationEssentials
+import Glibc
+import HostedContent
+import StoreServer
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import StoreAPIServer
+
+@Suite("A selling server", .waiting, .timeLimit(.hang))
+struct SellingServerTests {
+  @Test func `a second stop waits for the first, which completes requests`() throws {
+    let isHeld = Watched(false)
+    let isReached = Watched(false)
+    let store = try SampleStore()
+    let port = try HeldPort("127.0.0.1", 0)
+    var configuration = SellingServer.Configuration()
+    configuration.http.openPort = { port }
+    // Called for each request that needs a key.
+    configuration.now = {
+      if isHeld.value { isReached.change { $0 = true } }
+      isHeld.block { !$0 }
+      return Date()
+    }
+    let server = try SellingServer(store.data(), selling: store.catalog(), configuration)
+    isHeld.change { $0 = true }
+    let client = try APIClient(port: port.number, of: server)
+    client.request("GET", "/v1/products")
+    isReached.block { $0 }
+    let first = beginStop(server)
+    blockUntil { !Loopback.answers(on: Int(port.number)) }
+    let second = beginStop(server)
+    #expect(second.wait(timeout: .now() + 0.1) == .timedOut)
+    isHeld.change { $0 = false }
+    #expect(try client.response().status == 401)
+    first.wait()
+    second.wait()
+  }
+
+  /// Stops the server on another thread.
+  private func beginStop(_ server: SellingServer) -> DispatchGroup {
+    let group = DispatchGroup()
+    DispatchQueue(label: "stop").async(group: group) { server.stop() }
+    return group
+  }
+
+  @Test func `a store that cannot be read since the start is reported once`() throws {
+    let store = try SampleStore()
+    let version = try StoreCatalog(store.catalog()) { _ in }.version
+    try store.hideMetadata()
+    let reports = Watched<[ContentError]>([])
+    let catalog = try StoreCatalog(store.catalog()) { error in
+      reports.change { $0.append(error) }
+    }
+    catalog.refreshPeriodically()
+    #expect(reports.value.count == 1)
+    #expect(catalog.version == version)
+  }
+
+  @Test func `a receipt key that is not durable is not used`() throws {
+    let folder = try TemporaryFolder()
+    let syncs = Watched(0)
+    let files = FileSystem { operation, _ in
+      guard operation == .sync else { return }
+      let number = syncs.change { (count: inout Int) -> Int in
+        count += 1
+        return count
+      }
+      // The first sync is that of the file, the second one that of its folder.
+      if number == 2 { throw SystemFailure(EIO) }
+    }
+    let data = StoreServerFolder(try folder.opened(files))
+    #expect(throws: ContentError.self) { try data.receiptKey() }
+  }
+}
+
+/// An empty store, and the data folder of its server.
+private final class SampleStore {
+  private let folder: TemporaryFolder
+  private let root: [UInt8]
+
+  init() throws {
+    folder = try TemporaryFolder()
+    root = try StoreFolder.create(at: folder.path("store")).initialRoot()
+  }
+
+  func data() throws -> StoreServerFolder {
+    try StoreServerFolder(folder.path("data"), creating: true)
+  }
+
+  func catalog() throws -> Catalog {
+    try Catalog(
+      at: StoreLocation(folder.path("store")), trustedRoot: root, trustFolder: data().trustFolder())
+  }
+
+  /// Makes the store unreadable.
+  func hideMetadata() throws {
+    let store = try folder.directory.directory("store")
+    try store.rename("metadata", to: store, "hidden")
+  }
+}
