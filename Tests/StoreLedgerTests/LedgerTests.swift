@@ -102,6 +102,29 @@ struct LedgerTests {
   }
 
   @Test(arguments: LedgerBackend.available)
+  func `a change returns the dates that are stored`(backend: LedgerBackend) throws {
+    let ledger = try LedgerFixture(backend).ledger()
+    let date = Date.sale.addingTimeInterval(0.000_4)
+    try ledger.buy(.of("t", state: .deferred), at: date)
+    let changes: [LedgerChange] = [
+      .decide(transaction: "t", .approve), .decide(transaction: "t", .refund(reason: "")),
+      .finish(transaction: "t"),
+    ]
+    for change in changes {
+      let changed = try ledger.make(change, at: date).purchase
+      #expect(try ledger.purchase("t") == changed)
+    }
+  }
+
+  @Test func `a date in a message has the milliseconds of the ledger`() throws {
+    for number in 0..<1_000 {
+      let date = Date(timeIntervalSince1970: 1_700_000_000 + Double(number) / 1_000)
+      let digits = String(1_000 + number).dropFirst()
+      #expect(MessageDate.text(date) == "2023-11-14T22:13:20.\(digits)Z")
+    }
+  }
+
+  @Test(arguments: LedgerBackend.available)
   func `the first and the last purchase of a product are found`(backend: LedgerBackend) throws {
     let ledger = try LedgerFixture(backend).ledger()
     for account in ["ann", "bob"] {
