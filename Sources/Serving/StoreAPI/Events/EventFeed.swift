@@ -144,7 +144,10 @@ package final class EventFeed: Sendable {
   /// Like `beginClose`, but waits for the end of the thread.
   package func close() {
     beginClose()
-    thread.use { $0.take() }?.end()
+    thread.use { thread in
+      thread?.end()
+      thread = nil
+    }
   }
 
   private func start() throws {
