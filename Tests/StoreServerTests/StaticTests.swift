@@ -182,6 +182,17 @@ struct StaticTests {
     #expect(try ServerFixture().get(target).status == status)
   }
 
+  @Test("A name that begins with the byte of a dot is hidden, also before a combining mark")
+  func combinedDot() throws {
+    let fixture = try ServerFixture()
+    let store = try fixture.folder.directory.directory("store")
+    try store.createFile(".\u{301}hidden").write([1])
+    // The mark before the dot belongs to the same `Character`.
+    try store.createDirectory("a\u{600}.keys").createFile("root.pem").write([1])
+    #expect(try fixture.get("/.%CC%81hidden").status == 404)
+    #expect(try fixture.get("/a%D8%80.keys/root.pem").status == 404)
+  }
+
   @Test("Other methods are refused, and their bodies are ignored")
   func methods() throws {
     let fixture = try ServerFixture()
