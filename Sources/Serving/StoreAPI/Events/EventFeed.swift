@@ -65,8 +65,7 @@ package final class EventFeed: Sendable {
       var poll = EventPoll(
         viewer: viewer, limit: limit, deadline: clock() + wait,
         respond: respond, position: position)
-      var source: EventReader? = reader
-      if let response = try poll.response(from: &source, isOver: wait <= .zero) {
+      if let response = try poll.response(from: reader, isOver: wait <= .zero) {
         return respond(response)
       }
       try add { $0.polls.append(poll) }
@@ -96,11 +95,10 @@ package final class EventFeed: Sendable {
   }
 
   private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
-    let reader = try EventReader(ledger)
-    guard let position = try LedgerPosition.requested(cursor) else {
-      return (reader, reader.head.position)
-    }
-    guard reader.head.has(position) else { throw Problem.cursorGone }
+    let reader = EventReader(ledger)
+    let head = try reader.head
+    let position = try LedgerPosition.requested(cursor) ?? head.position
+    guard head.has(position) else { throw Problem.cursorGone }
     return (reader, position)
   }
 
