@@ -5,6 +5,7 @@ import FileIO
 import FoundationEssentials
 import Glibc
 import HostedContent
+import StoreLedger
 import StoreServer
 import TestSupport
 import TestTraits
@@ -60,6 +61,26 @@ struct SellingServerTests {
     catalog.refreshPeriodically()
     #expect(reports.value.count == 1)
     #expect(catalog.version == version)
+  }
+
+  @Test func `events are deleted after 30 days, once an hour`() throws {
+    let folder = try TemporaryFolder()
+    let ledger = Ledger(try SQLiteLedger(in: folder.directory))
+    let start = Date(timeIntervalSince1970: 1_800_000_000)
+    let date = Watched(start)
+    let time = Watched(ContinuousClock.now)
+    let pruner = try EventPruner(ledger, now: { date.value }, clock: { time.value }) { _ in }
+    _ = try ledger.commit([.publish], at: start)
+    let old = try #require(try ledger.head()).position
+    _ = try ledger.commit([.publish], at: start.addingTimeInterval(2))
+    date.change { $0 += Double(30 * 86_400 + 1) }
+    time.change { $0 += .seconds(3_599) }
+    pruner.pruneHourly()
+    #expect(try ledger.head()?.pruned == 0)
+    time.change { $0 += .seconds(2) }
+    pruner.pruneHourly()
+    #expect(try ledger.head()?.pruned == old.sequence)
+    #expect(try ledger.events(after: old.sequence, limit: 10).count == 1)
   }
 
   @Test func `a receipt key that is not durable is not used`() throws {

@@ -51,6 +51,8 @@ package final class SellingServer: Sendable {
     let catalog = try StoreCatalog(source, report: report)
     Self.check(key.verificationKey, in: catalog, report)
     let ledger = try Self.openLedger(in: folder, key, configuration)
+    // Creates the ledger the first time.
+    let pruner = try EventPruner(ledger, now: configuration.now, report: report)
     let publications = try PublicationRecorder(
       catalog, ledger, folder, now: configuration.now, report: report)
     // The API needs the URL before the server listens.
@@ -66,6 +68,7 @@ package final class SellingServer: Sendable {
     ticker = try Ticker(every: .seconds(1)) {
       catalog.refreshPeriodically()
       publications.recordPeriodically()
+      pruner.pruneHourly()
     }
     self.ledger = ledger
     self.catalog = catalog
@@ -119,21 +122,15 @@ package final class SellingServer: Sendable {
           + "restore the listed key there. Clients refuse purchases until then"))
   }
 
-  /// Creates the ledger the first time, detects a restored one, and deletes old events.
+  /// Opens the ledger, and detects a restored one.
   private static func openLedger(
     in folder: StoreServerFolder, _ key: ReceiptSigningKey, _ configuration: Configuration
   ) throws -> Ledger {
     let sign = key.signer(now: configuration.now)
-    let ledger: Ledger
-    if let database = configuration.database {
-      ledger = Ledger(database, sign: sign)
-    } else {
-      let file = try folder.ledgerDatabase()
-      ledger = Ledger(file, sign: sign)
-      try ledger.adopt(origin: file.origin)
-    }
-    let start = configuration.now().addingTimeInterval(-EventFeed.retention.inSeconds)
-    try ledger.pruneEvents(before: start)
+    if let database = configuration.database { return Ledger(database, sign: sign) }
+    let file = try folder.ledgerDatabase()
+    let ledger = Ledger(file, sign: sign)
+    try ledger.adopt(origin: file.origin)
     return ledger
   }
 
