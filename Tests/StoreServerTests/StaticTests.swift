@@ -167,6 +167,8 @@ struct StaticTests {
       ("/targets/file.bin", 200), ("/targets/file%2Ebin", 200), ("/%74argets/file.bin", 200),
       ("/targets/sp%C3%A4te%20k%C3%A4fer.txt", 200), ("/targets/file.bin?x=y", 200),
       ("http://elsewhere:80/targets/file.bin", 200), ("/", 404), ("/targets", 404),
+      ("http://elsewhere?x=/targets/file.bin", 404),
+      ("http://elsewhere/\u{301}x/targets/file.bin", 404),
       ("/targets/", 404), ("//targets/file.bin", 404), ("/targets//file.bin", 404),
       ("/targets/../targets/file.bin", 404), ("/../secret", 404), ("/%2e%2e/secret", 404),
       ("/targets/%2e%2e/%2e%2e/secret", 404), ("/..%2fsecret", 400), ("/targets%2ffile.bin", 400),

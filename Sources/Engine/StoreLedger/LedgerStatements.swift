@@ -1,7 +1,8 @@
 /// The statements for a ledger, in SQL that SQLite and PostgreSQL understand.
 ///
-/// Each query uses an index. `account IS ?1` also finds the account null in SQLite. PostgreSQL has
-/// no operator that does this with an index, so `PostgresConnection` replaces `IS` with `=`.
+/// Each query of a request uses an index. `account IS ?1` also finds the account null in SQLite.
+/// PostgreSQL has no operator that does this with an index, so `PostgresConnection` replaces `IS`
+/// with `=`.
 package enum LedgerStatements {
   package static let numbers =
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
