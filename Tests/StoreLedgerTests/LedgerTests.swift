@@ -116,6 +116,16 @@ struct LedgerTests {
     }
   }
 
+  @Test(arguments: LedgerBackend.available)
+  func `a reason is stored unchanged, also if it begins with a combining mark`(
+    backend: LedgerBackend
+  ) throws {
+    let ledger = try LedgerFixture(backend).ledger()
+    let state = PurchaseState.failed(.declined("\u{301}no"))
+    try ledger.buy(.of("t", state: state))
+    #expect(try ledger.purchase("t")?.state == state)
+  }
+
   @Test func `a date in a message has the milliseconds of the ledger`() throws {
     for number in 0..<1_000 {
       let date = Date(timeIntervalSince1970: 1_700_000_000 + Double(number) / 1_000)

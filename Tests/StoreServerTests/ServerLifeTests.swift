@@ -130,6 +130,9 @@ struct ServerLifeTests {
     let range = "bytes=0-\u{fffd}\u{fffd}200\u{fffd}5\u{fffd}"
     #expect(served.line == "GET /a\u{fffd}b\u{fffd}c \(range) 404 11")
     #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept unchanged")
+    // A space before a combining mark is another `Character`.
+    _ = try fixture.get("/d", "Range: x \u{301}y")
+    #expect(fixture.server.requests.last?.line == "GET /d x\u{fffd}\u{301}y 404 11")
   }
 
   @Test("A large file is complete, with sendfile and through memory", .slow)

@@ -80,7 +80,9 @@ extension PurchaseState {
     case ("deferred", _, _): self = .deferred
     case ("purchased", _, _): self = .purchased
     case ("failed", _, Self.interruption): self = .failed(.interrupted)
-    case ("failed", _, let reason?): self = .failed(.declined(String(reason.dropFirst())))
+    case ("failed", _, let reason?):
+      // Not a `Character`, which would include a combining mark.
+      self = .failed(.declined(String(Substring(reason.utf8.dropFirst()))))
     case ("refunded", let date?, let reason?):
       self = .refunded(at: Date(milliseconds: date), reason: reason)
     case ("revoked", let date?, let reason?):
