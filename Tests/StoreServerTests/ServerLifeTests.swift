@@ -114,7 +114,7 @@ struct ServerLifeTests {
     fixture.server.clearRequests()
     #expect(fixture.server.requests.isEmpty)
 
-    let silent = try ServerFixture { $0.recordsRequests = false }
+    let silent = try ServerFixture { $0.recording = .none }
     #expect(try silent.get().body == ServerFixture.file, "with sendfile")
     #expect(
       try silent.get("/targets/file.bin", "Range: bytes=5-9").body
@@ -138,7 +138,7 @@ struct ServerLifeTests {
   @Test("A large file is complete, with sendfile and through memory", .slow)
   func large() throws {
     for records in [false, true] {
-      let fixture = try ServerFixture { $0.recordsRequests = records }
+      let fixture = try ServerFixture { $0.recording = records ? .kept : .none }
       var generator = SplitMix(state: 7)
       let bytes = (0..<400_000).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
       let targets = try fixture.folder.directory.directory(at: ["store", "targets"])
