@@ -24,7 +24,7 @@ package enum LedgerStatements {
   /// The receipts name the account.
   package static let erasure =
     "UPDATE purchase SET account = ?2, receipt = NULL WHERE account IS ?1"
-  /// Other servers may keep events, with the account, in memory until this changes.
+  /// Records the number of the last erasure; no server reads it.
   package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
