@@ -57,7 +57,7 @@ package final class SellingServer: Sendable {
       catalog, ledger, folder, now: configuration.now, report: report)
     // The API needs the URL before the server listens.
     let port = try configuration.http.openPort()
-    url = port.url(scheme: "http")
+    let url = port.url(scheme: "http")
     let api = try Self.makeAPI(
       ledger, catalog, configuration, origin: configuration.origin ?? String(url.dropLast()),
       report)
@@ -70,6 +70,7 @@ package final class SellingServer: Sendable {
       publications.recordPeriodically()
       pruner.pruneHourly()
     }
+    self.url = url
     self.ledger = ledger
     self.catalog = catalog
     self.publications = publications
