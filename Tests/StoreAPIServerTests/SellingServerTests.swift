@@ -33,9 +33,9 @@ struct SellingServerTests {
     let client = try APIClient(port: port.number, of: server)
     client.request("GET", "/v1/products")
     isReached.block { $0 }
-    let first = beginStop(server)
+    let first = begin { server.stop() }
     blockUntil { !Loopback.answers(on: Int(port.number)) }
-    let second = beginStop(server)
+    let second = begin { server.stop() }
     #expect(second.wait(timeout: .now() + 0.1) == .timedOut)
     isHeld.change { $0 = false }
     #expect(try client.response().status == 401)
@@ -43,10 +43,32 @@ struct SellingServerTests {
     second.wait()
   }
 
-  /// Stops the server on another thread.
-  private func beginStop(_ server: SellingServer) -> DispatchGroup {
+  @Test func `a publication that is not recorded does not repeat a newer one`() throws {
+    let store = try SampleStore()
+    let catalog = try StoreCatalog(store.catalog()) { _ in }
+    let database = FailingDatabase(try store.data().ledgerDatabase())
+    let ledger = Ledger(database)
+    let publications = try PublicationRecorder(
+      catalog, ledger, store.data(), now: { Date() }, report: { _ in })
+    try store.add("a")
+    try catalog.refreshNow()
+    let first = begin { try? publications.record() }
+    database.state.block { $0.writes == 1 }
+    try store.add("b")
+    try catalog.refreshNow()
+    let second = begin { try? publications.record() }
+    _ = second.wait(timeout: .now() + 0.1)
+    database.state.change { $0.isHeld = false }
+    first.wait()
+    second.wait()
+    try publications.record()
+    #expect(try ledger.events(after: 0, limit: 10).map(\.kind) == [.published])
+  }
+
+  /// Calls `body` on another thread.
+  private func begin(_ body: @escaping @Sendable () -> Void) -> DispatchGroup {
     let group = DispatchGroup()
-    DispatchQueue(label: "stop").async(group: group) { server.stop() }
+    DispatchQueue(label: "test").async(group: group) { body() }
     return group
   }
 
@@ -103,12 +125,16 @@ struct SellingServerTests {
 /// An empty store, and the data folder of its server.
 private final class SampleStore {
   private let folder: TemporaryFolder
+  private let store: StoreFolder
   private let root: [UInt8]
 
   init() throws {
     folder = try TemporaryFolder()
-    root = try StoreFolder.create(at: folder.path("store")).initialRoot()
+    store = try StoreFolder.create(at: folder.path("store"))
+    root = try store.initialRoot()
   }
+
+  func add(_ product: ProductIdentifier) throws { try store.add(product) }
 
   func data() throws -> StoreServerFolder {
     try StoreServerFolder(folder.path("data"), creating: true)
@@ -124,4 +150,35 @@ private final class SampleStore {
     let store = try folder.directory.directory("store")
     try store.rename("metadata", to: store, "hidden")
   }
+}
+
+/// A SQLite ledger whose first write is held, and then fails.
+private final class FailingDatabase: LedgerDatabase {
+  struct State: Sendable {
+    var writes = 0
+    var isHeld = true
+  }
+
+  let state = Watched(State())
+  private let database: SQLiteLedger
+
+  init(_ database: SQLiteLedger) { self.database = database }
+
+  func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value {
+    let number = state.change { (state: inout State) -> Int in
+      state.writes += 1
+      return state.writes
+    }
+    guard number > 1 else {
+      state.block { !$0.isHeld }
+      throw ContentError(.ledgerFailed, "The test's ledger failed", remedy: "Try again")
+    }
+    return try database.write(body)
+  }
+
+  func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value? {
+    try database.read(body)
+  }
+
+  func close() { database.close() }
 }
