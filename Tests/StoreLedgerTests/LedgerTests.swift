@@ -283,6 +283,9 @@ struct LedgerTests {
     #expect(try ledger.expireKey("key-1", at: end))
     #expect(try ledger.key("key-1")?.isUsable(at: .sale) == true)
     #expect(try ledger.key("key-1")?.isUsable(at: end) == false)
+    // More milliseconds than 64 bits.
+    #expect(try ledger.expireKey("key-2", at: Date(timeIntervalSince1970: 1e18)))
+    #expect(try ledger.key("key-2")?.isUsable(at: .sale) == true)
     #expect(try ledger.revokeKey("key-1", at: .sale))
     #expect(try ledger.key("key-1")?.isUsable(at: .sale) == false)
     #expect(try !ledger.revokeKey("key-1", at: end))

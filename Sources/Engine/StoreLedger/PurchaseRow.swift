@@ -2,8 +2,11 @@ import ContentModel
 import FoundationEssentials
 
 extension Date {
-  /// Whole milliseconds since 1970.
-  var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
+  /// Whole milliseconds since 1970; a later date than 64 bits can express becomes the last one.
+  var milliseconds: Int64 {
+    let number = (timeIntervalSince1970 * 1000).rounded()
+    return Int64(exactly: number) ?? (number < 0 ? .min : .max)
+  }
 
   init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }
