@@ -298,8 +298,8 @@ let package = Package(
     tests(
       "StoreAPIServerTests",
       [
-        "Concurrency", "ContentModel", "HostedContent", "StoreAPI", "StoreServer",
-        "StoreAPIServer", "TestSupport",
+        "Concurrency", "ContentModel", "FileIO", "ContentStore", "HostedContent", "StoreLedger",
+        "StoreAPI", "StoreServer", "StoreAPIServer", "TestSupport",
       ]),
     tests(
       "StoreKitTests",

@@ -102,6 +102,39 @@ struct LedgerTests {
   }
 
   @Test(arguments: LedgerBackend.available)
+  func `a change returns the dates that are stored`(backend: LedgerBackend) throws {
+    let ledger = try LedgerFixture(backend).ledger()
+    let date = Date.sale.addingTimeInterval(0.000_4)
+    try ledger.buy(.of("t", state: .deferred), at: date)
+    let changes: [LedgerChange] = [
+      .decide(transaction: "t", .approve), .decide(transaction: "t", .refund(reason: "")),
+      .finish(transaction: "t"),
+    ]
+    for change in changes {
+      let changed = try ledger.make(change, at: date).purchase
+      #expect(try ledger.purchase("t") == changed)
+    }
+  }
+
+  @Test(arguments: LedgerBackend.available)
+  func `a reason is stored unchanged, also if it begins with a combining mark`(
+    backend: LedgerBackend
+  ) throws {
+    let ledger = try LedgerFixture(backend).ledger()
+    let state = PurchaseState.failed(.declined("\u{301}no"))
+    try ledger.buy(.of("t", state: state))
+    #expect(try ledger.purchase("t")?.state == state)
+  }
+
+  @Test func `a date in a message has the milliseconds of the ledger`() throws {
+    for number in 0..<1_000 {
+      let date = Date(timeIntervalSince1970: 1_700_000_000 + Double(number) / 1_000)
+      let digits = String(1_000 + number).dropFirst()
+      #expect(MessageDate.text(date) == "2023-11-14T22:13:20.\(digits)Z")
+    }
+  }
+
+  @Test(arguments: LedgerBackend.available)
   func `the first and the last purchase of a product are found`(backend: LedgerBackend) throws {
     let ledger = try LedgerFixture(backend).ledger()
     for account: AccountID in ["ann", "bob"] {
@@ -252,6 +285,9 @@ struct LedgerTests {
     #expect(try ledger.expireKey("key-1", at: end))
     #expect(try ledger.key("key-1")?.isUsable(at: .sale) == true)
     #expect(try ledger.key("key-1")?.isUsable(at: end) == false)
+    // More milliseconds than 64 bits.
+    #expect(try ledger.expireKey("key-2", at: Date(timeIntervalSince1970: 1e18)))
+    #expect(try ledger.key("key-2")?.isUsable(at: .sale) == true)
     #expect(try ledger.revokeKey("key-1", at: .sale))
     #expect(try ledger.key("key-1")?.isUsable(at: .sale) == false)
     #expect(try !ledger.revokeKey("key-1", at: end))

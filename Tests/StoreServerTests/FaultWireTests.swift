@@ -106,7 +106,11 @@ struct FaultWireTests {
 
   @Test("content-length: missing, too large, too small, or any value")
   func contentLength() throws {
-    for (words, length) in [("none", nil), ("+5", "1005"), ("-5", "995"), ("7", "7")] {
+    let longest = "\(Int64.max)"
+    for (words, length) in [
+      ("none", nil), ("+5", "1005"), ("-5", "995"), ("7", "7"), ("+\(longest)", longest),
+      ("-\(longest)", "0"),
+    ] {
       let got = try ServerFixture("* content-length \(words)").get()
       #expect(got.status == 200)
       #expect(got.header("Content-Length") == length)

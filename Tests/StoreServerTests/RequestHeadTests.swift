@@ -49,6 +49,8 @@ struct RequestHeadTests {
       "an unknown coding", fields("Transfer-Encoding: gzip, chunked") + "0\r\n\r\n",
       status: 501),
     Case("a coding without an end", fields("Transfer-Encoding: gzip")),
+    Case(
+      "a coding with another k", fields("Transfer-Encoding: chun\u{212a}ed") + "0\r\n\r\n"),
     Case("the coding identity", fields("Transfer-Encoding: identity")),
     Case("a coding with a parameter", fields("Transfer-Encoding: chunked;x") + "0\r\n\r\n"),
     Case(

@@ -114,7 +114,7 @@ struct ServerLifeTests {
     fixture.server.clearRequests()
     #expect(fixture.server.requests.isEmpty)
 
-    let silent = try ServerFixture { $0.recordsRequests = false }
+    let silent = try ServerFixture { $0.recording = .none }
     #expect(try silent.get().body == ServerFixture.file, "with sendfile")
     #expect(
       try silent.get("/targets/file.bin", "Range: bytes=5-9").body
@@ -130,12 +130,15 @@ struct ServerLifeTests {
     let range = "bytes=0-\u{fffd}\u{fffd}200\u{fffd}5\u{fffd}"
     #expect(served.line == "GET /a\u{fffd}b\u{fffd}c \(range) 404 11")
     #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept unchanged")
+    // A space before a combining mark is another `Character`.
+    _ = try fixture.get("/d", "Range: x \u{301}y")
+    #expect(fixture.server.requests.last?.line == "GET /d x\u{fffd}\u{301}y 404 11")
   }
 
   @Test("A large file is complete, with sendfile and through memory", .slow)
   func large() throws {
     for records in [false, true] {
-      let fixture = try ServerFixture { $0.recordsRequests = records }
+      let fixture = try ServerFixture { $0.recording = records ? .kept : .none }
       var generator = SplitMix(state: 7)
       let bytes = (0..<400_000).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
       let targets = try fixture.folder.directory.directory(at: ["store", "targets"])

@@ -167,6 +167,8 @@ struct StaticTests {
       ("/targets/file.bin", 200), ("/targets/file%2Ebin", 200), ("/%74argets/file.bin", 200),
       ("/targets/sp%C3%A4te%20k%C3%A4fer.txt", 200), ("/targets/file.bin?x=y", 200),
       ("http://elsewhere:80/targets/file.bin", 200), ("/", 404), ("/targets", 404),
+      ("http://elsewhere?x=/targets/file.bin", 404),
+      ("http://elsewhere/\u{301}x/targets/file.bin", 404),
       ("/targets/", 404), ("//targets/file.bin", 404), ("/targets//file.bin", 404),
       ("/targets/../targets/file.bin", 404), ("/../secret", 404), ("/%2e%2e/secret", 404),
       ("/targets/%2e%2e/%2e%2e/secret", 404), ("/..%2fsecret", 400), ("/targets%2ffile.bin", 400),
@@ -180,6 +182,17 @@ struct StaticTests {
     ])
   func paths(target: String, status: Int) throws {
     #expect(try ServerFixture().get(target).status == status)
+  }
+
+  @Test("A name that begins with the byte of a dot is hidden, also before a combining mark")
+  func combinedDot() throws {
+    let fixture = try ServerFixture()
+    let store = try fixture.folder.directory.directory("store")
+    try store.createFile(".\u{301}hidden").write([1])
+    // The mark before the dot belongs to the same `Character`.
+    try store.createDirectory("a\u{600}.keys").createFile("root.pem").write([1])
+    #expect(try fixture.get("/.%CC%81hidden").status == 404)
+    #expect(try fixture.get("/a%D8%80.keys/root.pem").status == 404)
   }
 
   @Test("Other methods are refused, and their bodies are ignored")

@@ -5,6 +5,7 @@ import FoundationEssentials
 struct Commit {
   private let connection: any LedgerConnection
   private let sign: Ledger.Signer?
+  /// In whole milliseconds, as it is stored.
   private let date: Date
   /// The number of changes that are left, and the next free number once numbers were taken.
   private var remaining: Int
@@ -13,7 +14,7 @@ struct Commit {
   init(_ connection: any LedgerConnection, _ sign: Ledger.Signer?, _ date: Date, count: Int) {
     self.connection = connection
     self.sign = sign
-    self.date = date
+    self.date = Date(milliseconds: date.milliseconds)
     remaining = count
   }
 

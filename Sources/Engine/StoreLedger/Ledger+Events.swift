@@ -1,4 +1,3 @@
-package import ContentModel
 package import FoundationEssentials
 
 /// A position in the events of a ledger.
@@ -33,6 +32,32 @@ package struct LedgerHead: Hashable, Sendable {
   }
 }
 
+/// An event of a ledger.
+package struct LedgerEvent: Hashable, Sendable {
+  /// Its number, in commit order.
+  package let sequence: Int64
+  package let date: Date
+  package let kind: Kind
+  /// The purchase as it is now; nil for events that do not concern a purchase.
+  package let purchase: PurchaseRecord?
+
+  /// The kinds of events.
+  package enum Kind: String, Hashable, Sendable, CaseIterable {
+    /// A product was sold at once.
+    case purchased
+    /// A deferred purchase was approved or declined.
+    case decided
+    /// An interrupted purchase, which the buyer's queue has reported as failed, was approved.
+    case decidedAfterInterruption = "decided-after-interruption"
+    case refunded
+    case revoked
+    /// A refund or a revocation was undone.
+    case reversed
+    /// The store's catalog has changed.
+    case published
+  }
+}
+
 extension Ledger {
   /// Returns the state of the numbers; nil if the ledger does not exist.
   package func head() throws -> LedgerHead? {
@@ -62,16 +87,6 @@ extension Ledger {
         LedgerStatements.pruning, [.integer(date.milliseconds)]
       ) { $0.integer(0) }
       if let last = deleted.max() { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
-    }
-  }
-
-  /// Adds vouchers by the digests of their codes; returns how many are new.
-  package func addVouchers(_ digests: [Digest], for product: ProductIdentifier?) throws -> Int {
-    try database.write { connection in
-      try digests.count { digest in
-        try connection.hasRow(
-          LedgerStatements.voucherInsertion, [.text(digest.hex), LedgerValue(product?.rawValue)])
-      }
     }
   }
 }

@@ -46,6 +46,16 @@ package final class Ledger: Sendable {
     }
   }
 
+  /// Adds vouchers by the digests of their codes; returns how many are new.
+  package func addVouchers(_ digests: [Digest], for product: ProductIdentifier?) throws -> Int {
+    try database.write { connection in
+      try digests.count { digest in
+        try connection.hasRow(
+          LedgerStatements.voucherInsertion, [.text(digest.hex), LedgerValue(product?.rawValue)])
+      }
+    }
+  }
+
   // MARK: Look-ups
 
   /// Returns the purchase with this transaction; nil if it is unknown.

@@ -76,29 +76,3 @@ package enum LedgerRefusal: Error, Hashable, Sendable {
   /// It failed alone, such as because its receipt cannot be signed.
   case failed(ContentError)
 }
-
-/// An event of a ledger.
-package struct LedgerEvent: Hashable, Sendable {
-  /// Its number, in commit order.
-  package let sequence: Int64
-  package let date: Date
-  package let kind: Kind
-  /// The purchase as it is now; nil for events that do not concern a purchase.
-  package let purchase: PurchaseRecord?
-
-  /// The kinds of events.
-  package enum Kind: String, Hashable, Sendable, CaseIterable {
-    /// A product was sold at once.
-    case purchased
-    /// A deferred purchase was approved or declined.
-    case decided
-    /// An interrupted purchase, which the buyer's queue has reported as failed, was approved.
-    case decidedAfterInterruption = "decided-after-interruption"
-    case refunded
-    case revoked
-    /// A refund or a revocation was undone.
-    case reversed
-    /// The store's catalog has changed.
-    case published
-  }
-}

@@ -1,7 +1,8 @@
 /// The statements for a ledger, in SQL that SQLite and PostgreSQL understand.
 ///
-/// Each query uses an index. `account IS ?1` also finds the account null in SQLite. PostgreSQL has
-/// no operator that does this with an index, so `PostgresConnection` replaces `IS` with `=`.
+/// Each query of a request uses an index. `account IS ?1` also finds the account null in SQLite.
+/// PostgreSQL has no operator that does this with an index, so `PostgresConnection` replaces `IS`
+/// with `=`.
 package enum LedgerStatements {
   package static let numbers =
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
@@ -23,7 +24,7 @@ package enum LedgerStatements {
   /// The receipts name the account.
   package static let erasure =
     "UPDATE purchase SET account = ?2, receipt = NULL WHERE account IS ?1"
-  /// Other servers may keep events, with the account, in memory until this changes.
+  /// Records the number of the last erasure; no server reads it.
   package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups

@@ -2,8 +2,11 @@ import ContentModel
 import FoundationEssentials
 
 extension Date {
-  /// Whole milliseconds since 1970.
-  var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
+  /// Whole milliseconds since 1970; a later date than 64 bits can express becomes the last one.
+  var milliseconds: Int64 {
+    let number = (timeIntervalSince1970 * 1000).rounded()
+    return Int64(exactly: number) ?? (number < 0 ? .min : .max)
+  }
 
   init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }
@@ -81,7 +84,9 @@ extension PurchaseState {
     case ("deferred", _, _): self = .deferred
     case ("purchased", _, _): self = .purchased
     case ("failed", _, Self.interruption): self = .failed(.interrupted)
-    case ("failed", _, let reason?): self = .failed(.declined(String(reason.dropFirst())))
+    case ("failed", _, let reason?):
+      // Not a `Character`, which would include a combining mark.
+      self = .failed(.declined(String(Substring(reason.utf8.dropFirst()))))
     case ("refunded", let date?, let reason?):
       self = .refunded(at: Date(milliseconds: date), reason: reason)
     case ("revoked", let date?, let reason?):

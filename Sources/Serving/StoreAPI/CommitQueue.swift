@@ -26,7 +26,7 @@ final class CommitQueue: Sendable {
   private static let maximumChanges = 256
 
   private let entries: BlockingQueue<Entry>
-  private let thread: WorkThread
+  private let thread: Serialized<WorkThread?>
 
   /// Starts the thread; throws `tooFewThreads` if the system does not allow one.
   ///
@@ -38,19 +38,20 @@ final class CommitQueue: Sendable {
   ) throws {
     let entries = BlockingQueue<Entry>()
     self.entries = entries
-    do {
-      thread = try WorkThread {
-        var isBusy = false
-        while true {
-          if isBusy { usleep(CommitQueue.commitDelay) }
-          let waiting = entries.takeAll()
-          guard !waiting.isEmpty else { return }
-          isBusy = waiting.count >= CommitQueue.busyCount
-          for group in CommitQueue.groups(waiting) {
-            if CommitQueue.commit(group, to: ledger, at: now(), report) { onCommit() }
+    do throws(WorkThread.NoThread) {
+      thread = Serialized(
+        try WorkThread {
+          var isBusy = false
+          while true {
+            if isBusy { usleep(CommitQueue.commitDelay) }
+            let waiting = entries.takeAll()
+            guard !waiting.isEmpty else { return }
+            isBusy = waiting.count >= CommitQueue.busyCount
+            for group in CommitQueue.groups(waiting) {
+              if CommitQueue.commit(group, to: ledger, at: now(), report) { onCommit() }
+            }
           }
-        }
-      }
+        })
     } catch {
       throw error.error("Cannot start the thread that writes the ledger")
     }
@@ -66,7 +67,11 @@ final class CommitQueue: Sendable {
 
   /// Makes the changes that were added before, and ends the thread.
   func close() {
-    if entries.close() { thread.end() }
+    entries.close()
+    thread.use { thread in
+      thread?.end()
+      thread = nil
+    }
   }
 
   /// Splits entries into commits.

@@ -27,7 +27,7 @@ package final class APIServer: Sendable {
     package var limits = ConnectionLimits(
       connections: 4_096, connectionsPerAddress: 256, limitsLoopback: false)
     /// The maximum bytes of a request's body; a longer one is refused with 413.
-    package var bodyLimit = 64 << 10
+    package var bodyLimit = APIRequest.maximumBody
     /// The time in which a client must receive a response, except a stream.
     package var responseTimeout: Duration = .seconds(120)
     /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.

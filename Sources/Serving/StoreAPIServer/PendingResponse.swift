@@ -92,14 +92,14 @@ final class PendingResponse: Sendable {
   func suspend() -> Bool {
     state.use { state in
       guard state.phase != .closed else { return false }
-      return suspend(&state)
+      suspend(&state)
+      return true
     }
   }
 
-  private func suspend(_ state: inout State) -> Bool {
+  private func suspend(_ state: inout State) {
     state.isSuspended = true
     connection.suspend()
-    return true
   }
 
   /// Returns the response, to send it; nil if the server closes.
@@ -150,7 +150,8 @@ final class PendingResponse: Sendable {
       guard case .streaming(_, isReady: false) = state.progress, state.phase == .running else {
         return false
       }
-      return suspend(&state)
+      suspend(&state)
+      return true
     }
   }
 

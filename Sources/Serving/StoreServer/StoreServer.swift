@@ -34,16 +34,23 @@ package final class StoreServer: Sendable {
     ///
     /// For tests of gated content.
     package var authorize: (@Sendable (ServerRequest) -> Int?)?
-    /// Whether requests are counted and reported; files are then copied through memory.
-    package var recordsRequests = true
-    /// Whether requests are also kept for `requests`.
-    package var keepsRequests = true
-    /// Called for each request after its response has ended.
+    package var recording = Recording.kept
+    /// Called for each recorded request after its response has ended.
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
     package var limits = ConnectionLimits(
       connections: 512, connectionsPerAddress: 128, limitsLoopback: true)
 
     package init() {}
+  }
+
+  /// What is recorded about requests.
+  package enum Recording: Sendable {
+    /// Nothing; the kernel sends files directly.
+    case none
+    /// Requests are counted and reported; files are copied through memory.
+    case reported
+    /// Requests are also kept for `requests`.
+    case kept
   }
 
   /// Creates a server for the folder at `path`; throws `fileMissing` if it does not exist.
@@ -54,9 +61,10 @@ package final class StoreServer: Sendable {
     folder = try FileSystem.real.directory(at: path)
     self.configuration = configuration
     book = FaultBook(.none)
+    let recording = configuration.recording
     log =
-      configuration.recordsRequests
-      ? RequestLog(keeps: configuration.keepsRequests, observer: configuration.onRequest) : nil
+      recording == .none
+      ? nil : RequestLog(keeps: recording == .kept, observer: configuration.onRequest)
     lifetime = ServerLifetime { try HeldPort(configuration.address, configuration.port) }
     try setFaults(faults)
   }

@@ -132,20 +132,6 @@ struct EventPollTests {
     #expect(try await fixture.poll(after: new).status == 200)
   }
 
-  @Test func `Events are deleted after 30 days`() async throws {
-    let fixture = try FeedFixture()
-    let month = Double(30 * 86_400)
-    _ = try fixture.ledger.commit([.publish], at: FeedFixture.date.addingTimeInterval(-month - 1))
-    let old = try fixture.cursor
-    _ = try fixture.ledger.commit([.publish], at: FeedFixture.date.addingTimeInterval(-month + 1))
-    let waiting = fixture.start(wait: .seconds(7_200))
-    fixture.advance(.seconds(3_601))
-    try await waitUntil { try fixture.ledger.head()?.pruned != 0 }
-    #expect(try await fixture.poll(after: old).events.count == 1)
-    fixture.advance(.seconds(7_200))
-    #expect(try await waiting.response.status == 200)
-  }
-
   @Test func `A restored ledger ends waiting requests with 410`() async throws {
     let fixture = try FeedFixture()
     let response = fixture.start()

@@ -11,7 +11,7 @@ struct EventReaderTests {
   @Test func `A ledger that cannot be read is asked once in a round`() throws {
     let store = try TestStore()
     _ = try store.ledger.commit([.publish], at: store.clock.value)
-    var reader = try EventReader(store.ledger)
+    let reader = EventReader(store.ledger)
     #expect(try reader.batch(after: 0).events.count == 1)
     let reads = store.database.state.value.reads
     store.database.state.change { $0.failure = .secretFailure }

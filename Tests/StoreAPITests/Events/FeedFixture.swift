@@ -29,8 +29,7 @@ final class FeedFixture: Sendable {
     database = try SQLiteLedger(in: folder.directory)
     ledger = Ledger(database)
     feed = EventFeed(
-      ledger, now: { Self.date }, maximumReceivers: maximumReceivers,
-      clock: { clock.time.withLock { $0 } })
+      ledger, maximumReceivers: maximumReceivers, clock: { clock.time.withLock { $0 } })
     try publish()
   }
 

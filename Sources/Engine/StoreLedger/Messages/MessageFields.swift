@@ -6,7 +6,10 @@ package enum MessageDate {
   private static let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
   private static let wholeSeconds = Date.ISO8601FormatStyle()
 
-  package static func text(_ date: Date) -> String { date.formatted(style) }
+  package static func text(_ date: Date) -> String {
+    // The style cuts off digits, and a date is often slightly before its whole millisecond.
+    date.addingTimeInterval(0.000_1).formatted(style)
+  }
 
   /// Parses a date with or without fractional seconds; nil if it is malformed.
   package static func date(_ text: String) -> Date? {

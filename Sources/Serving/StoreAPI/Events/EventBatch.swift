@@ -71,13 +71,15 @@ struct EventBatch: Sendable {
 }
 
 /// One look at a ledger, so that events are read once for all receivers at one position.
-struct EventReader {
-  let head: LedgerHead
+///
+/// Used by one thread.
+final class EventReader {
   private let ledger: Ledger
+  private let loadedHead: Result<LedgerHead, any Error>
   /// By the number after which they begin.
   private var batches: [Int64: EventBatch] = [:]
-  /// The failure that ended reading: a ledger that does not respond must not be asked by each
-  /// receiver.
+  /// The first failure, which ended reading: a ledger that does not respond must not be asked by
+  /// each receiver.
   private(set) var failure: (any Error)?
   private var chunks: [AccountAccess: [Int64: Chunk]] = [:]
 
@@ -89,14 +91,20 @@ struct EventReader {
     let end: Int64
   }
 
-  init(_ ledger: Ledger) throws {
-    guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
-    self.head = head
+  init(_ ledger: Ledger) {
     self.ledger = ledger
+    loadedHead = Result {
+      guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
+      return head
+    }
+    if case .failure(let error) = loadedHead { failure = error }
   }
 
+  /// The state of the ledger when the reader was created.
+  var head: LedgerHead { get throws { try loadedHead.get() } }
+
   /// Returns the next events after a number.
-  mutating func batch(after sequence: Int64) throws -> EventBatch {
+  func batch(after sequence: Int64) throws -> EventBatch {
     if let known = batches[sequence] { return known }
     if let failure { throw failure }
     do {
@@ -110,7 +118,7 @@ struct EventReader {
     }
   }
 
-  mutating func chunk(after sequence: Int64, for viewer: AccountAccess) throws -> Chunk {
+  func chunk(after sequence: Int64, for viewer: AccountAccess) throws -> Chunk {
     if let known = chunks[viewer]?[sequence] { return known }
     let page = try batch(after: sequence).page(for: viewer, bytes: EventStream.maximumChunk)
     let chunk = Chunk(bytes: page.events.flatMap(\.message), end: page.end)

@@ -1,7 +1,6 @@
 import Concurrency
 package import ContentModel
 import Dispatch
-package import FoundationEssentials
 package import StoreLedger
 
 /// Delivers the events of a ledger to waiting requests and event streams, with one thread for all.
@@ -19,10 +18,8 @@ package final class EventFeed: Sendable {
   }
 
   private let ledger: Ledger
-  private let now: @Sendable () -> Date
   private let report: @Sendable (ContentError) -> Void
   private let clock: @Sendable () -> ContinuousClock.Instant
-  private let created: ContinuousClock.Instant
   private let maximumReceivers: Int
   private let state = Mutex(State())
   private let thread = Serialized<WorkThread?>(nil)
@@ -30,23 +27,16 @@ package final class EventFeed: Sendable {
 
   /// The time after which new events of another server are found.
   private static let pollInterval: Duration = .seconds(1)
-  /// The documented time for which a cursor can be used.
-  package static let retention: Duration = .seconds(30 * 86_400)
-  private static let pruningInterval: Duration = .seconds(3600)
 
-  /// Creates a feed; `now` is the date for the age of events, and `clock` is for waits.
-  ///
-  /// `report` gets the errors of the ledger, on any thread.
+  /// Creates a feed; `report` gets the errors of the ledger, on any thread.
   package init(
-    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
-    report: @escaping @Sendable (ContentError) -> Void = { _ in }, maximumReceivers: Int = 4_096,
+    _ ledger: Ledger, report: @escaping @Sendable (ContentError) -> Void = { _ in },
+    maximumReceivers: Int = 4_096,
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.ledger = ledger
-    self.now = now
     self.report = report
     self.clock = clock
-    created = clock()
     self.maximumReceivers = maximumReceivers
   }
 
@@ -65,8 +55,7 @@ package final class EventFeed: Sendable {
       var poll = EventPoll(
         viewer: viewer, limit: limit, deadline: clock() + wait,
         respond: respond, position: position)
-      var source: EventReader? = reader
-      if let response = try poll.response(from: &source, isOver: wait <= .zero) {
+      if let response = try poll.response(from: reader, isOver: wait <= .zero) {
         return respond(response)
       }
       try add { $0.polls.append(poll) }
@@ -96,11 +85,10 @@ package final class EventFeed: Sendable {
   }
 
   private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
-    let reader = try EventReader(ledger)
-    guard let position = try LedgerPosition.requested(cursor) else {
-      return (reader, reader.head.position)
-    }
-    guard reader.head.has(position) else { throw Problem.cursorGone }
+    let reader = EventReader(ledger)
+    let head = try reader.head
+    let position = try LedgerPosition.requested(cursor) ?? head.position
+    guard head.has(position) else { throw Problem.cursorGone }
     return (reader, position)
   }
 
@@ -144,7 +132,10 @@ package final class EventFeed: Sendable {
   /// Like `beginClose`, but waits for the end of the thread.
   package func close() {
     beginClose()
-    thread.use { $0.take() }?.end()
+    thread.use { thread in
+      thread?.end()
+      thread = nil
+    }
   }
 
   private func start() throws {
@@ -161,7 +152,6 @@ package final class EventFeed: Sendable {
 
   private func run() {
     var pump = EventPump(ledger, report: report)
-    var nextPruning = created + Self.pruningInterval
     while true {
       let isClosed = state.withLock { state in
         pump.add(state.polls, state.streams)
@@ -173,10 +163,6 @@ package final class EventFeed: Sendable {
       let finished = known - pump.count
       state.withLock { $0.count -= finished }
       if isClosed { return }
-      if clock() >= nextPruning, pump.count > 0 {
-        prune()
-        nextPruning = clock() + Self.pruningInterval
-      }
       if !hasMore { waitForWork(pump) }
     }
   }
@@ -187,14 +173,5 @@ package final class EventFeed: Sendable {
     let remaining = pump.deadline.map { $0 - clock() } ?? Self.pollInterval
     let time = max(.zero, min(remaining, Self.pollInterval))
     _ = signal.wait(timeout: .now() + time.inSeconds)
-  }
-
-  private func prune() {
-    do {
-      try ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention.inSeconds))
-    } catch {
-      // The next attempt deletes them.
-      report(ContentError(error, while: "deleting old events"))
-    }
   }
 }

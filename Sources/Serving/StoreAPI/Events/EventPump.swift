@@ -17,14 +17,13 @@ struct EventPoll: Sendable {
 
   /// Reads the next events, and returns the response if one is visible or the time `isOver`.
   ///
-  /// Throws if the ledger cannot be read; then `reader` may be nil.
-  mutating func response(from reader: inout EventReader?, isOver: Bool) throws -> APIResponse? {
+  /// Throws if the ledger cannot be read.
+  mutating func response(from reader: EventReader, isOver: Bool) throws -> APIResponse? {
     isBehind = false
-    guard let head = reader?.head, let batch = try reader?.batch(after: position.sequence) else {
-      throw Problem.ledgerUnavailable
-    }
+    let head = try reader.head
     guard head.has(position) else { return Problem.cursorGone.response }
-    let page = batch.page(for: viewer, limit: limit, bytes: Self.maximumBody)
+    let page = try reader.batch(after: position.sequence)
+      .page(for: viewer, limit: limit, bytes: Self.maximumBody)
     position = LedgerPosition(incarnation: position.incarnation, sequence: page.end)
     isBehind = page.end < head.last
     guard isOver || !page.events.isEmpty else { return nil }
@@ -68,18 +67,15 @@ struct EventPump {
   /// Returns whether there may be more. With `isLast`, all receivers are finished.
   mutating func round(at now: ContinuousClock.Instant, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
-    var hasMore = false
-    var reader: EventReader?
-    var failure: (any Error)?
-    do { reader = try EventReader(ledger) } catch { failure = error }
-    answerPolls(&reader, now, isLast, &hasMore)
-    feedStreams(&reader, now, &hasMore)
-    note(failure ?? reader?.failure)
+    let reader = EventReader(ledger)
+    answerPolls(reader, now, isLast: isLast)
+    let hasMore = feedStreams(reader, now)
+    note(reader.failure)
     if isLast {
       streams.forEach { $0.finish() }
       streams = []
     }
-    return hasMore
+    return hasMore || polls.contains(where: \.isBehind)
   }
 
   /// Reports the first of failures in a row.
@@ -91,32 +87,30 @@ struct EventPump {
   }
 
   private mutating func answerPolls(
-    _ reader: inout EventReader?, _ now: ContinuousClock.Instant, _ isLast: Bool,
-    _ hasMore: inout Bool
+    _ reader: EventReader, _ now: ContinuousClock.Instant, isLast: Bool
   ) {
     var waiting: [EventPoll] = []
     for var poll in polls {
       let isOver = isLast || poll.deadline <= now
       var response: APIResponse?
       do {
-        response = try poll.response(from: &reader, isOver: isOver)
+        response = try poll.response(from: reader, isOver: isOver)
       } catch {
         response = isOver ? Problem.ledgerUnavailable.response : nil
       }
       if let response {
         poll.respond(response)
       } else {
-        if poll.isBehind { hasMore = true }
         waiting.append(poll)
       }
     }
     polls = waiting
   }
 
-  private mutating func feedStreams(
-    _ reader: inout EventReader?, _ now: ContinuousClock.Instant, _ hasMore: inout Bool
-  ) {
+  /// Returns whether there may be more for a stream that got nothing.
+  private mutating func feedStreams(_ reader: EventReader, _ now: ContinuousClock.Instant) -> Bool {
     var open: [EventStream] = []
+    var hasMore = false
     for stream in streams {
       switch stream.demand(at: now) {
       case .finished:
@@ -124,25 +118,26 @@ struct EventPump {
         continue
       case .nothing: break
       case .events(let position):
-        guard let head = reader?.head,
-          let chunk = try? reader?.chunk(after: position.sequence, for: stream.viewer)
-        else {
+        do {
+          let head = try reader.head
+          guard head.has(position) else {
+            stream.finish()
+            continue
+          }
+          let chunk = try reader.chunk(after: position.sequence, for: stream.viewer)
+          let isBehind = chunk.end < head.last
+          if isBehind, chunk.bytes.isEmpty { hasMore = true }
+          stream.send(
+            chunk.bytes,
+            after: LedgerPosition(incarnation: head.incarnation, sequence: chunk.end),
+            isBehind: isBehind, at: now)
+        } catch {
           stream.keepAlive(at: now)
-          break
         }
-        guard head.has(position) else {
-          stream.finish()
-          continue
-        }
-        let isBehind = chunk.end < head.last
-        if isBehind, chunk.bytes.isEmpty { hasMore = true }
-        stream.send(
-          chunk.bytes,
-          after: LedgerPosition(incarnation: head.incarnation, sequence: chunk.end),
-          isBehind: isBehind, at: now)
       }
       open.append(stream)
     }
     streams = open
+    return hasMore
   }
 }

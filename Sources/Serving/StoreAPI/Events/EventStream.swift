@@ -17,9 +17,8 @@ final class EventStream: ResponseStream {
   private struct State {
     /// After the events that were put into `pending`.
     var position: LedgerPosition
-    var pending: [UInt8]
-    /// The number of pending bytes that were taken.
-    var taken = 0
+    /// What the client has not taken.
+    var pending: ArraySlice<UInt8>
     /// Whether there may be more events.
     var isBehind = false
     var lastChunk: Instant
@@ -27,7 +26,7 @@ final class EventStream: ResponseStream {
     var onReady: (@Sendable () -> Void)?
 
     mutating func set(_ chunk: [UInt8], at now: Instant) {
-      (pending, taken, lastChunk) = (chunk, 0, now)
+      (pending, lastChunk) = (chunk[...], now)
     }
   }
 
@@ -52,21 +51,19 @@ final class EventStream: ResponseStream {
     end = now + Self.lifetime
     // An event without data only sets the identifier from which the client resumes.
     let first = Array("id: \(position.cursor)\n\n".utf8)
-    state = Mutex(State(position: position, pending: first, lastChunk: now))
+    state = Mutex(State(position: position, pending: first[...], lastChunk: now))
   }
 
   // MARK: The client
 
   func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart {
     let (part, isBehind) = state.withLock { state -> (ResponsePart, Bool) in
-      let count = min(max(limit, 1), state.pending.count - state.taken)
-      if count > 0 {
-        let bytes = state.pending[state.taken..<state.taken + count]
-        state.taken += count
-        let isWhole = count == state.pending.count
-        let part = ResponsePart.bytes(isWhole ? state.pending : Array(bytes))
-        if state.taken == state.pending.count { (state.pending, state.taken) = ([], 0) }
-        return (part, false)
+      if !state.pending.isEmpty {
+        let part = state.pending.prefix(max(limit, 1))
+        state.pending = state.pending.dropFirst(part.count)
+        // An empty slice would keep the memory of the chunk.
+        if state.pending.isEmpty { state.pending = [] }
+        return (.bytes(Array(part)), false)
       }
       guard state.phase == .open else { return (.end, false) }
       state.onReady = onReady
@@ -78,7 +75,7 @@ final class EventStream: ResponseStream {
 
   func cancel() {
     state.withLock { state in
-      (state.phase, state.pending, state.taken, state.onReady) = (.canceled, [], 0, nil)
+      (state.phase, state.pending, state.onReady) = (.canceled, [], nil)
     }
   }
 

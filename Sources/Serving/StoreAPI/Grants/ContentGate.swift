@@ -1,3 +1,5 @@
+import StoreServer
+
 /// How the content host decides who gets packages.
 package struct ContentGate: Sendable {
   /// The module of nginx that verifies URLs.
@@ -19,5 +21,21 @@ package struct ContentGate: Sendable {
     self.secret = secret
     self.contentURLs = contentURLs
     self.lifetime = lifetime
+  }
+}
+
+/// A web address of the content host.
+struct ContentAddress: Sendable {
+  /// Without a query and without a slash at its end.
+  let url: String
+  /// The decoded path of the store's folder, with a slash at its end.
+  let folder: String
+
+  init(_ text: String) {
+    var url = text.prefix { $0 != "?" }
+    while url.hasSuffix("/") { url.removeLast() }
+    self.url = String(url)
+    let path = ServerRequest("GET", self.url).location?.path ?? "/"
+    folder = path.hasSuffix("/") ? path : path + "/"
   }
 }

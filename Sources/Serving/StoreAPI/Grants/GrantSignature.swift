@@ -1,23 +1,6 @@
 import ContentModel
 import ContentTrust
 import Digests
-import StoreServer
-
-/// A web address of the content host.
-struct ContentAddress: Sendable {
-  /// Without a query and without a slash at its end.
-  let url: String
-  /// The decoded path of the store's folder, with a slash at its end.
-  let folder: String
-
-  init(_ text: String) {
-    var url = text.prefix { $0 != "?" }
-    while url.hasSuffix("/") { url.removeLast() }
-    self.url = String(url)
-    let path = ServerRequest("GET", self.url).location?.path ?? "/"
-    folder = path.hasSuffix("/") ? path : path + "/"
-  }
-}
 
 /// The signature in a URL of the content host, for one file until a time.
 enum GrantSignature {

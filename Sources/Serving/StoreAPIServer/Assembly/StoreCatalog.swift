@@ -11,37 +11,38 @@ package final class StoreCatalog: SaleCatalog {
   private let report: @Sendable (ContentError) -> Void
   /// One refresh at a time, so that an older catalog does not replace a newer one.
   private let refreshes = OperationLock()
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   private struct State {
-    var loaded: CatalogSnapshot?
+    var loaded: CatalogSnapshot
     /// Products that were looked up in it.
     var products: [ProductIdentifier: Product] = [:]
     var isRefreshing = false
     var refreshed: ContinuousClock.Instant?
-    /// The error of the last refresh.
-    var failure: ContentError?
+    /// Why the last refresh failed.
+    var failure: ContentError.Code?
   }
 
   private static let maximumProducts = 4_096
   /// The minimum time between two refreshes.
   private static let minimumAge = Duration.seconds(1)
 
+  /// Loads the catalog; an earlier one if the store cannot be reached.
+  ///
   /// `report` gets the first error of refreshes that fail in a row.
-  package init(_ source: Catalog, report: @escaping @Sendable (ContentError) -> Void) {
+  package init(_ source: Catalog, report: @escaping @Sendable (ContentError) -> Void) throws {
     self.source = source
     self.report = report
-  }
-
-  /// Loads the catalog; an earlier one if the store cannot be reached.
-  package func load() throws {
+    let first: State
     do {
-      try refreshNow()
+      first = State(loaded: try source.refresh(), refreshed: ContinuousClock.now)
     } catch {
-      guard let snapshot = try source.cached() else { throw error }
-      report(ContentError(error, while: "reading the catalog"))
-      state.withLock { $0.loaded = snapshot }
+      guard let loaded = try source.cached() else { throw error }
+      let failure = ContentError(error, while: "reading the catalog")
+      report(failure)
+      first = State(loaded: loaded, failure: failure.code)
     }
+    state = Mutex(first)
   }
 
   /// Refreshes the catalog if it is older than the usual interval.
@@ -54,13 +55,11 @@ package final class StoreCatalog: SaleCatalog {
 
   // MARK: SaleCatalog
 
-  package var version: String { get throws { try current().version } }
+  package var version: String { current.version }
 
   package func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts {
-    let loaded = try current()
-    let known = state.withLock { state in
-      state.loaded?.version == loaded.version
-        ? identifiers.compactMap { state.products[$0] } : []
+    let (loaded, known) = state.withLock { state in
+      (state.loaded, identifiers.compactMap { state.products[$0] })
     }
     let missing = identifiers.subtracting(known.map(\.productIdentifier))
     guard !missing.isEmpty else { return SaleProducts(products: known) }
@@ -71,7 +70,7 @@ package final class StoreCatalog: SaleCatalog {
   }
 
   package func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts {
-    let page = try current().page(after: position, limit: limit)
+    let page = try current.page(after: position, limit: limit)
     return SaleProducts(products: page.products, failures: page.failures, next: page.next)
   }
 
@@ -81,11 +80,11 @@ package final class StoreCatalog: SaleCatalog {
   }
 
   package func offers(of product: ProductIdentifier) throws -> [ContentOffer] {
-    try current().offers(of: product)
+    try current.offers(of: product)
   }
 
   /// The keys with which queues verify receipts; nil if the store lists none.
-  func receiptKeys() throws -> [ReceiptVerificationKey]? { try current().receiptKeys() }
+  func receiptKeys() throws -> [ReceiptVerificationKey]? { try current.receiptKeys() }
 
   /// Looks up products, once more if the store may have published them in the meantime.
   private func lookUp(_ identifiers: Set<ProductIdentifier>, in loaded: CatalogSnapshot) throws
@@ -97,25 +96,19 @@ package final class StoreCatalog: SaleCatalog {
       return response
     }
     refresh(olderThan: Self.minimumAge)
-    let newer = try current()
+    let newer = current
     return newer.version == loaded.version ? response : newer.products(identifiers)
   }
 
   private func remember(_ products: [Product], _ version: String) {
     state.withLock { state in
-      guard state.loaded?.version == version else { return }
+      guard state.loaded.version == version else { return }
       if state.products.count + products.count > Self.maximumProducts { state.products = [:] }
       for product in products { state.products[product.productIdentifier] = product }
     }
   }
 
-  private func current() throws -> CatalogSnapshot {
-    let (loaded, failure) = state.withLock { ($0.loaded, $0.failure) }
-    if let loaded { return loaded }
-    throw failure
-      ?? ContentError(
-        .storeMissing, "The catalog is not loaded yet", remedy: "Try again in a moment")
-  }
+  private var current: CatalogSnapshot { state.withLock { $0.loaded } }
 
   // MARK: Refreshes
 
@@ -135,8 +128,8 @@ package final class StoreCatalog: SaleCatalog {
       let isNew = state.withLock { state in
         state.isRefreshing = false
         state.refreshed = ContinuousClock.now
-        defer { state.failure = error }
-        return state.failure?.code != error.code
+        defer { state.failure = error.code }
+        return state.failure != error.code
       }
       if isNew { report(error) }
     }
@@ -149,7 +142,7 @@ package final class StoreCatalog: SaleCatalog {
       state.withLock { state in
         state.isRefreshing = false
         state.refreshed = ContinuousClock.now
-        if state.loaded?.version != loaded.version { state.products = [:] }
+        if state.loaded.version != loaded.version { state.products = [:] }
         (state.loaded, state.failure) = (loaded, nil)
       }
     }

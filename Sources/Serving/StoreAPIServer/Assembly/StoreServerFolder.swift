@@ -19,6 +19,8 @@ package struct StoreServerFolder: Sendable {
   private static let publicKeyName = "receipt-key.pub.pem"
   private static let catalogName = "catalog-version"
 
+  init(_ directory: Directory) { self.directory = directory }
+
   /// Opens the folder at `path`; creates it if it does not exist and `creating` is true.
   package init(_ path: String, creating: Bool) throws {
     do {
@@ -78,11 +80,11 @@ package struct StoreServerFolder: Sendable {
     try file.sync()
     do {
       try directory.renameWithoutReplacing(temporary, to: directory, Self.keyName)
-      try directory.sync()
     } catch {
       guard let other = try keyBytes() else { throw error }
       return other
     }
+    try directory.sync()
     return pem
   }
 

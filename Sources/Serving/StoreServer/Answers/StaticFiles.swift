@@ -14,10 +14,10 @@ struct StaticFiles: Sendable {
   /// Each step opens one name relative to an open folder, without following links, so files outside
   /// of the folder cannot be reached. Names that begin with a dot are hidden. Top-level names that
   /// end in `.keys` are hidden too: they are signing keys, if the parent of a store is served by
-  /// mistake.
+  /// mistake. Bytes count: with a combining mark, a dot is another `Character`.
   func representation(at location: RequestLocation) -> Result<Representation, Answer> {
     guard let name = location.components.last,
-      location.components.first?.hasSuffix(".keys") == false,
+      location.components.first?.utf8.suffix(5).elementsEqual(".keys".utf8) == false,
       location.components.allSatisfy(Self.isOffered)
     else { return .failure(.notFound) }
     do {
@@ -34,7 +34,7 @@ struct StaticFiles: Sendable {
   }
 
   private static func isOffered(_ name: String) -> Bool {
-    !name.isEmpty && !name.hasPrefix(".") && name.utf8.count <= longestName
+    !name.isEmpty && name.utf8.first != UInt8(ascii: ".") && name.utf8.count <= longestName
   }
 
   /// The response if the file cannot be opened.

@@ -16,7 +16,7 @@ final class SendPacer: Sendable {
   init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
     self.bytesPerSecond = max(1, bytesPerSecond)
     start = now
-    schedule = Mutex(RateSchedule(rate: Double(bytesPerSecond), burst: Self.allowance, at: 0))
+    schedule = Mutex(RateSchedule(rate: Double(self.bytesPerSecond), burst: Self.allowance, at: 0))
   }
 
   /// Schedules `count` bytes; returns the time from `now` until they have passed.

@@ -72,7 +72,8 @@ struct Wire {
       pollfd(fd: descriptor, events: events, revents: 0),
       pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
     ]
-    let count = Glibc.poll(&waited, 2, milliseconds)
+    var count: Int32
+    repeat { count = Glibc.poll(&waited, 2, milliseconds) } while count < 0 && errno == EINTR
     if count <= 0 { return 0 }
     return waited[1].revents != 0 ? Int16(POLLNVAL) : waited[0].revents
   }

@@ -48,7 +48,8 @@ struct DisturbedAnswer {
     switch disturbance.length {
     case .none: nil
     case .actual: disturbance.isEndless || answer.status == 304 ? nil : answer.body.length
-    case .off(let difference): max(0, answer.body.length + difference)
+    case .off(let difference):
+      max(0, answer.body.length + min(difference, .max - answer.body.length))
     case .exactly(let length): length
     }
   }

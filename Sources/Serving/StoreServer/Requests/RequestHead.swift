@@ -72,13 +72,20 @@ package struct RequestHead {
     guard lengths.count + codings.count <= 1 else {
       return .badRequest("The request has more than one body length.")
     }
-    guard let coding = codings.first?.lowercased(), coding != "chunked" else {
-      return codings.isEmpty || !isOld
-        ? nil : .badRequest("HTTP/1.0 has no Transfer-Encoding.")
+    guard let coding = codings.first else { return nil }
+    if Self.isChunkedCoding(coding[...]) {
+      return isOld ? .badRequest("HTTP/1.0 has no Transfer-Encoding.") : nil
     }
-    let last = coding.split(separator: ",").last?.drop { $0 == " " || $0 == "\t" }
-    guard last == "chunked" else { return .badRequest("The end of the body is unknown.") }
+    let last = coding.split(separator: ",").last ?? ""
+    guard Self.isChunkedCoding(last.drop { $0 == " " || $0 == "\t" }) else {
+      return .badRequest("The end of the body is unknown.")
+    }
     return Refusal(501, "Only the transfer coding “chunked” is supported.")
+  }
+
+  /// Compares bytes, as libmicrohttpd does: the Kelvin sign also has the small letter k.
+  private static func isChunkedCoding(_ coding: Substring) -> Bool {
+    coding.utf8.map { $0 | 0x20 }.elementsEqual("chunked".utf8)
   }
 
   /// Whether the body is sent in chunks.

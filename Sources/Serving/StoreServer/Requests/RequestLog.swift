@@ -29,8 +29,8 @@ package struct ServedRequest: Sendable {
 
   /// Escapes text from a client, so that it cannot create another field or line.
   private static func field(_ text: String) -> String {
-    text.printable(limit: 1_000).split(separator: " ", omittingEmptySubsequences: false)
-      .joined(separator: "\u{fffd}")
+    let scalars = text.printable(limit: 1_000).unicodeScalars.map { $0 == " " ? "\u{fffd}" : $0 }
+    return String(String.UnicodeScalarView(scalars))
   }
 }
 

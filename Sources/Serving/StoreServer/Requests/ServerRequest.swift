@@ -92,9 +92,11 @@ package struct RequestLocation: Sendable, Hashable {
     if target.utf8.first == UInt8(ascii: "/") { return target[...] }
     let lower = target.lowercased()
     guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
-    let authority = target.drop { $0 != "/" }.dropFirst(2)
-    let path = authority.drop { $0 != "/" }
-    return path.isEmpty ? "/" : path
+    // In bytes, because a slash before a combining mark is another `Character`.
+    let (slash, query) = (UInt8(ascii: "/"), UInt8(ascii: "?"))
+    let authority = target.utf8.drop { $0 != slash }.dropFirst(2)
+    let path = authority.drop { $0 != slash && $0 != query }
+    return path.first == slash ? Substring(path) : Substring("/\(Substring(path))")
   }
 
   private static func decoded(_ text: Substring.UTF8View, plusIsSpace: Bool = false) -> String? {

@@ -85,9 +85,7 @@ public final class StoreServerSession: Sendable {
     let catalog = try Catalog(
       at: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
       trustFolder: data.trustFolder(), now: { clock.now })
-    let new = try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
-    try new.start()
-    return new
+    return try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
   }
 
   /// Stops the server, so that it refuses connections until `start`.

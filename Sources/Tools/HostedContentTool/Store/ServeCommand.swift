@@ -56,8 +56,7 @@ enum ServeCommand {
     configuration.limits.connectionsPerAddress =
       try arguments.number("--connections-per-address", minimum: 0)
       ?? configuration.limits.connectionsPerAddress
-    configuration.recordsRequests = arguments.has("--verbose")
-    configuration.keepsRequests = false
+    configuration.recording = arguments.has("--verbose") ? .reported : .none
     configuration.onRequest = { console.note($0.line) }
     return configuration
   }

@@ -51,7 +51,6 @@ enum StoreServerRunCommand {
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), mirrors: arguments.mirrors(),
       network: network, trustFolder: folder.trustFolder())
     let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }
-    try server.start()
     let url = server.url
     console.print(document: arguments.has("--json") ? "{\"url\": \"\(url)\"}" : url)
     await console.signals?.waitForFirst()

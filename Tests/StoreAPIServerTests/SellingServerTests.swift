@@ -1,0 +1,184 @@
+import ContentModel
+import ContentStore
+import Dispatch
+import FileIO
+import FoundationEssentials
+import Glibc
+import HostedContent
+import StoreLedger
+import StoreServer
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import StoreAPIServer
+
+@Suite("A selling server", .waiting, .timeLimit(.hang))
+struct SellingServerTests {
+  @Test func `a second stop waits for the first, which completes requests`() throws {
+    let isHeld = Watched(false)
+    let isReached = Watched(false)
+    let store = try SampleStore()
+    let port = try HeldPort("127.0.0.1", 0)
+    var configuration = SellingServer.Configuration()
+    configuration.http.openPort = { port }
+    // Called for each request that needs a key.
+    configuration.now = {
+      if isHeld.value { isReached.change { $0 = true } }
+      isHeld.block { !$0 }
+      return Date()
+    }
+    let server = try SellingServer(store.data(), selling: store.catalog(), configuration)
+    isHeld.change { $0 = true }
+    let client = try APIClient(port: port.number, of: server)
+    client.request("GET", "/v1/products")
+    isReached.block { $0 }
+    let first = begin { server.stop() }
+    blockUntil { !Loopback.answers(on: Int(port.number)) }
+    let second = begin { server.stop() }
+    #expect(second.wait(timeout: .now() + 0.1) == .timedOut)
+    isHeld.change { $0 = false }
+    #expect(try client.response().status == 401)
+    first.wait()
+    second.wait()
+  }
+
+  @Test func `a publication that is not recorded does not repeat a newer one`() throws {
+    let store = try SampleStore()
+    let catalog = try StoreCatalog(store.catalog()) { _ in }
+    let database = FailingDatabase(try store.data().ledgerDatabase())
+    let ledger = Ledger(database)
+    let publications = try PublicationRecorder(
+      catalog, ledger, store.data(), now: { Date() }, report: { _ in })
+    try store.add("a")
+    try catalog.refreshNow()
+    let first = begin { try? publications.record() }
+    database.state.block { $0.writes == 1 }
+    try store.add("b")
+    try catalog.refreshNow()
+    let second = begin { try? publications.record() }
+    _ = second.wait(timeout: .now() + 0.1)
+    database.state.change { $0.isHeld = false }
+    first.wait()
+    second.wait()
+    try publications.record()
+    #expect(try ledger.events(after: 0, limit: 10).map(\.kind) == [.published])
+  }
+
+  /// Calls `body` on another thread.
+  private func begin(_ body: @escaping @Sendable () -> Void) -> DispatchGroup {
+    let group = DispatchGroup()
+    DispatchQueue(label: "test").async(group: group) { body() }
+    return group
+  }
+
+  @Test func `a store that cannot be read since the start is reported once`() throws {
+    let store = try SampleStore()
+    let version = try StoreCatalog(store.catalog()) { _ in }.version
+    try store.hideMetadata()
+    let reports = Watched<[ContentError]>([])
+    let catalog = try StoreCatalog(store.catalog()) { error in
+      reports.change { $0.append(error) }
+    }
+    catalog.refreshPeriodically()
+    #expect(reports.value.count == 1)
+    #expect(catalog.version == version)
+  }
+
+  @Test func `events are deleted after 30 days, once an hour`() throws {
+    let folder = try TemporaryFolder()
+    let ledger = Ledger(try SQLiteLedger(in: folder.directory))
+    let start = Date(timeIntervalSince1970: 1_800_000_000)
+    let date = Watched(start)
+    let time = Watched(ContinuousClock.now)
+    let pruner = try EventPruner(ledger, now: { date.value }, clock: { time.value }) { _ in }
+    _ = try ledger.commit([.publish], at: start)
+    let old = try #require(try ledger.head()).position
+    _ = try ledger.commit([.publish], at: start.addingTimeInterval(2))
+    date.change { $0 += Double(30 * 86_400 + 1) }
+    time.change { $0 += .seconds(3_599) }
+    pruner.pruneHourly()
+    #expect(try ledger.head()?.pruned == 0)
+    time.change { $0 += .seconds(2) }
+    pruner.pruneHourly()
+    #expect(try ledger.head()?.pruned == old.sequence)
+    #expect(try ledger.events(after: old.sequence, limit: 10).count == 1)
+  }
+
+  @Test func `a receipt key that is not durable is not used`() throws {
+    let folder = try TemporaryFolder()
+    let syncs = Watched(0)
+    let files = FileSystem { operation, _ in
+      guard operation == .sync else { return }
+      let number = syncs.change { (count: inout Int) -> Int in
+        count += 1
+        return count
+      }
+      // The first sync is that of the file, the second one that of its folder.
+      if number == 2 { throw SystemFailure(EIO) }
+    }
+    let data = StoreServerFolder(try folder.opened(files))
+    #expect(throws: ContentError.self) { try data.receiptKey() }
+  }
+}
+
+/// An empty store, and the data folder of its server.
+private final class SampleStore {
+  private let folder: TemporaryFolder
+  private let store: StoreFolder
+  private let root: [UInt8]
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try StoreFolder.create(at: folder.path("store"))
+    root = try store.initialRoot()
+  }
+
+  func add(_ product: ProductIdentifier) throws { try store.add(product) }
+
+  func data() throws -> StoreServerFolder {
+    try StoreServerFolder(folder.path("data"), creating: true)
+  }
+
+  func catalog() throws -> Catalog {
+    try Catalog(
+      at: StoreLocation(folder.path("store")), trustedRoot: root, trustFolder: data().trustFolder())
+  }
+
+  /// Makes the store unreadable.
+  func hideMetadata() throws {
+    let store = try folder.directory.directory("store")
+    try store.rename("metadata", to: store, "hidden")
+  }
+}
+
+/// A SQLite ledger whose first write is held, and then fails.
+private final class FailingDatabase: LedgerDatabase {
+  struct State: Sendable {
+    var writes = 0
+    var isHeld = true
+  }
+
+  let state = Watched(State())
+  private let database: SQLiteLedger
+
+  init(_ database: SQLiteLedger) { self.database = database }
+
+  func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value {
+    let number = state.change { (state: inout State) -> Int in
+      state.writes += 1
+      return state.writes
+    }
+    guard number > 1 else {
+      state.block { !$0.isHeld }
+      throw ContentError(.ledgerFailed, "The test's ledger failed", remedy: "Try again")
+    }
+    return try database.write(body)
+  }
+
+  func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value? {
+    try database.read(body)
+  }
+
+  func close() { database.close() }
+}

@@ -1,0 +1,42 @@
+import Dispatch
+import StoreLedger
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import StoreAPI
+
+@Suite("The end of a store API", .waiting, .timeLimit(.hang))
+struct CloseTests {
+  @Test func `a second close waits for the first, which completes a commit`() throws {
+    let store = try TestStore()
+    store.database.state.change { $0.isHeld = true }
+    store.api.commits.add([.publish]) { _ in }
+    store.database.state.block { $0.writes > 0 }
+    closeTwice(store) { store.database.state.change { $0.isHeld = false } }
+    #expect(try store.ledger.head()?.last == 1)
+  }
+
+  @Test func `a second close waits for the first, which waits for a ledger that hangs`() throws {
+    let store = try TestStore()
+    _ = try store.ledger.commit([.publish], at: store.clock.value)
+    let viewer = AccountAccess(keyAccount: "key-own")
+    #expect(store.api.events.stream(after: nil, viewer: viewer).status == 200)
+    let reads = store.database.state.value.reads
+    store.database.state.change { $0.holdsReads = true }
+    store.database.state.block { $0.reads > reads }
+    closeTwice(store) { store.database.state.change { $0.holdsReads = false } }
+  }
+
+  /// Closes the API on two threads, neither of which may continue before `release`.
+  private func closeTwice(_ store: TestStore, release: () -> Void) {
+    let threads = (0..<2).map { _ in
+      let thread = DispatchGroup()
+      DispatchQueue(label: "close").async(group: thread) { store.api.close() }
+      return thread
+    }
+    for thread in threads { #expect(thread.wait(timeout: .now() + 0.1) == .timedOut) }
+    release()
+    for thread in threads { thread.wait() }
+  }
+}
