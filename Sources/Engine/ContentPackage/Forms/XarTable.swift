@@ -54,7 +54,10 @@ struct XarTable {
         ? (range.lowerBound + heap)..<(range.upperBound + heap) : nil
     }
     for (format, range) in reader.windows {
-      guard let range = placed(range) else { continue }
+      // libarchive would read what there is before it reports the end.
+      guard let range = placed(range) else {
+        throw XarTableReader.refused("has a file that ends after the archive")
+      }
       try WindowCheck(SourceStream(source, range), format).skipRest()
     }
     files = reader.files.map {
