@@ -80,14 +80,16 @@ struct WindowScanner {
     field.removeAll(keepingCapacity: true)
   }
 
-  private static func check(window: UInt64) throws {
+  /// Throws if a decoder needs `window` bytes, and that is too much.
+  static func check(window: UInt64) throws {
     guard window <= limit else {
       throw Refusal(
         Finding(
           path: nil, rule: "limit-window",
           message:
             "Decompressing the package needs \(window) bytes of memory; the limit is \(limit)",
-          remedy: "Compress it with gzip, with xz -6 or with zstd -19", code: .limitExceeded))
+          remedy: "Compress it with Deflate or gzip, with xz -6 or with zstd -19",
+          code: .limitExceeded))
     }
   }
 

@@ -154,9 +154,32 @@ struct ZipDirectory {
     guard !overflow, dataEnd <= following else {
       throw Self.refused("has overlapping entries, such as \(Self.shown(entry))")
     }
+    try checkWindow(entry.method, Int64(start)..<Int64(dataEnd))
     // A checksum and two lengths of 4 or 8 bytes, with or without a signature.
     let descriptor = following - dataEnd
     return local.hasDescriptor && [12, 16, 20, 24].contains(descriptor) ? following : dataEnd
+  }
+
+  /// Throws if the decoder of `method` needs too much memory for the data in `range`.
+  ///
+  /// Source: APPNOTE.TXT 6.3, §5.8 and §5.10.
+  private func checkWindow(_ method: UInt64, _ range: Range<Int64>) throws {
+    guard !range.isEmpty else { return }
+    let length = method == 14 ? 9 : method == 98 ? 2 : 0
+    let header = try source.bytes(
+      at: UInt64(range.lowerBound), count: min(length, range.count))[...]
+    // LZMA begins with a version and the length of the properties.
+    guard header.count == length, method != 14 || header.littleEndian(2, 2) == 5 else {
+      throw Self.refused("has an entry with damaged data")
+    }
+    switch method {
+    case 14: try WindowScanner.check(window: header.littleEndian(5, 4))
+    // PPMd begins with four bits of the order, and eight bits of the megabytes less one.
+    case 98: try WindowScanner.check(window: ((header.littleEndian(0, 2) >> 4 & 0xff) + 1) << 20)
+    case 93: try WindowCheck(SourceStream(source, range), .zstd).skipRest()
+    case 95: try WindowCheck(SourceStream(source, range), .xz).skipRest()
+    default: break
+    }
   }
 }
 
