@@ -149,6 +149,30 @@ struct AssemblyTests {
     #expect(try status("Contents/film.bin")?.permissions == 0o444)
   }
 
+  @Test func `a large file with the first pieces of a longer one is cut to its length`() throws {
+    let content = try BuiltContent.library
+    let contents = try folder.directory.createDirectory("Contents")
+    let bytes = library()["Contents/film.bin"] ?? []
+    try contents.createFile("film.bin").write(bytes + [1, 2, 3])
+    try content.assemble(in: folder.directory)
+    #expect(try read("Contents/film.bin") == bytes)
+  }
+
+  @Test func `a link with an equivalent target is created again`() throws {
+    let content = try BuiltContent(["Contents/book.txt": [1, 2, 3]])
+    let payload = try #require(content.index.payload)
+    let link = IndexedFile(path: "Contents/l", kind: .link, target: OddName.composed)
+    let index = PackageIndex(
+      packageLength: content.index.packageLength,
+      payload: PayloadIndex(
+        offset: payload.offset, members: payload.members, dataOffsets: payload.dataOffsets + [0]),
+      files: content.index.files + [link])
+    let contents = try folder.directory.createDirectory("Contents")
+    try contents.createLink("l", to: String(decoding: OddName.decomposed, as: UTF8.self))
+    try content.assemble(in: folder.directory, index: index)
+    #expect(try contents.linkBytes("l") == Array(OddName.composed.utf8))
+  }
+
   // MARK: Errors
 
   @Test func `a member that does not match the index is refused`() throws {

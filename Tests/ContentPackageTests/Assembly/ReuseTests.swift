@@ -1,6 +1,7 @@
 import ContentModel
 import ContentPackage
 import FileIO
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -178,6 +179,19 @@ struct ReuseTests {
     try content.assemble(in: new.directory, reusing: [tree])
     #expect(try read(path, new) == library()[path])
     #expect(try read(path, old) == bytes)
+  }
+
+  @Test(arguments: ["Contents/film.bin", "Contents/pages/page-9.txt"])
+  func `an installed file that cannot be read is fetched`(path: String) throws {
+    let files = try installed().files
+    let failing = FileSystem(willPerform: { step, place in
+      if step == .read, place.hasSuffix(path) { throw SystemFailure(EIO) }
+    })
+    let tree = ReusableTree(root: try old.opened(failing), files: files, isTrusted: false)
+    let content = try BuiltContent.library
+    #expect(try !content.survey(nil, reusing: [tree]).missing.isEmpty)
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read(path, new) == library()[path])
   }
 
   private func read(_ path: String, _ folder: TemporaryFolder) throws -> [UInt8] {

@@ -40,7 +40,10 @@ final class LargeFile: @unchecked Sendable {
     self.packageName = packageName
     self.parts = parts
     // The file stays writable until it is complete, so that a restart can tell the difference.
-    file = try folder.updatedFile(name, mode: 0o644)
+    let file = try folder.updatedFile(name, mode: 0o644)
+    // It can be a file of another package that was published as the same version.
+    if try file.status().size > entry.size { try file.truncate(to: entry.size) }
+    self.file = file
     state = Mutex(State(isWritten: parts.indices.map { written.contains($0) }))
   }
 
