@@ -41,7 +41,17 @@ extension Directory {
   package func space() throws -> (available: Int64, blockLength: Int64) {
     var status = statvfs()
     try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
-    let blockLength = max(1, Int64(clamping: status.f_frsize))
-    return (Int64(clamping: status.f_bavail) * blockLength, blockLength)
+    return (status.availableBytes, status.blockLength)
+  }
+}
+
+extension statvfs {
+  /// The length of a block in bytes.
+  var blockLength: Int64 { max(1, Int64(clamping: f_frsize)) }
+
+  /// The bytes that this user may still write; some network file systems report the maximum.
+  var availableBytes: Int64 {
+    let (bytes, overflow) = Int64(clamping: f_bavail).multipliedReportingOverflow(by: blockLength)
+    return overflow ? .max : bytes
   }
 }
