@@ -85,32 +85,32 @@ struct AssemblyPlan: Sendable {
   static func check(_ index: PackageIndex, name: String, limits: PackageLimits) throws {
     do {
       guard index.packageLength <= limits.packageLength else {
-        throw Refusal.limit(
+        throw Finding.limit(
           "limit-package",
           "The package has \(index.packageLength) bytes; the limit is \(limits.packageLength)"
         )
       }
       let limit = limits.plainLimit(packedLength: index.packageLength)
       guard index.installedSize <= limit else {
-        throw Refusal.limit(
+        throw Finding.limit(
           "limit-size", "The files have more than \(limit) bytes, the limit for this package")
       }
       var rules = EntryRules(limits: limits, isContent: true, expecting: index.files.count)
       for file in index.files {
-        if let finding = rules.check(ArchiveEntry(file)).findings.first { throw Refusal(finding) }
+        if let finding = rules.check(ArchiveEntry(file)).findings.first { throw finding }
         guard file.kind != .file || file.digest != nil else {
-          throw Refusal.damaged("“\(file.path)” has no digest in the index", path: file.path)
+          throw Finding.damaged("“\(file.path)” has no digest in the index", path: file.path)
         }
       }
       let info = index.files.first { $0.path == ContentInfo.fileName && $0.kind == .file }
-      guard let info else { throw Refusal(.contentInfoMissing) }
+      guard let info else { throw Finding.contentInfoMissing }
       guard info.size <= ContentInfo.maximumLength else {
-        throw Refusal.limit(
+        throw Finding.limit(
           "limit-size", "ContentInfo.plist is longer than \(ContentInfo.maximumLength) bytes",
           path: info.path)
       }
-    } catch let refusal as Refusal {
-      throw refusal.error(in: name)
+    } catch let finding as Finding {
+      throw finding.error(in: name)
     }
   }
 }

@@ -47,7 +47,7 @@ final class MemberWorker {
     let room = UnsafeMutableRawBufferPointer(rebasing: plain[..<member.plainLength])
     let expected = Decompressor.Member.complete(packed: packed.count, plain: room.count)
     guard decompressor.decompressMember(packed, into: room) == expected else {
-      throw Refusal.damaged("Member \(number) does not have the length that the index records")
+      throw Finding.damaged("Member \(number) does not have the length that the index records")
         .error(in: context.name)
     }
     return PlainRuns(UnsafeRawBufferPointer(room))

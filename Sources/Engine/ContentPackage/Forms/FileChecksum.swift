@@ -22,10 +22,10 @@ struct FileChecksum: ~Copyable {
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try stream.update(bytes) }
 
-  /// Throws a refusal of the file at `path` unless the bytes so far match the checksum.
+  /// Throws a finding of the file at `path` unless the bytes so far match the checksum.
   mutating func check(_ path: String) throws {
     guard try stream.finishBytes() == expected.bytes else {
-      throw Refusal.damaged("Checksum mismatch in “\(path)”", path: path)
+      throw Finding.damaged("Checksum mismatch in “\(path)”", path: path)
     }
   }
 }

@@ -50,7 +50,7 @@ final class GzipStream: ByteStream {
       if let longMember { return try nextBytes(of: longMember) }
       if end - start < 2 { try refill() }
       guard isAtMember else {
-        if memberCount == 0 { throw Refusal.damaged("The compressed data is not a gzip stream") }
+        if memberCount == 0 { throw Finding.damaged("The compressed data is not a gzip stream") }
         try checkPadding()
         return plainBytes(0)
       }
@@ -63,7 +63,7 @@ final class GzipStream: ByteStream {
       case .complete(_, 0): continue
       case .complete(_, let count): return plainBytes(count)
       case .tooLong: try startLongMember()
-      case .damaged: throw Refusal.damaged("The compressed data is damaged or truncated")
+      case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
       }
     }
   }
@@ -72,7 +72,7 @@ final class GzipStream: ByteStream {
   private func checkPadding() throws {
     repeat {
       guard window[start..<end].allSatisfy({ $0 == 0 }) else {
-        throw Refusal.damaged("The compressed data has extra bytes after its end")
+        throw Finding.damaged("The compressed data has extra bytes after its end")
       }
       start = end
       try refill()
@@ -122,7 +122,7 @@ final class GzipStream: ByteStream {
     // length is that of all bytes since the long member began, the long member is the last one.
     let checksum = upstream.littleEndian(0..<4)
     if bytes.isEmpty, longLength == upstream.littleEndian(4..<8), longChecksum != checksum {
-      throw Refusal.damaged("CRC-32 mismatch in the compressed data")
+      throw Finding.damaged("CRC-32 mismatch in the compressed data")
     }
     return bytes
   }

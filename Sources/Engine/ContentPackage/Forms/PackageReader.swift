@@ -20,10 +20,10 @@ final class PackageReader {
   private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
-  /// Opens the package; throws a refusal if the form is unknown or the start is damaged.
+  /// Opens the package; throws a finding if the form is unknown or the start is damaged.
   init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
-      throw Refusal.limit(
+      throw Finding.limit(
         "limit-package",
         "The package has \(source.length) bytes; the limit is \(limits.packageLength)")
     }
@@ -89,7 +89,7 @@ final class PackageReader {
   /// Returns the same stream; throws for a cpio archive, which would look like a damaged tar.
   private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
     let first = try plain.next()
-    if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
+    if first.starts(with: Container.cpioMark) { throw Container.cpioFinding }
     return ReplayStream(first, then: plain)
   }
 
@@ -131,14 +131,14 @@ final class PackageReader {
     // zeros there, which libarchive has consumed after the last entry and its padding.
     let paddedEnd = (lastEntryEnd + 511) / 512 * 512
     if form == .tar, reader.plainPosition < paddedEnd + 512 {
-      throw Refusal.damaged("The tar archive is truncated: its end-of-archive block is missing")
+      throw Finding.damaged("The tar archive is truncated: its end-of-archive block is missing")
     }
     // Only padding may follow the last entry, since another program could read more bytes as
     // another archive. The compressed stream checks its own end.
     if let meter {
       try meter.skipRest()
       guard meter.lastMark <= reader.plainPosition else {
-        throw Refusal.damaged("The archive has extra bytes after its end")
+        throw Finding.damaged("The archive has extra bytes after its end")
       }
     }
     try checkRest()
@@ -161,9 +161,9 @@ enum Container {
 
   init(_ source: any ByteSource) throws {
     let block = try source.bytes(at: 0, count: 512)
-    if block.starts(with: Self.cpioMark) { throw Self.cpioRefusal }
+    if block.starts(with: Self.cpioMark) { throw Self.cpioFinding }
     guard let container = Self(first: block[...]) else {
-      throw Refusal.form(
+      throw Finding.form(
         "form-unknown",
         block.isEmpty ? "The file is empty" : "The file is not a xar, zip or tar archive",
         remedy: "Build a package from a folder with Contents and ContentInfo.plist")
@@ -174,7 +174,7 @@ enum Container {
   /// The first bytes of each cpio archive with text headers.
   fileprivate static let cpioMark = Array("07070".utf8)
 
-  fileprivate static let cpioRefusal = Refusal.form(
+  fileprivate static let cpioFinding = Finding.form(
     "form-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
     remedy: "Build a zip or tar archive, or a package from a folder with ContentInfo.plist")
 

@@ -83,17 +83,15 @@ struct WindowScanner {
   /// Throws if a decoder needs `window` bytes, and that is too much.
   static func check(window: UInt64) throws {
     guard window <= limit else {
-      throw Refusal(
-        Finding(
-          path: nil, rule: "limit-window",
-          message:
-            "Decompressing the package needs \(window) bytes of memory; the limit is \(limit)",
-          remedy: "Compress it with Deflate or gzip, with xz -6 or with zstd -19",
-          code: .limitExceeded))
+      throw Finding(
+        path: nil, rule: "limit-window",
+        message: "Decompressing the package needs \(window) bytes of memory; the limit is \(limit)",
+        remedy: "Compress it with Deflate or gzip, with xz -6 or with zstd -19",
+        code: .limitExceeded)
     }
   }
 
-  private static let damaged = Refusal.damaged("The compressed data is damaged")
+  private static let damaged = Finding.damaged("The compressed data is damaged")
 
   // MARK: zstd
 
@@ -216,7 +214,7 @@ struct WindowScanner {
   }
 }
 
-/// A stream of compressed bytes that throws a refusal if the window of a frame is too large.
+/// A stream of compressed bytes that throws a finding if the window of a frame is too large.
 final class WindowCheck: ByteStream {
   private let inner: any ByteStream
   private var scanner: WindowScanner

@@ -108,12 +108,12 @@ struct XarTableLimits {
     return nil
   }
 
-  private static func tooLong(_ name: String, _ what: String) -> Refusal {
+  private static func tooLong(_ name: String, _ what: String) -> Finding {
     let shown = PathRules.shown(Array(name.utf8))
     return .entry("path-length", "The path “\(shown)” \(what)", path: shown)
   }
 
-  private static func exceeded(_ rule: String, _ what: String) -> Refusal {
+  private static func exceeded(_ rule: String, _ what: String) -> Finding {
     .limit(rule, "The xar table of contents \(what)")
   }
 }

@@ -232,7 +232,7 @@ struct XarTableReader {
     attributes.first { $0.name == name }?.value
   }
 
-  static func refused(_ what: String) -> Refusal { .damaged("The xar table of contents \(what)") }
+  static func refused(_ what: String) -> Finding { .damaged("The xar table of contents \(what)") }
 
   private mutating func close() throws {
     guard let element = elements.popLast() else { return }
@@ -277,7 +277,7 @@ struct XarTableReader {
     }
   }
 
-  /// Parses a decimal number of at most 18 digits; throws a refusal for anything else.
+  /// Parses a decimal number of at most 18 digits; throws a finding for anything else.
   private static func number(_ text: [UInt8]) throws -> Int64 {
     guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
       throw refused("has an invalid number")

@@ -63,8 +63,7 @@ struct EntryRules {
     }
     guard findings.isEmpty, !place.isEmpty else {
       if findings.isEmpty, entry.kind != .directory {
-        findings.append(
-          PathRules.finding("path-dot", "The root is not a folder", path: path.shown))
+        findings.append(.entry("path-dot", "The root is not a folder", path: path.shown))
       }
       return Verdict(shown: path.shown, entry: nil, findings: findings)
     }
@@ -76,12 +75,12 @@ struct EntryRules {
   private func typeFindings(_ entry: ArchiveEntry, _ shown: String) -> [Finding] {
     var findings: [Finding] = []
     if case .other(let type) = entry.kind {
-      findings.append(PathRules.finding("entry-type", "“\(shown)” is \(type)", path: shown))
+      findings.append(.entry("entry-type", "“\(shown)” is \(type)", path: shown))
     }
     if entry.permissions & 0o7000 != 0 {
       let mode = String(entry.permissions, radix: 8)
       findings.append(
-        PathRules.finding(
+        .entry(
           "entry-mode", "“\(shown)” has a setuid, setgid or sticky bit (mode \(mode))", path: shown)
       )
     }
@@ -139,7 +138,7 @@ struct EntryRules {
   private mutating func admit(_ path: String, _ entry: ArchiveEntry, shown: String) -> Verdict {
     var findings: [Finding] = []
     func exceed(_ rule: String, _ message: String) {
-      findings.append(Refusal.limit(rule, message, path: shown).finding)
+      findings.append(.limit(rule, message, path: shown))
     }
     let above = Self.folders(above: path)
     if above >= limits.depth {
@@ -206,10 +205,10 @@ struct EntryRules {
       case .directory: return (implied.reversed(), nil)
       case .link:
         let message = "“\(shown)” is below the link “\(folder)”"
-        return ([], PathRules.finding("path-link", message, path: shown))
+        return ([], .entry("path-link", message, path: shown))
       case .file:
         let message = "“\(shown)” is below the file “\(folder)”"
-        return ([], PathRules.finding("path-file", message, path: shown))
+        return ([], .entry("path-file", message, path: shown))
       }
     }
     return (implied.reversed(), nil)
@@ -220,11 +219,11 @@ struct EntryRules {
   ) -> Finding? {
     guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
     if known.seen.isImplied, entry.kind == .directory { return nil }
-    return PathRules.finding("path-duplicate", "“\(path)” is a duplicate", path: path)
+    return .entry("path-duplicate", "“\(path)” is a duplicate", path: path)
   }
 
   private static func sameNameFinding(_ path: String, _ known: String) -> Finding {
-    PathRules.finding(
+    .entry(
       "path-same-name",
       "“\(path)” differs from “\(known)” only in case or Unicode composition",
       path: path)
@@ -261,7 +260,7 @@ struct EntryRules {
     else {
       let message =
         "The hard link “\(path)” refers to “\(target.shown)”, which is not an earlier file"
-      return ("", [PathRules.finding("hard-link", message, path: path)])
+      return ("", [.entry("hard-link", message, path: path)])
     }
     return (place, [])
   }
