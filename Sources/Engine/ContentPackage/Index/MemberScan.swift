@@ -22,11 +22,11 @@ struct MemberScan {
   /// Returns the layout of the payload.
   ///
   /// `entries` come from the examination of the package. Throws `Obstacle` if the payload cannot be
-  /// indexed, and the errors of `source`.
+  /// indexed, a finding if the package is damaged, and the errors of `source`.
   static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
-    guard case .xar = try Container(source), let table = try? XarTable(source),
-      let product = try? FlatProduct(table)
-    else { throw Obstacle("The package is not a flat product archive") }
+    guard case .xar = try Container(source), let product = try FlatProduct(XarTable(source)) else {
+      throw Obstacle("The package is not a flat product archive")
+    }
     guard let range = product.payloadRange, !range.isEmpty else {
       throw Obstacle("The payload is stored encoded")
     }
