@@ -149,6 +149,19 @@ struct AssemblyTests {
     #expect(try status("Contents/film.bin")?.permissions == 0o444)
   }
 
+  @Test(arguments: ["Contents/film.bin", "Contents/pages/page-7.txt"])
+  func `a staged file that cannot be read is fetched again`(path: String) throws {
+    let content = try BuiltContent.library
+    try content.assemble(in: folder.directory)
+    let failing = FileSystem(willPerform: { step, place in
+      if step == .read, place.hasSuffix(path) { throw SystemFailure(EIO) }
+    })
+    let survey = try content.survey(folder.opened(failing))
+    #expect(!survey.missing.isEmpty)
+    try content.finish(survey, in: folder.directory)
+    #expect(try read(path) == library()[path])
+  }
+
   @Test func `a large file with the first pieces of a longer one is cut to its length`() throws {
     let content = try BuiltContent.library
     let contents = try folder.directory.createDirectory("Contents")

@@ -65,6 +65,15 @@ struct UpdateEstimateTests {
     }
   }
 
+  @Test func `a large file with another Unicode form of its name is fetched`() throws {
+    let film = noise(600_000, seed: 4)
+    let old = try BuiltContent(["Contents/\(OddName.composed)": film])
+    let decomposed = String(decoding: OddName.decomposed, as: UTF8.self)
+    let new = try BuiltContent(["Contents/\(decomposed)": film + [1]])
+    let estimate = try #require(new.index.bytesToFetch(updating: old.index))
+    #expect(try estimate == new.survey(nil).missingBytes)
+  }
+
   @Test func `an index without members has no estimate, and is enough for whole files`() throws {
     let library = try BuiltContent.library
     let blocks = try PackageIndex(

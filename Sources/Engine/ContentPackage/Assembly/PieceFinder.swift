@@ -5,8 +5,8 @@ import FileIO
 /// Finds local copies of a plan's files, in staging and in installed trees.
 ///
 /// Read-only. Names are not trusted. A file matches if its recorded identity is unchanged or its
-/// digest is correct. A piece matches if its digest is correct. An installed file that cannot be
-/// read matches nothing, so its bytes are fetched. Each thread uses its own finder.
+/// digest is correct. A piece matches if its digest is correct. A file that cannot be read matches
+/// nothing, so its bytes are fetched. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
   private let catalog: ReuseCatalog
@@ -26,7 +26,7 @@ final class PieceFinder {
   /// Finds the local copy of file `number`; `isStaged`: staging has a file at that path.
   func find(_ number: Int, isStaged: Bool) throws -> LocalCopy {
     let file = plan.index.files[number]
-    let staged = try isStaged ? findStaged(number, file) : .nothing
+    let staged = try isStaged ? ifReadable { try findStaged(number, file) } ?? .nothing : .nothing
     if case .staged = staged { return staged }
     for place in catalog.places(of: file) {
       if let status = try ifReadable({ try unchanged(place, file) }) {
@@ -39,6 +39,11 @@ final class PieceFinder {
     if case .pieces(let pieces) = staged { found = pieces }
     found += try findPieces(number, file, besides: Set(found.map(\.part)))
     return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
+  }
+
+  /// Returns nil if a file is missing or cannot be read.
+  private func ifReadable<Value>(_ body: () throws -> Value?) throws -> Value? {
+    try nilIf(.fileMissing, .notPermitted, .fileFailed, body: body)
   }
 
   // MARK: Staging
@@ -61,11 +66,6 @@ final class PieceFinder {
   }
 
   // MARK: Installed files
-
-  /// Returns nil if a file is missing or cannot be read.
-  private func ifReadable<Value>(_ body: () throws -> Value?) throws -> Value? {
-    try nilIf(.fileMissing, .notPermitted, .fileFailed, body: body)
-  }
 
   /// Returns the status of an installed file if it has the bytes of `file`.
   private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
