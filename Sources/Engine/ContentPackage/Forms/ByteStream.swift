@@ -82,17 +82,12 @@ final class LimitedStream: ByteStream {
   private let inner: any ByteStream
   private var checksum: FileChecksum?
   private var allowed: Int64
-  private let path: String
 
-  /// Creates a stream of the file at `path`.
+  /// Creates a stream that throws a finding for more than `limit` bytes.
   ///
-  /// The bytes must have `checksum` at the end, unless it is nil. More than `limit` bytes throw a
-  /// finding.
-  init(
-    _ inner: any ByteStream, path: String, limit: Int64, checksum: consuming FileChecksum?
-  ) {
+  /// The bytes must have `checksum` at the end, unless it is nil.
+  init(_ inner: any ByteStream, limit: Int64, checksum: consuming FileChecksum?) {
     self.inner = inner
-    self.path = path
     self.checksum = checksum
     allowed = limit
   }
@@ -110,7 +105,7 @@ final class LimitedStream: ByteStream {
   /// Reads the rest and compares the checksum.
   func finish() throws {
     try skipRest()
-    try checksum?.check(path)
+    try checksum?.check()
   }
 }
 

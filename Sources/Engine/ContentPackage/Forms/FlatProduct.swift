@@ -64,8 +64,8 @@ struct FlatProduct {
         entry.size == Int64(range.count) ? SourceStream(source, range) : nil
       }
       let data = LimitedStream(
-        stored ?? ArchiveStream(outer, of: source.length), path: payloadPath, limit: limit,
-        checksum: checksum.map { FileChecksum($0) })
+        stored ?? ArchiveStream(outer, of: source.length), limit: limit,
+        checksum: checksum.map { FileChecksum($0, of: payloadPath) })
       let packed = ReadAheadStream.ifPossible(data)
       let plain = try plainPayload(packed)
       return (

@@ -21,9 +21,8 @@ final class GzipStream: ByteStream {
   private var end = 0
   private var isUpstreamDone = false
   private var memberCount = 0
-  private var longMember: ArchiveStream?
-  private var longChecksum: UInt32 = 0
-  private var longLength: UInt32 = 0
+  /// The rest of the stream from a long member on, or nil until there is one.
+  private var longMembers: LongMembers?
   // Bytes of the upstream that did not fit into the window.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
@@ -47,7 +46,7 @@ final class GzipStream: ByteStream {
 
   func next() throws -> UnsafeRawBufferPointer {
     while true {
-      if let longMember { return try nextBytes(of: longMember) }
+      if let longMembers { return try longMembers.next() }
       if end - start < 2 { try refill() }
       guard isAtMember else {
         if memberCount == 0 { throw Finding.damaged("The compressed data is not a gzip stream") }
@@ -62,7 +61,7 @@ final class GzipStream: ByteStream {
       switch result {
       case .complete(_, 0): continue
       case .complete(_, let count): return plainBytes(count)
-      case .tooLong: try startLongMember()
+      case .tooLong: longMembers = try LongMembers(rest(), endingAs: upstream)
       case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
       }
     }
@@ -114,23 +113,37 @@ final class GzipStream: ByteStream {
     }
   }
 
-  private func nextBytes(of longMember: ArchiveStream) throws -> UnsafeRawBufferPointer {
-    let bytes = try longMember.next()
-    longChecksum = libdeflate_crc32(longChecksum, bytes.baseAddress, bytes.count)
-    longLength &+= UInt32(bytes.count)
+  /// Returns the bytes that were not decompressed.
+  private func rest() -> any ByteStream {
+    ReplayStream(
+      UnsafeRawBufferPointer(rebasing: window[start..<end]),
+      then: ReplayStream(pending, then: upstream))
+  }
+}
+
+/// The decompressed bytes of a long member and of all members after it.
+private final class LongMembers: ByteStream {
+  private let plain: ArchiveStream
+  private let packed: TailStream
+  private var checksum: UInt32 = 0
+  private var length: UInt32 = 0
+
+  /// Decompresses `rest`, which ends with the bytes of `packed`.
+  init(_ rest: any ByteStream, endingAs packed: TailStream) throws {
+    plain = try ArchiveStream(rest, .gzip)
+    self.packed = packed
+  }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try plain.next()
+    checksum = libdeflate_crc32(checksum, bytes.baseAddress, bytes.count)
+    length &+= UInt32(bytes.count)
     // The last eight bytes of the stream are the CRC-32 and length of the last member. If the
     // length is that of all bytes since the long member began, the long member is the last one.
-    let checksum = upstream.littleEndian(0..<4)
-    if bytes.isEmpty, longLength == upstream.littleEndian(4..<8), longChecksum != checksum {
+    if bytes.isEmpty, length == packed.littleEndian(4..<8), checksum != packed.littleEndian(0..<4) {
       throw Finding.damaged("CRC-32 mismatch in the compressed data")
     }
     return bytes
-  }
-
-  private func startLongMember() throws {
-    let rest = ReplayStream(pending, then: upstream)
-    let all = ReplayStream(UnsafeRawBufferPointer(rebasing: window[start..<end]), then: rest)
-    longMember = try ArchiveStream(all, .gzip)
   }
 }
 

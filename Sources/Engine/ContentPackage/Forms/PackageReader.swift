@@ -17,7 +17,6 @@ final class PackageReader {
   private var checkRest: () throws -> Void = {}
 
   private var checksum: FileChecksum?
-  private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
   /// Opens the package; throws a finding if the form is unknown or the start is damaged.
@@ -101,8 +100,8 @@ final class PackageReader {
       try finish()
       return nil
     }
-    checksumPath = String(decoding: entry.path ?? [], as: UTF8.self)
-    checksum = entry.kind == .file ? checksums[checksumPath].map { FileChecksum($0) } : nil
+    let path = String(decoding: entry.path ?? [], as: UTF8.self)
+    checksum = entry.kind == .file ? checksums[path].map { FileChecksum($0, of: path) } : nil
     return entry
   }
 
@@ -113,7 +112,7 @@ final class PackageReader {
       try checksum?.update(bytes)
     } else {
       lastEntryEnd = reader.plainPosition
-      try checksum?.check(checksumPath)
+      try checksum?.check()
       checksum = nil
     }
     return bytes
