@@ -57,6 +57,21 @@ struct ReuseTests {
     }
   }
 
+  @Test func `a staged link has its identity after another link to the same file`() throws {
+    let tree = try installed()
+    var files = library()
+    files["Contents/twin.bin"] = files["Contents/film.bin"]
+    let content = try BuiltContent(files)
+    // As if the first attempt had been interrupted between the two links.
+    try content.assemble(in: new.directory, reusing: [tree])
+    try new.directory.directory("Contents").removeFile("twin.bin")
+    let (made, moved) = try content.assemble(in: new.directory, reusing: [tree])
+    #expect(moved == 0)
+    for file in made where file.entry.kind == .file {
+      #expect(try status(file.entry.path, new)?.identity == file.identity, "\(file.entry.path)")
+    }
+  }
+
   @Test(.slow) func `hundreds of files are linked while others arrive`() throws {
     var before = library()
     for number in 0..<500 { before["Contents/notes/\(number % 7)/\(number)"] = noise(50, seed: 7) }

@@ -70,10 +70,19 @@ final class LocalFileQueue: Sendable {
   /// Drops the portions that no thread has taken.
   func dropRest() { state.withLock { $0.next = files.count } }
 
-  /// The files that share an inode; each new link changed the identity of the links before it.
+  /// The files that share an inode with a new link, which changed the identity of older links.
+  ///
+  /// An older link can be from an interrupted attempt.
   var filesSharingInodes: [Int] {
     let links = state.withLock(\.links)
     let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }
-    return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file)
+    let staged = survey.states.indices.filter { number in
+      if case .staged(let identity) = survey.states[number] {
+        names[identity.inode] != nil
+      } else {
+        false
+      }
+    }
+    return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file) + staged
   }
 }

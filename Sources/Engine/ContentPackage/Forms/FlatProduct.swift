@@ -84,7 +84,7 @@ struct FlatProduct {
     let first = try packed.next()
     let whole = ReplayStream(first, then: packed)
     if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
-    if first.starts(with: Array("07070".utf8)) { return whole }
+    if first.starts(with: Container.cpioMark) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
     throw Finding.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)
   }
