@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import ContentPackage
 import FileIO
@@ -178,6 +179,21 @@ struct ReuseTests {
     let inode = try status("Contents/film.bin", new)?.identity.inode
     #expect(try inode != status("Contents/film.bin", old)?.identity.inode)
     #expect(try status("Contents/film.bin", new)?.permissions == 0o444)
+  }
+
+  @Test func `the progress of copied files ends at the bytes to write`() throws {
+    let tree = try installed()
+    // Not sealed, so it is copied.
+    try old.directory.directory("Contents").file("film.bin").setPermissions(0o644)
+    let content = try BuiltContent.library
+    let survey = try content.survey(nil, reusing: [tree])
+    let written = Mutex(Int64(0))
+    let assembly = try PackageAssembly(
+      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      in: new.directory, progress: { count in written.withLock { $0 += count } })
+    _ = try assembly.finish()
+    #expect(survey.bytesToWrite == 1_500_000)
+    #expect(written.withLock { $0 } == survey.bytesToWrite)
   }
 
   @Test(arguments: ["Contents/film.bin", "Contents/pages/page-9.txt"])

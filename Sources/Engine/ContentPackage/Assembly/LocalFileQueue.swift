@@ -55,16 +55,10 @@ final class LocalFileQueue: Sendable {
     var end = start
     var bytes: Int64 = 0
     while end < files.count, end - start < Self.portion, bytes < Self.portionBytes {
-      bytes += bytesToWrite(files[end])
+      bytes += survey.bytesToWrite(files[end])
       end += 1
     }
     return start..<end
-  }
-
-  /// Returns the size of a file, or 0 if the file can be hard-linked.
-  private func bytesToWrite(_ number: Int) -> Int64 {
-    if case .installed(_, _, isSealed: true) = survey.states[number] { return 0 }
-    return survey.plan.index.files[number].size
   }
 
   /// Drops the portions that no thread has taken.

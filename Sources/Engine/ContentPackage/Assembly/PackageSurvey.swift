@@ -37,13 +37,14 @@ package struct PackageSurvey: Sendable {
   /// The bytes of files that are not in staging yet, without links to installed files.
   package var bytesToWrite: Int64 { plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) } }
 
-  private func bytesToWrite(_ number: Int) -> Int64 {
-    switch states[number] {
-    case .nothing: plan.index.files[number].size
-    case .staged, .installed: 0
+  /// Returns the bytes of one file that are not in staging yet; 0 if it can be hard-linked.
+  func bytesToWrite(_ number: Int) -> Int64 {
+    let size = plan.index.files[number].size
+    return switch states[number] {
+    case .staged, .installed(_, _, isSealed: true): 0
+    case .nothing, .installed(_, _, isSealed: false): size
     case .pieces(let pieces):
-      plan.index.files[number].size
-        - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+      size - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
     }
   }
 
@@ -51,10 +52,8 @@ package struct PackageSurvey: Sendable {
   package func spaceToWrite(blockLength: Int64) -> Int64 {
     plan.index.files.indices.reduce(0) { sum, number in
       let file = plan.index.files[number]
-      var bytes = bytesToWrite(number)
-      // A file that cannot be hard-linked is copied.
-      if case .installed(_, _, isSealed: false) = states[number] { bytes = file.size }
-      if file.kind == .directory, !present.contains(file.path) { bytes = blockLength }
+      let isNewFolder = file.kind == .directory && !present.contains(file.path)
+      let bytes = isNewFolder ? blockLength : bytesToWrite(number)
       return sum + (bytes + blockLength - 1) / blockLength * blockLength
     }
   }
