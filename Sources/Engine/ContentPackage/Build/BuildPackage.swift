@@ -43,7 +43,14 @@ package func buildPackage(
       FileByteSource(output.file(newName)), name: outputName, limits: limits)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
     // Last, so that the disk writes while the archive is read back.
-    try archive.sync()
+    let status = try archive.sync()
+    // Another build of the same package removes the file and creates its own.
+    guard try output.status(of: newName)?.identity.inode == status.identity.inode else {
+      throw ContentError(
+        .buildFailed, "\(output.path(of: newName)) was replaced while it was written",
+        remedy: "Make sure that no other program builds the same package, and try again",
+        subject: output.path(of: newName))
+    }
     try output.rename(newName, to: output, outputName)
     try output.sync()
     return examination
