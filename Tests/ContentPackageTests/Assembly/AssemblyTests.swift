@@ -250,6 +250,40 @@ struct AssemblyTests {
     #expect(try folder.directory.entries().isEmpty)
   }
 
+  @Test func `code whose first bytes are in two members is refused`() throws {
+    let info = RawEntry.info().data
+    let parts = [info, Array("#".utf8), Array("!/bin/sh".utf8)]
+    let packed = parts.map { gzipped($0) }
+    let members = try zip(parts, packed).map { part, packed in
+      try IndexedMember(
+        packedLength: packed.count, plainLength: part.count, digest: Digest(of: packed),
+        plainDigest: Digest(of: part))
+    }
+    let files = [
+      IndexedFile(
+        path: "ContentInfo.plist", kind: .file, size: Int64(info.count),
+        digest: try Digest(of: info)),
+      IndexedFile(path: "Contents", kind: .directory),
+      IndexedFile(
+        path: "Contents/a", kind: .file, size: 9, digest: try Digest(of: parts[1] + parts[2])),
+    ]
+    let index = PackageIndex(
+      packageLength: 10_000,
+      payload: PayloadIndex(
+        offset: 0, members: members, dataOffsets: [0, 0, Int64(info.count)]), files: files)
+    let survey = try PackageSurvey(of: index, name: "out.pkg", staging: nil, reusing: [])
+    let thrown = code {
+      let assembly = try PackageAssembly(
+        survey, name: "out.pkg", promise: promise(entries: files), in: folder.directory,
+        progress: { _ in })
+      for member in survey.missing {
+        try assembly.take(LentBytes(copyOf: packed[member.member]), at: member.offset)
+      }
+      _ = try assembly.finish()
+    }
+    #expect(thrown == .executableContent)
+  }
+
   @Test func `content of another product or version is refused at the end`() throws {
     let content = try BuiltContent(["Contents/a": [1]])
     for (product, version, expected) in [

@@ -51,7 +51,7 @@ final class LargeFile: @unchecked Sendable {
   ///
   /// Returns the identity of the file if it is now complete and sealed. Each thread passes its own
   /// `scratch`, which is at least as long as the longest part. Throws `indexMismatch` if the
-  /// complete file does not match its digest.
+  /// complete file does not match its digest, and `executableContent` if it is code.
   func write(
     _ bytes: PlainRuns, part number: Int, _ scratch: UnsafeMutableRawBufferPointer
   ) throws -> FileIdentity? {
@@ -123,6 +123,10 @@ final class LargeFile: @unchecked Sendable {
     guard try !comparesDigest || digest.finish() == entry.digest, status.size == entry.size else {
       throw ContentError.differs(entry.path, in: packageName)
     }
+    // The index decides how many bytes the first part has.
+    var start = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
+    let count = try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+    try ExecutableCode.refuse(start.prefix(count), at: entry.path, in: packageName)
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
   }
