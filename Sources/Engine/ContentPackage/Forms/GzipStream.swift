@@ -44,26 +44,47 @@ final class GzipStream: ByteStream {
     window.deallocate()
   }
 
+  /// The part of a stream that follows; its bytes are valid until the next call.
+  enum Part {
+    case member(packed: UnsafeRawBufferPointer, plain: UnsafeRawBufferPointer)
+    /// A member of more than 1 MiB.
+    case longMember
+    case end
+  }
+
   func next() throws -> UnsafeRawBufferPointer {
     while true {
       if let longMembers { return try longMembers.next() }
-      if end - start < 2 { try refill() }
-      guard isAtMember else {
-        if memberCount == 0 { throw Finding.damaged("The compressed data is not a gzip stream") }
-        try checkPadding()
-        return plainBytes(0)
+      switch try nextPart() {
+      case .member(_, let plain) where plain.isEmpty: continue
+      case .member(_, let plain): return plain
+      case .longMember: longMembers = try LongMembers(rest(), endingAs: upstream)
+      case .end: return UnsafeRawBufferPointer(start: nil, count: 0)
       }
-      var result = decompressMember()
-      if result == .damaged, !isUpstreamDone {
-        try refill()
-        result = decompressMember()
-      }
-      switch result {
-      case .complete(_, 0): continue
-      case .complete(_, let count): return plainBytes(count)
-      case .tooLong: longMembers = try LongMembers(rest(), endingAs: upstream)
-      case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
-      }
+    }
+  }
+
+  /// Returns the next member; do not call it after `longMember`.
+  func nextPart() throws -> Part {
+    if end - start < 2 { try refill() }
+    guard isAtMember else {
+      if memberCount == 0 { throw Finding.damaged("The compressed data is not a gzip stream") }
+      try checkPadding()
+      return .end
+    }
+    var result = decompressMember()
+    if result == .damaged, !isUpstreamDone {
+      try refill()
+      result = decompressMember()
+    }
+    switch result {
+    case .complete(let length, let count):
+      let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + length)])
+      start += length
+      memberCount += 1
+      return .member(packed: packed, plain: UnsafeRawBufferPointer(rebasing: plain[..<count]))
+    case .tooLong: return .longMember
+    case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
     }
   }
 
@@ -78,23 +99,13 @@ final class GzipStream: ByteStream {
     } while start < end
   }
 
-  private func plainBytes(_ count: Int) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(rebasing: plain[..<count])
-  }
-
   private var isAtMember: Bool {
     end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
   }
 
-  /// Decompresses the member at `start`, and moves `start` to its end if it is complete.
   private func decompressMember() -> Decompressor.Member {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
-    let result = decompressor.decompressMember(packed, into: plain)
-    if case .complete(let used, _) = result {
-      start += used
-      memberCount += 1
-    }
-    return result
+    return decompressor.decompressMember(packed, into: plain)
   }
 
   /// Moves the remaining bytes to the start of the window and fills it.
