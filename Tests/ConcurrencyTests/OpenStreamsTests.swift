@@ -27,6 +27,16 @@ struct OpenStreamsTests {
     #expect(streams.isEmpty)
   }
 
+  @Test("A stream that ended before it was added is forgotten at the next element")
+  func ended() {
+    let (stream, sender) = AsyncStream.makeStream(of: Int.self)
+    sender.finish()
+    streams.add(sender)
+    streams.yield(1)
+    #expect(streams.isEmpty)
+    withExtendedLifetime(stream) {}
+  }
+
   @Test("A stream that is added after closing ends at once, and open ones continue")
   func closing() async {
     let (open, sender) = AsyncStream.makeStream(of: Int.self)

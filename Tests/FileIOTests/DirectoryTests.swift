@@ -23,6 +23,12 @@ struct DirectoryTests {
     #expect(code { _ = try folder.createFile(name) } == .inconsistent)
     #expect(code { try folder.removeTree(name) } == .inconsistent)
     #expect(code { _ = try folder.directory(name) } == .inconsistent)
+    try folder.createFile("a").write([1])
+    for (from, to) in [("a", name), (name, "b")] {
+      #expect(code { try folder.rename(from, to: folder, to) } == .inconsistent)
+      #expect(code { try folder.renameWithoutReplacing(from, to: folder, to) } == .inconsistent)
+      #expect(code { try folder.hardLink(from, to: folder, to) } == .inconsistent)
+    }
   }
 
   @Test("Links to files and folders are not followed")

@@ -38,7 +38,10 @@ package final class OpenStreams<Element: Sendable>: Sendable {
   package var isEmpty: Bool { state.withLock { $0.senders.isEmpty } }
 
   package func yield(_ element: Element) {
-    for sender in state.withLock({ $0.senders }) { sender.yield(element) }
+    for sender in state.withLock({ $0.senders }) {
+      // A stream that ended before it was added does not call `onTermination`.
+      if case .terminated = sender.yield(element) { remove(sender) }
+    }
   }
 
   /// Refuses further streams.

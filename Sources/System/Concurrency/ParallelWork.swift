@@ -2,7 +2,7 @@
 ///
 /// Returns the values in no particular order. The first error ends the work and is thrown. Each
 /// thread takes `portion` items at a time. With a small number, all threads end at about the same
-/// time. If `workers` is at most 1, the calling thread does the work.
+/// time. If `workers` is at most 1 or no thread can be started, the calling thread does the work.
 package func inParallel<Item: Sendable, Context, Value: Sendable>(
   _ items: [Item], workers: Int, portion: Int = 16,
   context: @escaping @Sendable () throws -> Context,
@@ -10,12 +10,7 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
 ) throws -> [Value] {
   guard !items.isEmpty else { return [] }
   let results = ParallelResults<Value>()
-  let count = min(workers, (items.count + portion - 1) / portion)
-  guard count > 1 else {
-    let context = try context()
-    return try items.compactMap { try body($0, context) }
-  }
-  let threads = try WorkerThreads(count: count) { _ in
+  let work: @Sendable (Int) -> Void = { _ in
     results.collecting {
       let context = try context()
       var values: [Value] = []
@@ -29,7 +24,12 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
       return values
     }
   }
-  threads.join()
+  let count = min(workers, (items.count + portion - 1) / portion)
+  if count > 1, let threads = try? WorkerThreads(count: count, work) {
+    threads.join()
+  } else {
+    work(0)
+  }
   return try results.result()
 }
 

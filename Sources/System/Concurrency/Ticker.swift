@@ -24,7 +24,7 @@ package final class Ticker: Sendable {
 
   deinit { stop() }
 
-  /// Ends the thread, and waits for a running call.
+  /// Ends the thread; the first call waits for a running call of the body.
   package func stop() {
     isStopped.signal()
     thread.use { $0.take() }?.end()

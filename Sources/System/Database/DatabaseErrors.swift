@@ -43,7 +43,7 @@ extension ContentError {
             ? "Give this user write permission"
             : "Give this user write permission for the file and its folder"
         )
-      case SQLITE_BUSY where contents == .ledger:
+      case SQLITE_BUSY:
         (
           failed, "Another process has locked the \(name)",
           "Wait until that process has finished, then try again"

@@ -168,6 +168,7 @@ package final class Directory: Sendable {
 
   /// Creates a hard link to the file `name`, with the name `newName` in `folder`.
   package func hardLink(_ name: String, to folder: Directory, _ newName: String) throws {
+    try checkName(name)
     try checkName(newName)
     try fileSystem.perform(.link, folder.path(of: newName)) {
       calls.linkat(descriptor, name, folder.descriptor, newName)
@@ -179,6 +180,7 @@ package final class Directory: Sendable {
   /// Renames `name` to `newName` in `folder` atomically, and replaces an existing file.
   package func rename(_ name: String, to folder: Directory, _ newName: String) throws {
     try checkName(name)
+    try checkName(newName)
     try fileSystem.perform(.rename, folder.path(of: newName)) {
       calls.renameat(descriptor, name, folder.descriptor, newName)
     }
@@ -189,6 +191,7 @@ package final class Directory: Sendable {
     throws
   {
     try checkName(name)
+    try checkName(newName)
     let path = folder.path(of: newName)
     let answer = try fileSystem.attempt(.rename, path) {
       calls.renameWithoutReplacing(descriptor, name, folder.descriptor, newName)
@@ -279,48 +282,7 @@ package final class Directory: Sendable {
     return isTaken
   }
 
-  /// Sets the access time to now, or does nothing without permission.
-  package func touch() {
-    _ = try? fileSystem.attempt(.write, path) {
-      calls.touch(descriptor)
-      return 0
-    }
-  }
-
-  /// Sets the permission bits of this folder.
-  package func setPermissions(_ permissions: UInt32) throws {
-    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
-  }
-
-  /// Sets the modification time of this folder, in seconds since 1970.
-  package func setModified(_ time: Double) throws {
-    try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
-  }
-
-  /// Returns the status of this open folder, even if it was renamed.
-  package func status() throws -> FileStatus {
-    var status = stat()
-    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
-    return FileStatus(status)
-  }
-
-  /// Sets the extended attribute `name`; returns false if that fails, such as without support.
-  @discardableResult
-  package func setAttribute(_ name: String, to text: String) -> Bool {
-    let answer = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
-    if case .success = answer { return true } else { return false }
-  }
-
-  /// Returns the bytes that this user may still write to this folder's file system.
-  package func availableBytes() throws -> Int64 { try space().available }
-
-  /// Returns the bytes that this user may still write, and the length of a block in bytes.
-  package func space() throws -> (available: Int64, blockLength: Int64) {
-    var status = statvfs()
-    try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
-    let blockLength = max(1, Int64(clamping: status.f_frsize))
-    return (Int64(clamping: status.f_bavail) * blockLength, blockLength)
-  }
+  // MARK: Names
 
   private func checkName(_ name: String) throws {
     guard !name.isEmpty, name != ".", name != "..",

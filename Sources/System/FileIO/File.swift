@@ -134,9 +134,7 @@ package struct File: ~Copyable, Sendable {
 
   private func full(needing count: Int) -> ContentError {
     var status = statvfs()
-    let free =
-      calls.fstatvfs(descriptor, &status) == 0
-      ? Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize) : 0
+    let free = calls.fstatvfs(descriptor, &status) == 0 ? status.availableBytes : 0
     return ContentError(
       .diskFull, "Cannot write \(path): it needs \(count) bytes more, where \(free) are free",
       remedy: "Free space on that file system and try again", subject: path,

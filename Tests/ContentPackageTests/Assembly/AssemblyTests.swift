@@ -149,6 +149,43 @@ struct AssemblyTests {
     #expect(try status("Contents/film.bin")?.permissions == 0o444)
   }
 
+  @Test(arguments: ["Contents/film.bin", "Contents/pages/page-7.txt"])
+  func `a staged file that cannot be read is fetched again`(path: String) throws {
+    let content = try BuiltContent.library
+    try content.assemble(in: folder.directory)
+    let failing = FileSystem(willPerform: { step, place in
+      if step == .read, place.hasSuffix(path) { throw SystemFailure(EIO) }
+    })
+    let survey = try content.survey(folder.opened(failing))
+    #expect(!survey.missing.isEmpty)
+    try content.finish(survey, in: folder.directory)
+    #expect(try read(path) == library()[path])
+  }
+
+  @Test func `a large file with the first pieces of a longer one is cut to its length`() throws {
+    let content = try BuiltContent.library
+    let contents = try folder.directory.createDirectory("Contents")
+    let bytes = library()["Contents/film.bin"] ?? []
+    try contents.createFile("film.bin").write(bytes + [1, 2, 3])
+    try content.assemble(in: folder.directory)
+    #expect(try read("Contents/film.bin") == bytes)
+  }
+
+  @Test func `a link with an equivalent target is created again`() throws {
+    let content = try BuiltContent(["Contents/book.txt": [1, 2, 3]])
+    let payload = try #require(content.index.payload)
+    let link = IndexedFile(path: "Contents/l", kind: .link, target: OddName.composed)
+    let index = PackageIndex(
+      packageLength: content.index.packageLength,
+      payload: PayloadIndex(
+        offset: payload.offset, members: payload.members, dataOffsets: payload.dataOffsets + [0]),
+      files: content.index.files + [link])
+    let contents = try folder.directory.createDirectory("Contents")
+    try contents.createLink("l", to: String(decoding: OddName.decomposed, as: UTF8.self))
+    try content.assemble(in: folder.directory, index: index)
+    #expect(try contents.linkBytes("l") == Array(OddName.composed.utf8))
+  }
+
   // MARK: Errors
 
   @Test func `a member that does not match the index is refused`() throws {
@@ -211,6 +248,40 @@ struct AssemblyTests {
       files: content.index.files + [entry])
     #expect(code { try content.assemble(in: folder.directory, index: index) } == expected)
     #expect(try folder.directory.entries().isEmpty)
+  }
+
+  @Test func `code whose first bytes are in two members is refused`() throws {
+    let info = RawEntry.info().data
+    let parts = [info, Array("#".utf8), Array("!/bin/sh".utf8)]
+    let packed = parts.map { gzipped($0) }
+    let members = try zip(parts, packed).map { part, packed in
+      try IndexedMember(
+        packedLength: packed.count, plainLength: part.count, digest: Digest(of: packed),
+        plainDigest: Digest(of: part))
+    }
+    let files = [
+      IndexedFile(
+        path: "ContentInfo.plist", kind: .file, size: Int64(info.count),
+        digest: try Digest(of: info)),
+      IndexedFile(path: "Contents", kind: .directory),
+      IndexedFile(
+        path: "Contents/a", kind: .file, size: 9, digest: try Digest(of: parts[1] + parts[2])),
+    ]
+    let index = PackageIndex(
+      packageLength: 10_000,
+      payload: PayloadIndex(
+        offset: 0, members: members, dataOffsets: [0, 0, Int64(info.count)]), files: files)
+    let survey = try PackageSurvey(of: index, name: "out.pkg", staging: nil, reusing: [])
+    let thrown = code {
+      let assembly = try PackageAssembly(
+        survey, name: "out.pkg", promise: promise(entries: files), in: folder.directory,
+        progress: { _ in })
+      for member in survey.missing {
+        try assembly.take(LentBytes(copyOf: packed[member.member]), at: member.offset)
+      }
+      _ = try assembly.finish()
+    }
+    #expect(thrown == .executableContent)
   }
 
   @Test func `content of another product or version is refused at the end`() throws {

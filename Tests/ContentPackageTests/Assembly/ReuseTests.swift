@@ -1,6 +1,8 @@
+import Concurrency
 import ContentModel
 import ContentPackage
 import FileIO
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -52,6 +54,21 @@ struct ReuseTests {
       }, from: installed())
     #expect(moved == 0)
     for file in files where file.entry.kind == .file {
+      #expect(try status(file.entry.path, new)?.identity == file.identity, "\(file.entry.path)")
+    }
+  }
+
+  @Test func `a staged link has its identity after another link to the same file`() throws {
+    let tree = try installed()
+    var files = library()
+    files["Contents/twin.bin"] = files["Contents/film.bin"]
+    let content = try BuiltContent(files)
+    // As if the first attempt had been interrupted between the two links.
+    try content.assemble(in: new.directory, reusing: [tree])
+    try new.directory.directory("Contents").removeFile("twin.bin")
+    let (made, moved) = try content.assemble(in: new.directory, reusing: [tree])
+    #expect(moved == 0)
+    for file in made where file.entry.kind == .file {
       #expect(try status(file.entry.path, new)?.identity == file.identity, "\(file.entry.path)")
     }
   }
@@ -164,6 +181,21 @@ struct ReuseTests {
     #expect(try status("Contents/film.bin", new)?.permissions == 0o444)
   }
 
+  @Test func `the progress of copied files ends at the bytes to write`() throws {
+    let tree = try installed()
+    // Not sealed, so it is copied.
+    try old.directory.directory("Contents").file("film.bin").setPermissions(0o644)
+    let content = try BuiltContent.library
+    let survey = try content.survey(nil, reusing: [tree])
+    let written = Mutex(Int64(0))
+    let assembly = try PackageAssembly(
+      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      in: new.directory, progress: { count in written.withLock { $0 += count } })
+    _ = try assembly.finish()
+    #expect(survey.bytesToWrite == 1_500_000)
+    #expect(written.withLock { $0 } == survey.bytesToWrite)
+  }
+
   @Test(arguments: ["Contents/film.bin", "Contents/pages/page-9.txt"])
   func `a damaged byte costs one member, and the damaged file is not changed`(path: String) throws {
     let tree = try installed(isTrusted: false)
@@ -178,6 +210,19 @@ struct ReuseTests {
     try content.assemble(in: new.directory, reusing: [tree])
     #expect(try read(path, new) == library()[path])
     #expect(try read(path, old) == bytes)
+  }
+
+  @Test(arguments: ["Contents/film.bin", "Contents/pages/page-9.txt"])
+  func `an installed file that cannot be read is fetched`(path: String) throws {
+    let files = try installed().files
+    let failing = FileSystem(willPerform: { step, place in
+      if step == .read, place.hasSuffix(path) { throw SystemFailure(EIO) }
+    })
+    let tree = ReusableTree(root: try old.opened(failing), files: files, isTrusted: false)
+    let content = try BuiltContent.library
+    #expect(try !content.survey(nil, reusing: [tree]).missing.isEmpty)
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read(path, new) == library()[path])
   }
 
   private func read(_ path: String, _ folder: TemporaryFolder) throws -> [UInt8] {

@@ -65,6 +65,18 @@ struct UpdateEstimateTests {
     }
   }
 
+  @Test func `a large file with another Unicode form of its name is fetched`() throws {
+    let folder = try TemporaryFolder()
+    let film = noise(600_000, seed: 4)
+    let old = try BuiltContent(["Contents/\(OddName.composed)": film])
+    let decomposed = String(decoding: OddName.decomposed, as: UTF8.self)
+    let new = try BuiltContent(["Contents/\(decomposed)": film + [1]])
+    let estimate = try #require(new.index.bytesToFetch(updating: old.index))
+    let (files, _) = try old.assemble(in: folder.directory)
+    let tree = ReusableTree(root: folder.directory, files: files)
+    #expect(try new.survey(nil, reusing: [tree]).missingBytes == estimate)
+  }
+
   @Test func `an index without members has no estimate, and is enough for whole files`() throws {
     let library = try BuiltContent.library
     let blocks = try PackageIndex(

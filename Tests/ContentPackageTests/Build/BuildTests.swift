@@ -247,4 +247,22 @@ struct BuildTests {
     #expect(left.count == 1)
     for name in left { #expect(try directory.contents(of: name, limit: 10) == [1]) }
   }
+
+  @Test("A package is not put in place if another build has replaced its file")
+  func fileReplaced() throws {
+    let source = try chapterFolder()
+    let directory = output.directory
+    let racing = FileSystem { operation, path in
+      guard operation == .sync, path.hasSuffix("/.out.pkg.new") else { return }
+      try directory.removeFile(".out.pkg.new")
+      try directory.createFile(".out.pkg.new").write([1])
+    }
+    #expect(
+      code {
+        _ = try buildPackage(
+          folder: source.directory, output: output.opened(racing), outputName: "out.pkg",
+          productIdentifier: nil, version: nil)
+      } == .buildFailed)
+    #expect(try directory.status(of: "out.pkg") == nil)
+  }
 }

@@ -166,6 +166,53 @@ struct HostileXarTests {
     try expectRefused(attack.bytes(), [attack.code, .entryRefused, .archiveDamaged])
   }
 
+  static let lzma = #"<encoding style="application/x-lzma"/>"#
+
+  @Test(
+    "A table cannot hide the window of a file from the check",
+    arguments: [
+      "<offset>OFFSET</offset><length>18</length>\(lzma)",
+      // libarchive starts at 0.
+      "<length>18</length>\(lzma)",
+      // libarchive reads what there is.
+      "<offset>OFFSET</offset><length>1000000</length>\(lzma)",
+      "<offset>OFFSET</offset><length>1<!-- -->18</length>\(lzma)",
+      "<offset>OFFSET</offset><length>18</length><!--><x> -->\(lzma)<!--></x> -->",
+      """
+      <offset>OFFSET</offset><length>18</length>\
+      <encoding style="application/x-lzma"><x style="application/octet-stream"/></encoding>
+      """,
+      """
+      <offset>OFFSET</offset><length>18</length>\
+      <encoding a="b style=application/octet-stream" style="application/x-lzma"/>
+      """,
+      """
+      <offset>OFFSET</offset><length>18</length>\
+      <encoding xmlns:x="y" style="application/octet-stream" x:style="application/x-lzma"/>
+      """,
+    ])
+  func hiddenWindow(elements: String) throws {
+    // The header of lzma, with a window of 256 MiB.
+    let heap = "]\0\0\0\u{10}" + String(repeating: "\0", count: 13)
+    let bytes = Self.xar(
+      { offset in
+        let data = elements.replacingOccurrences(of: "OFFSET", with: "\(offset)")
+        return Self.file("<data>\(data)<size>5</size></data>")
+      }, heap: heap)
+    let finding = try #require(examine(bytes).findings.first)
+    #expect(
+      finding.rule == "limit-window" || finding.message.contains("xar table of contents"),
+      "\(finding.message)")
+  }
+
+  @Test("A character reference in a name is read, so that installer scripts cannot hide behind it")
+  func characterReference() throws {
+    let payload = cpio([.info(), .folder("Contents")])
+    var writer = productWriter(["a.pkg": ["Payload": payload, "Scripts": [1]]])
+    writer.files = writer.files.replacingOccurrences(of: "Scripts", with: "S&#99;ript&#x73;")
+    #expect(try examine(writer.bytes).findings.map(\.rule) == ["executable-scripts"])
+  }
+
   @Test("Too many files are refused", .enabled(if: SlowTests.areOn))
   func files() throws {
     var writer = XarWriter([.info()])

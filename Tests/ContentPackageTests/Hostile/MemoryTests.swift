@@ -150,6 +150,25 @@ struct WindowTests {
     #expect(try Unpacked(bytes).made == tree(folder.directory))
   }
 
+  @Test(
+    "A zip that needs 256 MiB of memory to decompress is refused",
+    arguments: [
+      (14, [16, 2, 5, 0, 0x5d, 0, 0, 0, 16]),
+      (93, [0x28, 0xb5, 0x2f, 0xfd, 0, 0x90]),
+      (95, [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0x21, 1, 0x20]),
+      (98, [0xf5, 0x0f]),
+    ] as [(Int, [UInt8])])
+  func zip(method: Int, header: [UInt8]) throws {
+    var writer = ZipWriter([.info(), .file("Contents/a")])
+    let data = header + [UInt8](repeating: 0, count: 16)
+    writer.entries[1].data = data
+    for header in [\ZipWriter.Entry.local, \.central] {
+      writer.entries[1][keyPath: header].method = method
+      writer.entries[1][keyPath: header].packed = data.count
+    }
+    #expect(try examine(writer.bytes).findings.map(\.rule) == ["limit-window"])
+  }
+
   @Test("Several streams and frames are read, with padding and skippable frames")
   func concatenated() throws {
     let folder = try TemporaryFolder()

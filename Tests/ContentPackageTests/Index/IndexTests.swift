@@ -47,6 +47,14 @@ struct IndexTests {
     #expect(index.blocks == [digest])
   }
 
+  @Test func `a failed read of a package is an error, not a reason to index by blocks`() throws {
+    let content = try BuiltContent.library
+    let source = FailingSource(content.bytes)
+    #expect(throws: FailingSource.Failure.self) {
+      try PackageIndex(indexing: source, entries: content.index.files)
+    }
+  }
+
   @Test func `a package of another tool is indexed by blocks, with the reason`() throws {
     let folder = try chapterFolder()
     for options in [["--format", "xar"], ["--format", "zip"], ["-z"]] {
@@ -121,6 +129,23 @@ struct IndexTests {
     #expect(text.bytes.count < 20_000)
     let noise = try BuiltContent(["Contents/a": noise(1_000_000, seed: 8)])
     #expect(noise.bytes.count < 1_010_000)
+  }
+}
+
+/// A source whose second read fails.
+private final class FailingSource: ByteSource {
+  struct Failure: Error {}
+
+  private let inner: MemorySource
+  private var readCount = 0
+  var length: Int64 { inner.length }
+
+  init(_ bytes: [UInt8]) { inner = MemorySource(bytes) }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    readCount += 1
+    if readCount == 2 { throw Failure() }
+    return try inner.read(into: buffer, at: offset)
   }
 }
 

@@ -84,6 +84,26 @@ struct UnpackTests {
     }
   }
 
+  @Test("A promise with another Unicode form of a path or target is not kept")
+  func unicodeForms() throws {
+    let decomposed = String(decoding: OddName.decomposed, as: UTF8.self)
+    let bytes = tar([
+      .info(), .file("Contents/\(OddName.composed)"), .link("Contents/l", OddName.composed),
+    ])
+    let good = try examine(bytes).entries
+    #expect(code { _ = try Unpacked(bytes, promise: promise(entries: good)) } == nil)
+    for path in ["Contents/\(OddName.composed)", "Contents/l"] {
+      let other = good.map { file in
+        guard file.path == path else { return file }
+        return IndexedFile(
+          path: "Contents/\(file.kind == .link ? "l" : decomposed)", kind: file.kind,
+          size: file.size, digest: file.digest, target: file.target.map { _ in decomposed })
+      }
+      let thrown = code { _ = try Unpacked(bytes, promise: promise(entries: other)) }
+      #expect(thrown == .indexMismatch, "\(path)")
+    }
+  }
+
   @Test("An entry that was not promised is not written")
   func nothingWritten() throws {
     let box = TemporaryFolderBox()

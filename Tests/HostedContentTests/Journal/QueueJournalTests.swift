@@ -227,6 +227,23 @@ struct QueueJournalTests {
     }
   }
 
+  @Test func `the error of a locked journal says who has locked it`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path(SQLiteJournal.fileName)
+    let first = try SQLiteConnection(path: path, .write)
+    try first.execute("CREATE TABLE t (a); BEGIN EXCLUSIVE")
+    let second = try SQLiteConnection(path: path, .write)
+    try second.execute("PRAGMA busy_timeout = 0")
+    do {
+      try second.execute("INSERT INTO t VALUES (1)")
+      Issue.record("The journal is not locked")
+    } catch let error as ContentError {
+      #expect(error.code == .journalFailed)
+      #expect(error.message.contains("Another process has locked the journal"))
+    }
+    try first.execute("ROLLBACK")
+  }
+
   @Test("A pin applies to every spelling of a version, and is removed with it")
   func pins() throws {
     let folder = try TemporaryFolder()

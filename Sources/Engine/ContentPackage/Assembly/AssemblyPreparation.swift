@@ -27,7 +27,7 @@ extension PackageSurvey {
   private func makeLink(_ entry: IndexedFile, _ chain: FolderChain, _ isPresent: Bool) throws {
     let place = try chain.parent(of: entry.path)
     if isPresent {
-      if try place.folder.link(place.name) == entry.target { return }
+      if try place.folder.link(place.name).hasSameBytes(as: entry.target) { return }
       try place.folder.removeFile(place.name)
     }
     try place.folder.createLink(place.name, to: entry.target ?? "")

@@ -40,7 +40,10 @@ final class LargeFile: @unchecked Sendable {
     self.packageName = packageName
     self.parts = parts
     // The file stays writable until it is complete, so that a restart can tell the difference.
-    file = try folder.updatedFile(name, mode: 0o644)
+    let file = try folder.updatedFile(name, mode: 0o644)
+    // It can be a file of another package that was published as the same version.
+    if try file.status().size > entry.size { try file.truncate(to: entry.size) }
+    self.file = file
     state = Mutex(State(isWritten: parts.indices.map { written.contains($0) }))
   }
 
@@ -48,7 +51,7 @@ final class LargeFile: @unchecked Sendable {
   ///
   /// Returns the identity of the file if it is now complete and sealed. Each thread passes its own
   /// `scratch`, which is at least as long as the longest part. Throws `indexMismatch` if the
-  /// complete file does not match its digest.
+  /// complete file does not match its digest, and `executableContent` if it is code.
   func write(
     _ bytes: PlainRuns, part number: Int, _ scratch: UnsafeMutableRawBufferPointer
   ) throws -> FileIdentity? {
@@ -120,19 +123,11 @@ final class LargeFile: @unchecked Sendable {
     guard try !comparesDigest || digest.finish() == entry.digest, status.size == entry.size else {
       throw ContentError.differs(entry.path, in: packageName)
     }
+    // The index decides how many bytes the first part has.
+    var start = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
+    let count = try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+    try ExecutableCode.refuse(start.prefix(count), at: entry.path, in: packageName)
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
-  }
-}
-
-extension ContentError {
-  /// Returns the error for a file that does not match the signed index of the package `name`.
-  static func differs(
-    _ path: String, _ verb: String = "does not match", in name: String
-  ) -> ContentError {
-    ContentError(
-      .indexMismatch, "\(name): “\(path)” \(verb) the signed index",
-      remedy: "Fetch the package again. If the error persists, publish the package again",
-      subject: name)
   }
 }

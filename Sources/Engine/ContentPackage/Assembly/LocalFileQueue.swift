@@ -55,25 +55,28 @@ final class LocalFileQueue: Sendable {
     var end = start
     var bytes: Int64 = 0
     while end < files.count, end - start < Self.portion, bytes < Self.portionBytes {
-      bytes += bytesToWrite(files[end])
+      bytes += survey.bytesToWrite(files[end])
       end += 1
     }
     return start..<end
   }
 
-  /// Returns the size of a file, or 0 if the file can be hard-linked.
-  private func bytesToWrite(_ number: Int) -> Int64 {
-    if case .installed(_, _, isSealed: true) = survey.states[number] { return 0 }
-    return survey.plan.index.files[number].size
-  }
-
   /// Drops the portions that no thread has taken.
   func dropRest() { state.withLock { $0.next = files.count } }
 
-  /// The files that share an inode; each new link changed the identity of the links before it.
+  /// The files that share an inode with a new link, which changed the identity of older links.
+  ///
+  /// An older link can be from an interrupted attempt.
   var filesSharingInodes: [Int] {
     let links = state.withLock(\.links)
     let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }
-    return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file)
+    let staged = survey.states.indices.filter { number in
+      if case .staged(let identity) = survey.states[number] {
+        names[identity.inode] != nil
+      } else {
+        false
+      }
+    }
+    return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file) + staged
   }
 }

@@ -23,7 +23,8 @@ final class MemberDecoderPool {
 
   /// Starts with the local files, and prepares for the missing members of the context's survey.
   ///
-  /// Throws if a thread cannot be started, and errors while local files are created.
+  /// If no thread can be started, the caller does all the work. Throws errors while local files are
+  /// created.
   init(_ context: AssemblyContext) throws {
     let survey = context.survey
     let localFiles = LocalFileQueue(survey)
@@ -32,15 +33,8 @@ final class MemberDecoderPool {
     self.members = members
     self.localFiles = localFiles
     caller = try MemberWorker(context)
-    if context.workers == 0 || (plainLength < Self.minimumForThreads && !localFiles.isLarge) {
-      others = nil
-      while try localFiles.processNext(with: caller) {}
-      return
-    }
-    // One less, since the caller also decodes while the queue is full.
-    let count = max(1, context.workers - 1)
     let queue = MemberQueue(limit: Self.waitingBytes)
-    let threads = try WorkerThreads(count: count) { _ in
+    let work: @Sendable (Int) -> Void = { _ in
       do {
         let worker = try MemberWorker(context)
         try queue.drain(
@@ -51,7 +45,15 @@ final class MemberDecoderPool {
         queue.discardAll()
       }
     }
-    others = (queue, threads)
+    let isLarge = plainLength >= Self.minimumForThreads || localFiles.isLarge
+    // One less, since the caller also decodes while the queue is full.
+    let count = max(1, context.workers - 1)
+    if context.workers > 0, isLarge, let threads = try? WorkerThreads(count: count, work) {
+      others = (queue, threads)
+    } else {
+      others = nil
+      while try localFiles.processNext(with: caller) {}
+    }
   }
 
   deinit {

@@ -47,7 +47,7 @@ final class MemberWorker {
     let room = UnsafeMutableRawBufferPointer(rebasing: plain[..<member.plainLength])
     let expected = Decompressor.Member.complete(packed: packed.count, plain: room.count)
     guard decompressor.decompressMember(packed, into: room) == expected else {
-      throw Refusal.damaged("Member \(number) does not have the length that the index records")
+      throw Finding.damaged("Member \(number) does not have the length that the index records")
         .error(in: context.name)
     }
     return PlainRuns(UnsafeRawBufferPointer(room))
@@ -55,9 +55,6 @@ final class MemberWorker {
 
   private func write(_ number: Int, _ bytes: PlainRuns) throws {
     let part = plan.parts[number]
-    if part.fileOffset == 0 {
-      try refuseCode(bytes.prefix(ExecutableCode.prefixLength), part.file)
-    }
     if plan.isSmall(part.file) {
       try writeSmall(part.file, bytes)
     } else {
@@ -70,16 +67,11 @@ final class MemberWorker {
     context.wrote(Int64(bytes.count))
   }
 
-  private func refuseCode(_ bytes: some Collection<UInt8>, _ file: Int) throws {
-    if let kind = ExecutableCode.kind(of: bytes) {
-      let path = plan.index.files[file].path
-      throw ExecutableCode.finding(kind, path: path).error(in: context.name)
-    }
-  }
-
   /// Creates a whole read-only file; if digests are compared, the comparison comes first.
   private func writeSmall(_ number: Int, _ bytes: PlainRuns) throws {
     let entry = plan.index.files[number]
+    try ExecutableCode.refuse(
+      bytes.prefix(ExecutableCode.prefixLength), at: entry.path, in: context.name)
     if context.comparesDigests {
       for run in bytes.runs { try digest.update(run) }
       guard try digest.finish() == entry.digest else {
@@ -148,7 +140,7 @@ final class MemberWorker {
     while true {
       let count = try input.read(into: scratch, at: offset)
       let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
-      if offset == 0 { try refuseCode(bytes, number) }
+      if offset == 0 { try ExecutableCode.refuse(bytes, at: entry.path, in: context.name) }
       try digest.update(bytes)
       try output.write(bytes)
       offset += Int64(count)
@@ -178,7 +170,6 @@ final class MemberWorker {
       guard try Digest(of: bytes) == plan.digest(ofPart: piece.part) else {
         throw ContentError.differs(path, in: context.name)
       }
-      if part.fileOffset == 0 { try refuseCode(bytes, number) }
       identity =
         try file.write(PlainRuns(bytes), part: piece.part - first, scratch) ?? identity
       context.wrote(Int64(count))

@@ -42,9 +42,10 @@ package final class PackageAssembly {
     try survey.prepare(folder)
     decoders = try MemberDecoderPool(context)
     // Last, because only a complete assembly closes it. Without `close`, the thread never ends.
-    writebackThread = try turns.map { turns in
+    writebackThread = turns.flatMap { turns in
       let prewarmer = DirectoryCachePrewarmer(survey: survey, folder: folder)
-      return try WorkerThreads(count: 1) { _ in
+      // Without this thread, the final sync takes longer.
+      return try? WorkerThreads(count: 1) { _ in
         prewarmer.lookUpAll { !turns.isClosed }
         turns.run { writeback?() }
       }

@@ -37,13 +37,14 @@ package struct PackageSurvey: Sendable {
   /// The bytes of files that are not in staging yet, without links to installed files.
   package var bytesToWrite: Int64 { plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) } }
 
-  private func bytesToWrite(_ number: Int) -> Int64 {
-    switch states[number] {
-    case .nothing: plan.index.files[number].size
-    case .staged, .installed: 0
+  /// Returns the bytes of one file that are not in staging yet; 0 if it can be hard-linked.
+  func bytesToWrite(_ number: Int) -> Int64 {
+    let size = plan.index.files[number].size
+    return switch states[number] {
+    case .staged, .installed(_, _, isSealed: true): 0
+    case .nothing, .installed(_, _, isSealed: false): size
     case .pieces(let pieces):
-      plan.index.files[number].size
-        - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+      size - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
     }
   }
 
@@ -51,10 +52,8 @@ package struct PackageSurvey: Sendable {
   package func spaceToWrite(blockLength: Int64) -> Int64 {
     plan.index.files.indices.reduce(0) { sum, number in
       let file = plan.index.files[number]
-      var bytes = bytesToWrite(number)
-      // A file that cannot be hard-linked is copied.
-      if case .installed(_, _, isSealed: false) = states[number] { bytes = file.size }
-      if file.kind == .directory, !present.contains(file.path) { bytes = blockLength }
+      let isNewFolder = file.kind == .directory && !present.contains(file.path)
+      let bytes = isNewFolder ? blockLength : bytesToWrite(number)
       return sum + (bytes + blockLength - 1) / blockLength * blockLength
     }
   }
@@ -90,7 +89,7 @@ package struct PackageSurvey: Sendable {
     let (plan, catalog) = (AssemblyPlan(index, payload), ReuseCatalog(trees))
     // The survey does not write, so it can run in parallel with the check of the rules.
     let (listing, states) = try alongside(
-      { try AssemblyPlan.check(index, name: name, limits: limits) }, workers: workers
+      { try index.check(name: name, limits: limits) }, workers: workers
     ) {
       let listing = try StagingListing(staging, index)
       let states = try Self.states(plan, catalog, staging, listing.present, workers, isStopped)
@@ -145,42 +144,6 @@ package struct PackageSurvey: Sendable {
       return Missing(
         member: member, offset: plan.offsets[member], length: entry.packedLength,
         digest: entry.digest)
-    }
-  }
-}
-
-/// An entry of staging that is not part of the package.
-struct UnexpectedEntry: Sendable {
-  /// The path of the parent folder with a trailing slash; empty for staging itself.
-  let prefix: String
-  let entry: DirectoryEntry
-}
-
-/// The content that an interrupted download has left in staging.
-private struct StagingListing {
-  private(set) var present: Set<String> = []
-  private(set) var unexpectedEntries: [UnexpectedEntry] = []
-  private let index: PackageIndex
-  // Lazy, since staging is empty in most cases. Keys are bytes, since strings with different bytes
-  // can be equal.
-  private lazy var kinds = Dictionary(
-    index.files.map { (Array($0.path.utf8), $0.kind) }, uniquingKeysWith: { first, _ in first })
-
-  init(_ staging: Directory?, _ index: PackageIndex) throws {
-    self.index = index
-    if let staging { try list(staging, below: "") }
-  }
-
-  private mutating func list(_ folder: Directory, below prefix: String) throws {
-    for entry in try folder.entries() {
-      switch (entry.kind, kinds[Array(prefix.utf8) + entry.bytes]) {
-      case (.directory, .directory):
-        let path = prefix + entry.name
-        present.insert(path)
-        try list(folder.directory(entry.name), below: path + "/")
-      case (.file, .file), (.link, .link): present.insert(prefix + entry.name)
-      default: unexpectedEntries.append(UnexpectedEntry(prefix: prefix, entry: entry))
-      }
     }
   }
 }

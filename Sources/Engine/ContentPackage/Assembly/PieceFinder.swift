@@ -5,14 +5,14 @@ import FileIO
 /// Finds local copies of a plan's files, in staging and in installed trees.
 ///
 /// Read-only. Names are not trusted. A file matches if its recorded identity is unchanged or its
-/// digest is correct. A piece matches if its digest is correct. Each thread uses its own finder.
+/// digest is correct. A piece matches if its digest is correct. A file that cannot be read matches
+/// nothing, so its bytes are fetched. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
   private let catalog: ReuseCatalog
   private let staging: FolderChain?
   private let chains: [FolderChain]
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-  private var digest = DigestStream()
 
   init(_ plan: AssemblyPlan, staging: Directory?, _ catalog: ReuseCatalog) {
     self.plan = plan
@@ -26,10 +26,10 @@ final class PieceFinder {
   /// Finds the local copy of file `number`; `isStaged`: staging has a file at that path.
   func find(_ number: Int, isStaged: Bool) throws -> LocalCopy {
     let file = plan.index.files[number]
-    let staged = try isStaged ? findStaged(number, file) : .nothing
+    let staged = try isStaged ? ifReadable { try findStaged(number, file) } ?? .nothing : .nothing
     if case .staged = staged { return staged }
     for place in catalog.places(of: file) {
-      if let status = try unchanged(place, file) {
+      if let status = try ifReadable({ try unchanged(place, file) }) {
         return .installed(
           tree: place.tree, path: catalog.path(of: place), isSealed: status.isSealed)
       }
@@ -39,6 +39,11 @@ final class PieceFinder {
     if case .pieces(let pieces) = staged { found = pieces }
     found += try findPieces(number, file, besides: Set(found.map(\.part)))
     return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
+  }
+
+  /// Returns nil if a file is missing or cannot be read.
+  private func ifReadable<Value>(_ body: () throws -> Value?) throws -> Value? {
+    try nilIf(.fileMissing, .notPermitted, .fileFailed, body: body)
   }
 
   // MARK: Staging
@@ -66,8 +71,8 @@ final class PieceFinder {
   private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
     let tree = catalog.trees[place.tree]
     let installed = tree.files[place.file]
-    guard let parent = try? chains[place.tree].parent(of: installed.entry.path),
-      let status = try parent.folder.status(of: parent.name), status.kind == .file,
+    let parent = try chains[place.tree].parent(of: installed.entry.path)
+    guard let status = try parent.folder.status(of: parent.name), status.kind == .file,
       status.size == file.size
     else { return nil }
     if tree.isTrusted, status.identity == installed.identity { return status }
@@ -75,7 +80,8 @@ final class PieceFinder {
   }
 
   private func hash(_ file: borrowing File) throws -> Digest {
-    try digest.finish(reading: file, through: buffer)
+    var digest = DigestStream()
+    return try digest.finish(reading: file, through: buffer)
   }
 
   // MARK: Pieces
@@ -90,37 +96,42 @@ final class PieceFinder {
       }, uniquingKeysWith: +)
     var found: [LocalCopy.Piece] = []
     for tree in catalog.treesWithNamesake(of: file) where !missing.isEmpty {
-      guard let parent = try? chains[tree].parent(of: file.path),
-        let status = try parent.folder.status(of: parent.name), status.kind == .file
-      else { continue }
-      let opened = try parent.folder.file(parent.name)
-      if status.size == file.size {
-        // Same offset: an edit or damage often leaves the other pieces in place.
-        for (digest, parts) in missing {
-          let inPlace = try parts.filter {
-            try matches($0, in: opened, at: plan.parts[$0].fileOffset)
-          }
-          found += inPlace.map { part in
-            LocalCopy.Piece(
-              part: part,
-              source: LocalCopy.Source(tree: tree, offset: plan.parts[part].fileOffset))
-          }
-          let left = parts.filter { !inPlace.contains($0) }
-          missing[digest] = left.isEmpty ? nil : left
-        }
-      }
-      if !missing.isEmpty {
-        found += try cut(opened, finding: &missing).map { part, offset in
-          LocalCopy.Piece(part: part, source: LocalCopy.Source(tree: tree, offset: offset))
-        }
-      }
+      found += try ifReadable { try findPieces(of: file, in: tree, &missing) } ?? []
     }
     return found
+  }
+
+  /// Finds pieces in the file of the same path in `tree`, and removes them from `missing`.
+  private func findPieces(of file: IndexedFile, in tree: Int, _ missing: inout [Digest: [Int]])
+    throws -> [LocalCopy.Piece]
+  {
+    let parent = try chains[tree].parent(of: file.path)
+    guard let status = try parent.folder.status(of: parent.name), status.kind == .file else {
+      return []
+    }
+    let opened = try parent.folder.file(parent.name)
+    var found: [(part: Int, offset: Int64)] = []
+    if status.size == file.size {
+      // Same offset: an edit or damage often leaves the other pieces in place.
+      for (digest, parts) in missing {
+        let inPlace = try parts.filter {
+          try matches($0, in: opened, at: plan.parts[$0].fileOffset)
+        }
+        found += inPlace.map { ($0, plan.parts[$0].fileOffset) }
+        let left = parts.filter { !inPlace.contains($0) }
+        missing[digest] = left.isEmpty ? nil : left
+      }
+    }
+    found += try cut(opened, finding: &missing)
+    return found.map { part, offset in
+      LocalCopy.Piece(part: part, source: LocalCopy.Source(tree: tree, offset: offset))
+    }
   }
 
   private func matches(_ part: Int, in file: borrowing File, at offset: Int64) throws -> Bool {
     let length = plan.parts[part].length
     guard let expected = plan.digest(ofPart: part) else { return false }
+    var digest = DigestStream()
     var done = 0
     while done < length {
       let room = UnsafeMutableRawBufferPointer(
@@ -138,6 +149,7 @@ final class PieceFinder {
     -> [(part: Int, offset: Int64)]
   {
     var found: [(part: Int, offset: Int64)] = []
+    var digest = DigestStream()
     var offset: Int64 = 0
     while !missing.isEmpty {
       let count = try file.read(into: buffer, at: offset)

@@ -41,12 +41,3 @@ final class ReuseCatalog: Sendable {
 
   func path(of place: Place) -> String { trees[place.tree].files[place.file].entry.path }
 }
-
-extension ReusableTree {
-  /// Returns whether a file was installed at `path`.
-  fileprivate func hasFile(at path: String) -> Bool {
-    let place = files.partitionPoint { $0.entry.path.precedesByBytes(path) }
-    return place < files.count && files[place].entry.kind == .file
-      && files[place].entry.path.hasSameBytes(as: path)
-  }
-}

@@ -15,7 +15,7 @@ extension PackageIndex {
       let hasFile = file.digest.map(installed.files.contains) ?? false
       // Like in `PieceFinder`: pieces are only looked for in large files.
       guard hasFile || !plan.isSmall(number) else { continue }
-      let pieces = installed.pieces[file.path] ?? []
+      let pieces = installed.pieces[Array(file.path.utf8)] ?? []
       for part in plan.partsOfFile[number] {
         isLocal[part] = hasFile || plan.digest(ofPart: part).map(pieces.contains) ?? false
       }
@@ -27,21 +27,21 @@ extension PackageIndex {
 /// The files of an installed package and their pieces, as its index lists them.
 private struct InstalledPieces {
   private(set) var files: Set<Digest> = []
-  /// The pieces of the file at each path.
-  private(set) var pieces: [String: Set<Digest>] = [:]
+  /// The pieces of the file at each path; keys are bytes, since other bytes can be an equal string.
+  private(set) var pieces: [[UInt8]: Set<Digest>] = [:]
 
   init(_ index: PackageIndex) {
     for file in index.files {
       guard let digest = file.digest else { continue }
       files.insert(digest)
       // A file that was not cut is one piece.
-      pieces[file.path] = [digest]
+      pieces[Array(file.path.utf8)] = [digest]
     }
     guard let payload = index.payload, index.isConsistent else { return }
     let plan = AssemblyPlan(index, payload)
     for (number, part) in plan.parts.enumerated() {
       guard let digest = plan.digest(ofPart: number) else { continue }
-      pieces[index.files[part.file].path]?.insert(digest)
+      pieces[Array(index.files[part.file].path.utf8)]?.insert(digest)
     }
   }
 }

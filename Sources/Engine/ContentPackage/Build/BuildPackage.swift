@@ -2,7 +2,6 @@ import Concurrency
 package import ContentModel
 import Digests
 package import FileIO
-import FoundationEssentials
 
 /// Builds the flat product archive `outputName` in `output` from a folder with `Contents`.
 ///
@@ -22,7 +21,7 @@ package func buildPackage(
 ) throws -> PackageExamination {
   try checkReplaceable(outputName, in: output)
   let name = name ?? folder.path
-  var content = try ContentFolder(folder, name: name, limits: limits)
+  let content = try ContentFolder(folder, name: name, limits: limits)
   if let first = content.findings.first {
     let count = content.findings.count
     let more = count > 1 ? " (and \(count - 1) more)" : ""
@@ -30,22 +29,28 @@ package func buildPackage(
       first.code, "Cannot build from \(name): \(first.message)\(more)", remedy: first.remedy,
       subject: first.path ?? name)
   }
-  let (info, bytes) = try contentInfo(
-    of: folder, name, productIdentifier, contentIdentifier, version)
-  content.setContentInfo(bytes)
+  let info = try ContentInfoDocument(
+    of: folder, name: name, product: productIdentifier, content: contentIdentifier,
+    version: version)
   let newName = ".\(outputName).new"
   try output.removeFile(newName)
   // Outside of `do`, so that the cleanup only removes a file that this call has created.
   let file = try output.createFile(newName)
   do {
     let archive = try writeArchive(
-      file, content, ProductTexts(info: info, content: content),
-      workers ?? WorkerThreads.standardCount, limits)
+      file, content, info, workers ?? WorkerThreads.standardCount, limits)
     let examination = try examinePackage(
       FileByteSource(output.file(newName)), name: outputName, limits: limits)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
     // Last, so that the disk writes while the archive is read back.
-    try archive.sync()
+    let status = try archive.sync()
+    // Another build of the same package removes the file and creates its own.
+    guard try output.status(of: newName)?.identity.inode == status.identity.inode else {
+      throw ContentError(
+        .buildFailed, "\(output.path(of: newName)) was replaced while it was written",
+        remedy: "Make sure that no other program builds the same package, and try again",
+        subject: output.path(of: newName))
+    }
     try output.rename(newName, to: output, outputName)
     try output.sync()
     return examination
@@ -67,9 +72,10 @@ func checkReplaceable(_ name: String, in folder: Directory) throws {
 
 /// Writes the payload and then the header before it, and returns the archive, not durable yet.
 private func writeArchive(
-  _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
+  _ file: consuming File, _ content: ContentFolder, _ info: ContentInfoDocument, _ workers: Int,
   _ limits: PackageLimits
 ) throws -> PayloadWriter {
+  let texts = ProductTexts(info: info, content: content)
   let small = try texts.files.map { path, bytes in
     XarWriter.File(
       path: path, length: Int64(bytes.count), checksum: try DigestStream.bytes(.sha1, of: bytes))
@@ -79,28 +85,29 @@ private func writeArchive(
   let start = Int64(try XarWriter.beginning(of: small + [packed]).count + smallBytes.count)
   let payload = try PayloadWriter(
     file, at: start, upTo: limits.packageLength, workers: workers)
-  (packed.length, packed.checksum) = try writeEntries(of: content, to: payload)
+  (packed.length, packed.checksum) = try writeEntries(of: content, info, to: payload)
   try payload.complete(beginning: XarWriter.beginning(of: small + [packed]) + smallBytes)
   return payload
 }
 
-private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws
-  -> (length: Int64, checksum: [UInt8])
-{
+private func writeEntries(
+  of content: ContentFolder, _ info: ContentInfoDocument, to payload: PayloadWriter
+) throws -> (length: Int64, checksum: [UInt8]) {
   try payload.add(path: ".", mode: 0o040755)
+  // Its name sorts before "Contents".
+  try payload.add(
+    path: "./\(ContentInfo.fileName)", mode: 0o100644, size: Int64(info.bytes.count)
+  ) { buffer, offset in
+    let rest = info.bytes[Int(offset)...].prefix(buffer.count)
+    buffer.copyBytes(from: rest)
+    return rest.count
+  }
   for entry in content.entries {
     let path = "./\(entry.path)"
     switch entry.kind {
     case .directory: try payload.add(path: path, mode: 0o040755)
     case .link(let target):
       try payload.add(path: path, mode: 0o120777, bytes: Array(target.utf8))
-    case .file where entry.path == ContentInfo.fileName:
-      let bytes = content.contentInfo
-      try payload.add(path: path, mode: 0o100644, size: Int64(bytes.count)) { buffer, offset in
-        let rest = bytes[Int(offset)...].prefix(buffer.count)
-        buffer.copyBytes(from: rest)
-        return rest.count
-      }
     case .file, .hardLink:
       let file = try content.open(entry)
       try payload.add(path: path, mode: 0o100644, size: entry.size ?? 0) {
@@ -109,79 +116,4 @@ private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) 
     }
   }
   return try payload.finish()
-}
-
-/// Returns the content of ContentInfo.plist and its bytes.
-///
-/// Correct bytes on disk are kept.
-private func contentInfo(
-  of folder: Directory, _ name: String, _ product: ProductIdentifier?,
-  _ content: ProductIdentifier?, _ version: ContentVersion?
-) throws -> (ContentInfo, [UInt8]) {
-  guard try folder.status(of: ContentInfo.fileName) != nil else {
-    guard let product, let version else {
-      throw ContentError(
-        .contentInfoInvalid, "ContentInfo.plist not found in \(name)",
-        remedy: "Add the file, or set both the product identifier and the content version",
-        subject: name)
-    }
-    let info = ContentInfo(
-      productIdentifier: product, contentIdentifier: content, version: version)
-    return (info, try info.document(changing: [:]))
-  }
-  let bytes = try folder.contents(
-    of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
-  let known: ContentInfo?
-  do {
-    known = try ContentInfo(propertyList: bytes)
-  } catch  where product != nil && version != nil {
-    // Both keys are replaced, so they may be missing. The rest must still be well-formed.
-    known = nil
-  }
-  guard let product = product ?? known?.productIdentifier, let version = version ?? known?.version
-  else { throw ContentInfo.invalid("a product identifier or a version is missing") }
-  let info = ContentInfo(
-    productIdentifier: product, contentIdentifier: try content ?? keptContent(known, bytes),
-    version: version)
-  if let known, known == info, known.version.rawValue == version.rawValue { return (info, bytes) }
-  return (info, try info.document(changing: ContentInfo.values(in: bytes)))
-}
-
-/// Returns the content that the list on disk names.
-///
-/// Nil if it is the product's own content. If `known` is nil, the list lacks other keys. This key
-/// is still kept, or rejected if invalid.
-private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> ProductIdentifier? {
-  if let known {
-    return known.contentIdentifier == known.productIdentifier ? nil : known.contentIdentifier
-  }
-  switch try ContentInfo.values(in: bytes)[ContentInfo.contentKey] {
-  case nil: return nil
-  case .string(let text): return try ContentInfo.contentIdentifier(text)
-  default: throw ContentInfo.invalid("\(ContentInfo.contentKey) is not a string")
-  }
-}
-
-extension ContentInfo {
-  fileprivate static let contentKey = "HCContentIdentifier"
-
-  /// Returns all keys of a property list; throws `contentInfoInvalid` for anything else.
-  fileprivate static func values(in bytes: [UInt8]) throws -> [String: PropertyListValue] {
-    try PropertyListShape.check(bytes)
-    do {
-      return try PropertyListDecoder().decode([String: PropertyListValue].self, from: Data(bytes))
-    } catch {
-      throw invalid("it is not a well-formed property list", cause: "\(error)")
-    }
-  }
-
-  /// Returns a property list with the values of this content, and the other keys of `values`.
-  fileprivate func document(changing values: [String: PropertyListValue]) throws -> [UInt8] {
-    var values = values
-    values["IAPProductIdentifier"] = .string(productIdentifier.rawValue)
-    values["ContentVersion"] = .string(version.rawValue)
-    values[Self.contentKey] =
-      contentIdentifier == productIdentifier ? nil : .string(contentIdentifier.rawValue)
-    return try PropertyListValue.dictionary(values).document
-  }
 }

@@ -1,14 +1,14 @@
 import ContentModel
 import FileIO
 
-/// A folder on disk that is packed; entries are sorted by the bytes of their paths.
+/// A folder on disk that is packed.
 struct ContentFolder {
-  /// The entries to pack, if no rule is broken.
+  /// The entries to pack if no rule is broken, without ContentInfo.plist.
+  ///
+  /// They are sorted by the bytes of their paths.
   private(set) var entries: [CheckedEntry] = []
   /// All rules that the folder on disk breaks.
   private(set) var findings: [Finding] = []
-  /// The bytes of ContentInfo.plist.
-  private(set) var contentInfo: [UInt8] = []
 
   private let chain: FolderChain
   private let name: String
@@ -24,17 +24,6 @@ struct ContentFolder {
     self.name = name
     try list(folder, prefix: "")
     check(limits)
-  }
-
-  /// Replaces ContentInfo.plist.
-  mutating func setContentInfo(_ bytes: [UInt8]) {
-    contentInfo = bytes
-    entries.removeAll { $0.path == ContentInfo.fileName }
-    // "ContentInfo.plist" sorts before "Contents" and its entries.
-    entries.insert(
-      CheckedEntry(
-        path: ContentInfo.fileName, kind: .file, size: Int64(bytes.count), impliedFolders: [],
-        isKnownFolder: false), at: 0)
   }
 
   private mutating func list(_ directory: Directory, prefix: String) throws {
@@ -98,7 +87,7 @@ struct ContentFolder {
     for header in headers.filter({ $0.path == top }) + headers.filter({ $0.path != top }) {
       let verdict = rules.check(header)
       findings += verdict.findings
-      if let entry = verdict.entry { entries.append(entry) }
+      if let entry = verdict.entry, entry.path != ContentInfo.fileName { entries.append(entry) }
     }
     if let finding = sizeFinding(limits) { findings.append(finding) }
     entries.sort { $0.path.precedesByBytes($1.path) }

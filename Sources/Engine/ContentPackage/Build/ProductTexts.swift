@@ -10,11 +10,13 @@ struct ProductTexts {
   private let fileCount: Int
   private let kilobytes: Int64
 
-  init(info: ContentInfo, content: ContentFolder) {
-    identifier = info.productIdentifier.rawValue
-    version = info.version.rawValue
-    fileCount = content.entries.count + 1
-    let size = content.entries.filter { $0.kind.indexed == .file }.reduce(0) { $0 + ($1.size ?? 0) }
+  init(info: ContentInfoDocument, content: ContentFolder) {
+    identifier = info.info.productIdentifier.rawValue
+    version = info.info.version.rawValue
+    // With the root and ContentInfo.plist.
+    fileCount = content.entries.count + 2
+    let size = content.entries.filter { $0.kind.indexed == .file }
+      .reduce(Int64(info.bytes.count)) { $0 + ($1.size ?? 0) }
     kilobytes = (size + 1023) / 1024
   }
 

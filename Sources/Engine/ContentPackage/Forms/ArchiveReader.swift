@@ -27,7 +27,7 @@ final class ArchiveReader {
   // libarchive 3.6.2 returns made-up zeros for an entry of a xar, because its offset is wrong.
   private var isDataEnded = false
 
-  /// Opens `stream`; throws a refusal if libarchive rejects it, and the errors of the stream.
+  /// Opens `stream`; throws a finding if libarchive rejects it, and the errors of the stream.
   init(_ stream: any ByteStream, format: Format) throws {
     guard let locale = hc_utf8_locale_create() else {
       throw ContentError(
@@ -54,7 +54,7 @@ final class ArchiveReader {
     }
     try calling("open the archive") { archive_read_open1(archive) }
     if case .raw = format, archive_filter_count(archive) < 2 {
-      throw Refusal.damaged("The compressed data has an invalid header")
+      throw Finding.damaged("The compressed data has an invalid header")
     }
   }
 
@@ -123,7 +123,7 @@ final class ArchiveReader {
       let rest = try source.bytes(at: offset, count: 64 << 10)
       if rest.isEmpty { return }
       guard rest.allSatisfy({ $0 == 0 }) else {
-        throw Refusal.damaged("The compressed data has extra bytes after its end")
+        throw Finding.damaged("The compressed data has extra bytes after its end")
       }
       offset += UInt64(rest.count)
     }
@@ -145,7 +145,7 @@ final class ArchiveReader {
   private func failure(_ action: String) -> any Error {
     if let streamError { return streamError }
     let cause = archive_error_string(archive).map { String(cString: $0) }
-    return Refusal.damaged("Cannot \(action)", cause: cause ?? "libarchive reported no cause")
+    return Finding.damaged("Cannot \(action)", cause: cause ?? "libarchive reported no cause")
   }
 
   private func withLocale<Result>(_ body: () -> Result) -> Result {

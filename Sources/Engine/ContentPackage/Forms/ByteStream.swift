@@ -41,7 +41,7 @@ final class SourceStream: ByteStream {
 
   func next() throws -> UnsafeRawBufferPointer {
     let count = try source.readStep(into: buffer, at: start + offset, before: start + length)
-    if count == 0, offset < length { throw Refusal.damaged("The package is truncated") }
+    if count == 0, offset < length { throw Finding.damaged("The package is truncated") }
     offset += Int64(count)
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
@@ -61,11 +61,11 @@ final class ArchiveStream: ByteStream {
     buffer = .forReading(length)
   }
 
-  /// Decompresses `packed`; throws a refusal if its header is invalid.
+  /// Decompresses `packed`; throws a finding if its header is invalid.
   convenience init(_ packed: any ByteStream, _ filter: ArchiveReader.Filter) throws {
     let reader = try ArchiveReader(packed, format: .raw(filter))
     guard try reader.next() != nil else {
-      throw Refusal.damaged("The compressed data is damaged or truncated")
+      throw Finding.damaged("The compressed data is damaged or truncated")
     }
     self.init(reader, of: .max)
   }
@@ -82,17 +82,12 @@ final class LimitedStream: ByteStream {
   private let inner: any ByteStream
   private var checksum: FileChecksum?
   private var allowed: Int64
-  private let path: String
 
-  /// Creates a stream of the file at `path`.
+  /// Creates a stream that throws a finding for more than `limit` bytes.
   ///
-  /// The bytes must have `checksum` at the end, unless it is nil. More than `limit` bytes throw a
-  /// refusal.
-  init(
-    _ inner: any ByteStream, path: String, limit: Int64, checksum: consuming FileChecksum?
-  ) {
+  /// The bytes must have `checksum` at the end, unless it is nil.
+  init(_ inner: any ByteStream, limit: Int64, checksum: consuming FileChecksum?) {
     self.inner = inner
-    self.path = path
     self.checksum = checksum
     allowed = limit
   }
@@ -101,7 +96,7 @@ final class LimitedStream: ByteStream {
     let bytes = try inner.next()
     allowed -= Int64(bytes.count)
     if allowed < 0 {
-      throw Refusal.limit("limit-size", "The decompressed package exceeds the size limit")
+      throw Finding.limit("limit-size", "The decompressed package exceeds the size limit")
     }
     try checksum?.update(bytes)
     return bytes
@@ -110,11 +105,11 @@ final class LimitedStream: ByteStream {
   /// Reads the rest and compares the checksum.
   func finish() throws {
     try skipRest()
-    try checksum?.check(path)
+    try checksum?.check()
   }
 }
 
-/// A stream that throws a refusal if a package expands to too many bytes.
+/// A stream that throws a finding if a package expands to too many bytes.
 ///
 /// Readers limit the data of each entry. This stream also limits headers, and names that are so
 /// long that libarchive would hold gigabytes of them in memory.
@@ -149,10 +144,10 @@ final class MeteredStream: ByteStream {
     if let last = bytes.lastIndex(where: { $0 != 0 }) { lastMark = total + Int64(last) + 1 }
     total += Int64(bytes.count)
     if total > limit {
-      throw Refusal.limit("limit-size", "The decompressed package exceeds the size limit")
+      throw Finding.limit("limit-size", "The decompressed package exceeds the size limit")
     }
     if let headerStart, total - headerStart > Self.headerLimit {
-      throw Refusal.limit("limit-header", "The header of an entry exceeds the size limit")
+      throw Finding.limit("limit-header", "The header of an entry exceeds the size limit")
     }
     return bytes
   }

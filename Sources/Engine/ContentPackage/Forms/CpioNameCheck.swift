@@ -1,6 +1,6 @@
 import ContentModel
 
-/// A stream of a cpio archive (odc or newc) that throws a refusal at an invalid name.
+/// A stream of a cpio archive (odc or newc) that throws a finding at an invalid name.
 ///
 /// libarchive allocates any length that a name declares, up to 4 GB. It truncates a name at a NUL.
 /// It compares each hard-linked file with all previous ones.
@@ -17,15 +17,15 @@ final class CpioNameCheck: ByteStream {
     guard !scanner.isAtEnd else { return bytes }
     guard scanner.push(bytes) else {
       throw scanner.isAtLongName
-        ? Refusal.limit("limit-header", "The header of an entry exceeds the size limit")
-        : Refusal.damaged("The payload is not a cpio archive (odc or newc)")
+        ? Finding.limit("limit-header", "The header of an entry exceeds the size limit")
+        : Finding.damaged("The payload is not a cpio archive (odc or newc)")
     }
     guard scanner.linkedCount <= Self.linkedLimit else {
-      throw Refusal.limit(
+      throw Finding.limit(
         "limit-entries", "More than \(Self.linkedLimit) files and folders have several links")
     }
     guard !scanner.hasSplitName else {
-      throw Refusal.entry("path-control", "A name contains a NUL character", path: "")
+      throw Finding.entry("path-control", "A name contains a NUL character", path: "")
     }
     return bytes
   }

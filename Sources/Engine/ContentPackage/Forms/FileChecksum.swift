@@ -13,19 +13,22 @@ struct FileChecksum: ~Copyable {
   }
 
   private let expected: Expected
+  private let path: String
   private var stream: DigestStream
 
-  init(_ expected: Expected) {
+  /// Creates a check of the file at `path`.
+  init(_ expected: Expected, of path: String) {
     self.expected = expected
+    self.path = path
     stream = DigestStream(expected.algorithm)
   }
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try stream.update(bytes) }
 
-  /// Throws a refusal of the file at `path` unless the bytes so far match the checksum.
-  mutating func check(_ path: String) throws {
+  /// Throws a finding unless the bytes so far match the checksum.
+  mutating func check() throws {
     guard try stream.finishBytes() == expected.bytes else {
-      throw Refusal.damaged("Checksum mismatch in “\(path)”", path: path)
+      throw Finding.damaged("Checksum mismatch in “\(path)”", path: path)
     }
   }
 }

@@ -12,13 +12,13 @@ struct FlatProduct {
 
   private let checksum: FileChecksum.Expected?
 
-  /// Returns nil for another kind of xar; throws a refusal unless it has exactly one payload.
+  /// Returns nil for another kind of xar; throws a finding unless it has exactly one payload.
   init?(_ table: XarTable) throws {
     let payloads = table.files.filter { Self.isComponent($0, named: "Payload") }
     let hasDistribution = table.files.contains { $0.path == "Distribution" }
     guard hasDistribution || !payloads.isEmpty else { return nil }
     guard let payload = payloads.first, payloads.count == 1 else {
-      throw Refusal.form(
+      throw Finding.form(
         "payload-count", "The product archive has \(payloads.count) payloads, expected 1",
         remedy: "Build it from one content folder, for example with productbuild --content")
     }
@@ -49,7 +49,7 @@ struct FlatProduct {
   /// Returns the bytes of the payload's cpio archive, and the check at their end.
   ///
   /// The check reads the rest and compares the checksum. If the payload is stored uncompressed, its
-  /// bytes are read from `source`. Throws a refusal if the payload, which a xar can compress, has
+  /// bytes are read from `source`. Throws a finding if the payload, which a xar can compress, has
   /// more than `limit` bytes. A separate thread reads the compressed bytes and computes their
   /// checksum.
   func openPayload(
@@ -64,8 +64,8 @@ struct FlatProduct {
         entry.size == Int64(range.count) ? SourceStream(source, range) : nil
       }
       let data = LimitedStream(
-        stored ?? ArchiveStream(outer, of: source.length), path: payloadPath, limit: limit,
-        checksum: checksum.map { FileChecksum($0) })
+        stored ?? ArchiveStream(outer, of: source.length), limit: limit,
+        checksum: checksum.map { FileChecksum($0, of: payloadPath) })
       let packed = ReadAheadStream.ifPossible(data)
       let plain = try plainPayload(packed)
       return (
@@ -76,7 +76,7 @@ struct FlatProduct {
         }
       )
     }
-    throw Refusal.damaged(
+    throw Finding.damaged(
       "“\(payloadPath)” not found, although the archive lists it", path: payloadPath)
   }
 
@@ -84,8 +84,8 @@ struct FlatProduct {
     let first = try packed.next()
     let whole = ReplayStream(first, then: packed)
     if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
-    if first.starts(with: Array("07070".utf8)) { return whole }
+    if first.starts(with: Container.cpioMark) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
-    throw Refusal.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)
+    throw Finding.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)
   }
 }

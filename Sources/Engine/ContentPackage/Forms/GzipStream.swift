@@ -21,9 +21,8 @@ final class GzipStream: ByteStream {
   private var end = 0
   private var isUpstreamDone = false
   private var memberCount = 0
-  private var longMember: ArchiveStream?
-  private var longChecksum: UInt32 = 0
-  private var longLength: UInt32 = 0
+  /// The rest of the stream from a long member on, or nil until there is one.
+  private var longMembers: LongMembers?
   // Bytes of the upstream that did not fit into the window.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
@@ -45,26 +44,47 @@ final class GzipStream: ByteStream {
     window.deallocate()
   }
 
+  /// The part of a stream that follows; its bytes are valid until the next call.
+  enum Part {
+    case member(packed: UnsafeRawBufferPointer, plain: UnsafeRawBufferPointer)
+    /// A member of more than 1 MiB.
+    case longMember
+    case end
+  }
+
   func next() throws -> UnsafeRawBufferPointer {
     while true {
-      if let longMember { return try nextBytes(of: longMember) }
-      if end - start < 2 { try refill() }
-      guard isAtMember else {
-        if memberCount == 0 { throw Refusal.damaged("The compressed data is not a gzip stream") }
-        try checkPadding()
-        return plainBytes(0)
+      if let longMembers { return try longMembers.next() }
+      switch try nextPart() {
+      case .member(_, let plain) where plain.isEmpty: continue
+      case .member(_, let plain): return plain
+      case .longMember: longMembers = try LongMembers(rest(), endingAs: upstream)
+      case .end: return UnsafeRawBufferPointer(start: nil, count: 0)
       }
-      var result = decompressMember()
-      if result == .damaged, !isUpstreamDone {
-        try refill()
-        result = decompressMember()
-      }
-      switch result {
-      case .complete(_, 0): continue
-      case .complete(_, let count): return plainBytes(count)
-      case .tooLong: try startLongMember()
-      case .damaged: throw Refusal.damaged("The compressed data is damaged or truncated")
-      }
+    }
+  }
+
+  /// Returns the next member; do not call it after `longMember`.
+  func nextPart() throws -> Part {
+    if end - start < 2 { try refill() }
+    guard isAtMember else {
+      if memberCount == 0 { throw Finding.damaged("The compressed data is not a gzip stream") }
+      try checkPadding()
+      return .end
+    }
+    var result = decompressMember()
+    if result == .damaged, !isUpstreamDone {
+      try refill()
+      result = decompressMember()
+    }
+    switch result {
+    case .complete(let length, let count):
+      let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + length)])
+      start += length
+      memberCount += 1
+      return .member(packed: packed, plain: UnsafeRawBufferPointer(rebasing: plain[..<count]))
+    case .tooLong: return .longMember
+    case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
     }
   }
 
@@ -72,30 +92,20 @@ final class GzipStream: ByteStream {
   private func checkPadding() throws {
     repeat {
       guard window[start..<end].allSatisfy({ $0 == 0 }) else {
-        throw Refusal.damaged("The compressed data has extra bytes after its end")
+        throw Finding.damaged("The compressed data has extra bytes after its end")
       }
       start = end
       try refill()
     } while start < end
   }
 
-  private func plainBytes(_ count: Int) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(rebasing: plain[..<count])
-  }
-
   private var isAtMember: Bool {
     end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
   }
 
-  /// Decompresses the member at `start`, and moves `start` to its end if it is complete.
   private func decompressMember() -> Decompressor.Member {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
-    let result = decompressor.decompressMember(packed, into: plain)
-    if case .complete(let used, _) = result {
-      start += used
-      memberCount += 1
-    }
-    return result
+    return decompressor.decompressMember(packed, into: plain)
   }
 
   /// Moves the remaining bytes to the start of the window and fills it.
@@ -114,23 +124,37 @@ final class GzipStream: ByteStream {
     }
   }
 
-  private func nextBytes(of longMember: ArchiveStream) throws -> UnsafeRawBufferPointer {
-    let bytes = try longMember.next()
-    longChecksum = libdeflate_crc32(longChecksum, bytes.baseAddress, bytes.count)
-    longLength &+= UInt32(bytes.count)
-    // The last eight bytes of the stream are the CRC-32 and length of the last member. If the
-    // length is that of all bytes since the long member began, the long member is the last one.
-    let checksum = upstream.littleEndian(0..<4)
-    if bytes.isEmpty, longLength == upstream.littleEndian(4..<8), longChecksum != checksum {
-      throw Refusal.damaged("CRC-32 mismatch in the compressed data")
-    }
-    return bytes
+  /// Returns the bytes that were not decompressed.
+  private func rest() -> any ByteStream {
+    ReplayStream(
+      UnsafeRawBufferPointer(rebasing: window[start..<end]),
+      then: ReplayStream(pending, then: upstream))
+  }
+}
+
+/// The decompressed bytes of a long member and of all members after it.
+private final class LongMembers: ByteStream {
+  private let plain: ArchiveStream
+  private let packed: TailStream
+  private var checksum: UInt32 = 0
+  private var length: UInt32 = 0
+
+  /// Decompresses `rest`, which ends with the bytes of `packed`.
+  init(_ rest: any ByteStream, endingAs packed: TailStream) throws {
+    plain = try ArchiveStream(rest, .gzip)
+    self.packed = packed
   }
 
-  private func startLongMember() throws {
-    let rest = ReplayStream(pending, then: upstream)
-    let all = ReplayStream(UnsafeRawBufferPointer(rebasing: window[start..<end]), then: rest)
-    longMember = try ArchiveStream(all, .gzip)
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try plain.next()
+    checksum = libdeflate_crc32(checksum, bytes.baseAddress, bytes.count)
+    length &+= UInt32(bytes.count)
+    // The last eight bytes of the stream are the CRC-32 and length of the last member. If the
+    // length is that of all bytes since the long member began, the long member is the last one.
+    if bytes.isEmpty, length == packed.littleEndian(4..<8), checksum != packed.littleEndian(0..<4) {
+      throw Finding.damaged("CRC-32 mismatch in the compressed data")
+    }
+    return bytes
   }
 }
 

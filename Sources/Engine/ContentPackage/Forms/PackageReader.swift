@@ -17,13 +17,12 @@ final class PackageReader {
   private var checkRest: () throws -> Void = {}
 
   private var checksum: FileChecksum?
-  private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
-  /// Opens the package; throws a refusal if the form is unknown or the start is damaged.
+  /// Opens the package; throws a finding if the form is unknown or the start is damaged.
   init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
-      throw Refusal.limit(
+      throw Finding.limit(
         "limit-package",
         "The package has \(source.length) bytes; the limit is \(limits.packageLength)")
     }
@@ -89,7 +88,7 @@ final class PackageReader {
   /// Returns the same stream; throws for a cpio archive, which would look like a damaged tar.
   private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
     let first = try plain.next()
-    if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
+    if first.starts(with: Container.cpioMark) { throw Container.cpioFinding }
     return ReplayStream(first, then: plain)
   }
 
@@ -101,8 +100,8 @@ final class PackageReader {
       try finish()
       return nil
     }
-    checksumPath = String(decoding: entry.path ?? [], as: UTF8.self)
-    checksum = entry.kind == .file ? checksums[checksumPath].map { FileChecksum($0) } : nil
+    let path = String(decoding: entry.path ?? [], as: UTF8.self)
+    checksum = entry.kind == .file ? checksums[path].map { FileChecksum($0, of: path) } : nil
     return entry
   }
 
@@ -113,7 +112,7 @@ final class PackageReader {
       try checksum?.update(bytes)
     } else {
       lastEntryEnd = reader.plainPosition
-      try checksum?.check(checksumPath)
+      try checksum?.check()
       checksum = nil
     }
     return bytes
@@ -131,75 +130,16 @@ final class PackageReader {
     // zeros there, which libarchive has consumed after the last entry and its padding.
     let paddedEnd = (lastEntryEnd + 511) / 512 * 512
     if form == .tar, reader.plainPosition < paddedEnd + 512 {
-      throw Refusal.damaged("The tar archive is truncated: its end-of-archive block is missing")
+      throw Finding.damaged("The tar archive is truncated: its end-of-archive block is missing")
     }
     // Only padding may follow the last entry, since another program could read more bytes as
     // another archive. The compressed stream checks its own end.
     if let meter {
       try meter.skipRest()
       guard meter.lastMark <= reader.plainPosition else {
-        throw Refusal.damaged("The archive has extra bytes after its end")
+        throw Finding.damaged("The archive has extra bytes after its end")
       }
     }
     try checkRest()
-  }
-}
-
-/// The outermost layer, detected by its first bytes.
-enum Container {
-  case xar, zip
-  case tar(ArchiveReader.Filter?)
-
-  /// The form, as far as the first bytes determine it.
-  var form: PackageForm {
-    switch self {
-    case .xar: .xar
-    case .zip: .zip
-    case .tar: .tar
-    }
-  }
-
-  init(_ source: any ByteSource) throws {
-    let block = try source.bytes(at: 0, count: 512)
-    if block.starts(with: Self.cpioMark) { throw Self.cpioRefusal }
-    guard let container = Self(first: block[...]) else {
-      throw Refusal.form(
-        "form-unknown",
-        block.isEmpty ? "The file is empty" : "The file is not a xar, zip or tar archive",
-        remedy: "Build a package from a folder with Contents and ContentInfo.plist")
-    }
-    self = container
-  }
-
-  /// The first bytes of each cpio archive with text headers.
-  fileprivate static let cpioMark = Array("07070".utf8)
-
-  fileprivate static let cpioRefusal = Refusal.form(
-    "form-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
-    remedy: "Build a zip or tar archive, or a package from a folder with ContentInfo.plist")
-
-  private init?(first bytes: ArraySlice<UInt8>) {
-    switch true {
-    case bytes.starts(with: Array("xar!".utf8)): self = .xar
-    case bytes.starts(with: [0x50, 0x4b, 3, 4]), bytes.starts(with: [0x50, 0x4b, 5, 6]): self = .zip
-    case bytes.starts(with: [0x1f, 0x8b]): self = .tar(.gzip)
-    case bytes.starts(with: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]): self = .tar(.xz)
-    case bytes.starts(with: [0x28, 0xb5, 0x2f, 0xfd]): self = .tar(.zstd)
-    case bytes.starts(with: Array("BZh".utf8)): self = .tar(.bzip2)
-    case Self.isTarHeader(bytes): self = .tar(nil)
-    default: return nil
-    }
-  }
-
-  /// Returns whether the checksum of the header matches; it is the same in all tar formats.
-  private static func isTarHeader(_ block: ArraySlice<UInt8>) -> Bool {
-    guard block.count == 512 else { return false }
-    let digits = block[148..<156].drop { $0 == 32 }.prefix { (48...55).contains($0) }
-    guard !digits.isEmpty else { return false }
-    let promised = digits.reduce(0) { $0 * 8 + Int($1 - 48) }
-    let found = block.enumerated().reduce(0) { sum, byte in
-      sum + ((148..<156).contains(byte.offset) ? 32 : Int(byte.element))
-    }
-    return promised == found
   }
 }

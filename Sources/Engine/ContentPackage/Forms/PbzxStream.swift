@@ -19,7 +19,7 @@ final class PbzxStream: ByteStream {
   /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
 
-  /// Reads the header; throws a refusal if it is invalid.
+  /// Reads the header; throws a finding if it is invalid.
   init(_ upstream: any ByteStream) throws {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),
@@ -65,7 +65,7 @@ final class PbzxStream: ByteStream {
     return bytes
   }
 
-  private static func damaged(_ how: String) -> Refusal {
+  private static func damaged(_ how: String) -> Finding {
     .damaged("The payload's pbzx stream \(how)")
   }
 }
@@ -102,11 +102,11 @@ private final class ChunkedInput: ByteStream {
 
   /// Reads a number.
   ///
-  /// Returns nil at the end. Throws a refusal if it is truncated.
+  /// Returns nil at the end. Throws a finding if it is truncated.
   func number() throws -> UInt64? {
     let bytes = try take(8)
     guard !bytes.isEmpty else { return nil }
-    guard bytes.count == 8 else { throw Refusal.damaged("The payload's pbzx stream is truncated") }
+    guard bytes.count == 8 else { throw Finding.damaged("The payload's pbzx stream is truncated") }
     return bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 }

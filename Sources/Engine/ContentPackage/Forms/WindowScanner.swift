@@ -12,13 +12,28 @@ struct WindowScanner {
   /// The window of `xz -6` and `zstd -19`, in bytes.
   static let limit: UInt64 = 8 << 20
 
+  /// The kind of the current field.
   private enum State {
     // States of zstd.
-    case frame, zstdBlock
-    // States of xz.
-    case stream, block, chunk, index
+    case frame
+    case zstdBlock(hasChecksum: Bool)
+    // States of xz. A block is padded, and has a check of `checkLength` bytes at its end.
+    case stream
+    case block(checkLength: UInt64)
+    case chunk(length: UInt64, checkLength: UInt64)
+    case index(Index)
     // States of lzma.
     case properties
+  }
+
+  /// An index of xz, which consists of numbers.
+  private struct Index {
+    /// Its bytes so far; it is padded.
+    var length: UInt64 = 1
+    /// The numbers left, or nil until the count was read.
+    var numbers: UInt64?
+    var number: UInt64 = 0
+    var shift: UInt64 = 0
   }
 
   private var state: State
@@ -27,14 +42,6 @@ struct WindowScanner {
   private var wanted: Int
   /// The bytes before the next field.
   private var skip: UInt64 = 0
-  private var hasChecksum = false
-  private var checkLength: UInt64 = 0
-  /// The bytes of the current block or index; both are padded.
-  private var length: UInt64 = 0
-  /// The numbers left in the index, or nil until the count was read.
-  private var numbers: UInt64?
-  private var number: UInt64 = 0
-  private var shift: UInt64 = 0
 
   init(_ format: Format) {
     switch format {
@@ -61,11 +68,11 @@ struct WindowScanner {
   private mutating func endField() throws {
     switch state {
     case .frame: try endFrameHeader()
-    case .zstdBlock: try endZstdBlockHeader()
+    case .zstdBlock(let hasChecksum): try endZstdBlockHeader(hasChecksum)
     case .stream: try endStreamHeader()
-    case .block: try endBlockHeader()
-    case .chunk: try endChunkHeader()
-    case .index: try endIndexByte()
+    case .block(let checkLength): try endBlockHeader(checkLength)
+    case .chunk(let length, let checkLength): try endChunkHeader(length, checkLength)
+    case .index(let index): try endIndexByte(of: index)
     case .properties:
       try Self.check(window: field[...].littleEndian(1, 4))
       (field, skip) = ([], .max)
@@ -80,18 +87,18 @@ struct WindowScanner {
     field.removeAll(keepingCapacity: true)
   }
 
-  private static func check(window: UInt64) throws {
+  /// Throws if a decoder needs `window` bytes, and that is too much.
+  static func check(window: UInt64) throws {
     guard window <= limit else {
-      throw Refusal(
-        Finding(
-          path: nil, rule: "limit-window",
-          message:
-            "Decompressing the package needs \(window) bytes of memory; the limit is \(limit)",
-          remedy: "Compress it with gzip, with xz -6 or with zstd -19", code: .limitExceeded))
+      throw Finding(
+        path: nil, rule: "limit-window",
+        message: "Decompressing the package needs \(window) bytes of memory; the limit is \(limit)",
+        remedy: "Compress it with Deflate or gzip, with xz -6 or with zstd -19",
+        code: .limitExceeded)
     }
   }
 
-  private static let damaged = Refusal.damaged("The compressed data is damaged")
+  private static let damaged = Finding.damaged("The compressed data is damaged")
 
   // MARK: zstd
 
@@ -115,11 +122,10 @@ struct WindowScanner {
       let base: UInt64 = 1 << (10 + UInt64(field[5] >> 3))
       try Self.check(window: base + base / 8 * UInt64(field[5] & 7))
     }
-    hasChecksum = field[4] >> 2 & 1 == 1
-    expect(.zstdBlock, 3)
+    expect(.zstdBlock(hasChecksum: field[4] >> 2 & 1 == 1), 3)
   }
 
-  private mutating func endZstdBlockHeader() throws {
+  private mutating func endZstdBlockHeader(_ hasChecksum: Bool) throws {
     let header = field[...].littleEndian(0, 3)
     let type = header >> 1 & 3
     guard type < 3 else { throw Self.damaged }
@@ -127,7 +133,7 @@ struct WindowScanner {
     let size = type == 1 ? 1 : header >> 3
     let isLast = header & 1 == 1
     expect(
-      isLast ? .frame : .zstdBlock, isLast ? 4 : 3,
+      isLast ? .frame : .zstdBlock(hasChecksum: hasChecksum), isLast ? 4 : 3,
       after: size + (isLast && hasChecksum ? 4 : 0))
   }
 
@@ -138,15 +144,11 @@ struct WindowScanner {
     if field.count < 12 { return wanted = 12 }
     guard field.starts(with: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]) else { throw Self.damaged }
     let check = field[7] & 0x0f
-    checkLength = check == 0 ? 0 : 4 << UInt64((check - 1) / 3)
-    expect(.block, 1)
+    expect(.block(checkLength: check == 0 ? 0 : 4 << UInt64((check - 1) / 3)), 1)
   }
 
-  private mutating func endBlockHeader() throws {
-    if field[0] == 0 {
-      (length, numbers) = (1, nil)
-      return expect(.index, 1)
-    }
+  private mutating func endBlockHeader(_ checkLength: UInt64) throws {
+    if field[0] == 0 { return expect(.index(Index()), 1) }
     let total = (Int(field[0]) + 1) * 4
     if field.count < total { return wanted = total }
     var rest = field[2...]
@@ -163,8 +165,7 @@ struct WindowScanner {
     // The last filter is the one that compresses.
     guard let window else { throw Self.damaged }
     try Self.check(window: window)
-    length = 0
-    expect(.chunk, 1)
+    expect(.chunk(length: 0, checkLength: checkLength), 1)
   }
 
   /// Returns the window for the properties of LZMA2.
@@ -182,39 +183,42 @@ struct WindowScanner {
     throw damaged
   }
 
-  private mutating func endChunkHeader() throws {
+  private mutating func endChunkHeader(_ length: UInt64, _ checkLength: UInt64) throws {
     let control = field[0]
     if control == 0 {
       // Block and index are padded to a multiple of four bytes.
-      return expect(.block, 1, after: (3 - length % 4) + checkLength)
+      return expect(
+        .block(checkLength: checkLength), 1, after: (3 - length % 4) + checkLength)
     }
     guard control <= 2 || control >= 0x80 else { throw Self.damaged }
     let total = control <= 2 ? 3 : control < 0xc0 ? 5 : 6
     if field.count < total { return wanted = total }
     let place = control <= 2 ? 1 : 3
     let size = UInt64(field[place]) << 8 | UInt64(field[place + 1])
-    length += UInt64(total) + size + 1
-    expect(.chunk, 1, after: size + 1)
+    expect(
+      .chunk(length: length + UInt64(total) + size + 1, checkLength: checkLength), 1,
+      after: size + 1)
   }
 
-  private mutating func endIndexByte() throws {
-    length += 1
-    guard shift < 63 else { throw Self.damaged }
-    number |= UInt64(field[0] & 0x7f) << shift
-    shift += 7
+  private mutating func endIndexByte(of index: Index) throws {
+    var index = index
+    index.length += 1
+    guard index.shift < 63 else { throw Self.damaged }
+    index.number |= UInt64(field[0] & 0x7f) << index.shift
+    index.shift += 7
     if field[0] & 0x80 == 0 {
       // Two numbers per block.
-      guard number < 1 << 62 else { throw Self.damaged }
-      numbers = numbers.map { $0 - 1 } ?? number * 2
-      (number, shift) = (0, 0)
+      guard index.number < 1 << 62 else { throw Self.damaged }
+      index.numbers = index.numbers.map { $0 - 1 } ?? index.number * 2
+      (index.number, index.shift) = (0, 0)
     }
-    guard numbers == 0 else { return expect(.index, 1) }
+    guard index.numbers == 0 else { return expect(.index(index), 1) }
     // Padding, the CRC-32 of the index and the footer of the stream.
-    expect(.stream, 4, after: (4 - length % 4) % 4 + 4 + 12)
+    expect(.stream, 4, after: (4 - index.length % 4) % 4 + 4 + 12)
   }
 }
 
-/// A stream of compressed bytes that throws a refusal if the window of a frame is too large.
+/// A stream of compressed bytes that throws a finding if the window of a frame is too large.
 final class WindowCheck: ByteStream {
   private let inner: any ByteStream
   private var scanner: WindowScanner

@@ -24,12 +24,12 @@ struct XarTable {
 
   /// Reads the table.
   ///
-  /// Throws a refusal if the table is damaged, too long, or if libarchive does not support the
+  /// Throws a finding if the table is damaged, too long, or if libarchive does not support the
   /// algorithm of its digest.
   init(_ source: any ByteSource) throws {
     let header = try source.bytes(at: 0, count: Self.headerLength)
     guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
-      throw Refusal.damaged("The xar header is truncated")
+      throw Finding.damaged("The xar header is truncated")
     }
     func number(_ range: Range<Int>) -> UInt64 { header[range].reduce(0) { $0 << 8 | UInt64($1) } }
     let headerLength = number(4..<6)
@@ -37,11 +37,11 @@ struct XarTable {
     let plainLength = number(16..<24)
     try Self.checkDigest(number(24..<28))
     guard packedLength <= Self.packedLimit, plainLength <= Self.plainLimit else {
-      throw Refusal.limit(
+      throw Finding.limit(
         "limit-table", "The xar table of contents has \(plainLength) bytes, which is too long")
     }
     guard headerLength >= Self.headerLength else {
-      throw Refusal.damaged("The xar header is truncated")
+      throw Finding.damaged("The xar header is truncated")
     }
     var reader = XarTableReader()
     // Passed directly, so that the document is freed before the files are created.
@@ -54,7 +54,10 @@ struct XarTable {
         ? (range.lowerBound + heap)..<(range.upperBound + heap) : nil
     }
     for (format, range) in reader.windows {
-      guard let range = placed(range) else { continue }
+      // libarchive would read what there is before it reports the end.
+      guard let range = placed(range) else {
+        throw XarTableReader.refused("has a file that ends after the archive")
+      }
       try WindowCheck(SourceStream(source, range), format).skipRest()
     }
     files = reader.files.map {
@@ -69,7 +72,7 @@ struct XarTable {
     guard packed.count == packedLength,
       let plain = try Decompressor().decompressStream(packed, length: plainLength)
     else {
-      throw Refusal.damaged("The xar table of contents is damaged or truncated")
+      throw Finding.damaged("The xar table of contents is damaged or truncated")
     }
     return plain
   }
@@ -77,7 +80,7 @@ struct XarTable {
   private static func checkDigest(_ number: UInt64) throws {
     let name = number == 3 ? "SHA-256" : number == 4 ? "SHA-512" : nil
     guard number > 2 else { return }
-    throw Refusal.form(
+    throw Finding.form(
       "xar-table-digest",
       "The digest of the xar table of contents is \(name ?? "number \(number)"), which "
         + "libarchive 3.6.2 does not support",

@@ -85,17 +85,12 @@ struct XarTableLimits {
     }
   }
 
-  /// Counts the name of an unknown element.
+  /// Counts the name of an unknown element or of an attribute.
   mutating func note(name: String) throws {
     guard names.count < Self.nameCount || names.contains(name) else {
       throw Self.exceeded("limit-table", "has more than \(Self.nameCount) kinds of elements")
     }
     names.insert(name)
-  }
-
-  /// Counts the name of an attribute.
-  mutating func note(attribute: ArraySlice<UInt8>) throws {
-    try note(name: String(decoding: attribute.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self))
   }
 
   func check(textLength: Int) throws {
@@ -113,12 +108,12 @@ struct XarTableLimits {
     return nil
   }
 
-  private static func tooLong(_ name: String, _ what: String) -> Refusal {
+  private static func tooLong(_ name: String, _ what: String) -> Finding {
     let shown = PathRules.shown(Array(name.utf8))
     return .entry("path-length", "The path “\(shown)” \(what)", path: shown)
   }
 
-  private static func exceeded(_ rule: String, _ what: String) -> Refusal {
+  private static func exceeded(_ rule: String, _ what: String) -> Finding {
     .limit(rule, "The xar table of contents \(what)")
   }
 }

@@ -4,11 +4,12 @@ import FoundationEssentials
 
 /// Reads names, checksums and ranges from a xar table, without a full XML parser.
 ///
-/// It supports elements, text and the five predefined entities. libarchive reads the same table
-/// with a full XML parser and trusts it. Therefore, everything that the two could read differently
-/// is rejected. So is input that libarchive 3.6.2 does not check: invalid numbers, duplicate
-/// elements (a second type of a hard link causes an endless loop), and links to unknown files. A
-/// table can compress 1000:1, so `XarTableLimits` limits the memory that libarchive needs.
+/// It supports elements, plain attributes, text, the five predefined entities and character
+/// references. libarchive reads the same table with a full XML parser and trusts it. Therefore,
+/// everything that the two could read differently is rejected. So is input that libarchive 3.6.2
+/// does not check: invalid numbers, duplicate elements (a second type of a hard link causes an
+/// endless loop), and links to unknown files. A table can compress 1000:1, so `XarTableLimits`
+/// limits the memory that libarchive needs.
 struct XarTableReader {
   private struct Node {
     let parent: Int?
@@ -16,8 +17,9 @@ struct XarTableReader {
     var pathLength = 0
     var name: String?
     var checksum: FileChecksum.Expected?
-    var offset: Int64?
-    var length: Int64?
+    // libarchive also uses 0 for a missing offset or length.
+    var offset: Int64 = 0
+    var length: Int64 = 0
     var size: Int64?
     var encoding = Encoding.other
     var identifier: Int64?
@@ -27,14 +29,10 @@ struct XarTableReader {
     var elements: UInt32 = 0
     var attributeCount = 0
 
-    /// The range of the bytes in the heap, or nil if it is not given.
-    var range: Range<Int64>? {
-      guard let offset, let length else { return nil }
-      let (end, overflow) = offset.addingReportingOverflow(length)
-      return overflow ? nil : offset..<end
-    }
+    /// The range of the bytes in the heap; numbers of 18 digits do not overflow.
+    var range: Range<Int64> { offset..<(offset + length) }
 
-    /// The range of uncompressed bytes, or nil if they are encoded or the range is not given.
+    /// The range of uncompressed bytes, or nil if they are encoded.
     var storedRange: Range<Int64>? { encoding == .stored && length == size ? range : nil }
   }
 
@@ -64,6 +62,9 @@ struct XarTableReader {
 
     var isSingle: Bool { rawValue <= Self.checksum.rawValue }
 
+    /// Whether it holds one value, and so has no elements.
+    var isValue: Bool { isSingle && self != .data }
+
     static let named: [String: Element] = [
       "name": .name, "type": .type, "link": .link, "mode": .mode, "data": .data,
       "offset": .offset, "length": .length, "size": .size, "encoding": .encoding,
@@ -91,7 +92,7 @@ struct XarTableReader {
   /// The ranges in the heap of files whose format declares a window.
   var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
     nodes.compactMap { node in
-      node.encoding.windowFormat.flatMap { format in node.range.map { (format, $0) } }
+      node.encoding.windowFormat.map { ($0, node.range) }
     }
   }
 
@@ -103,13 +104,16 @@ struct XarTableReader {
       text += rest[..<opening]
       rest = rest[(opening + 1)...]
       try limits.check(textLength: text.count)
-      if isInName, rest.first != UInt8(ascii: "/") {
-        // libarchive prefixes each part with the path of the folder.
-        throw Self.refused("has a name that contains an element")
+      if isInValue, rest.first != UInt8(ascii: "/") {
+        // libarchive prefixes each part of a name with the path of the folder, and uses the last
+        // part of a number.
+        throw Self.refused("has a value that contains an element or a comment")
       }
       if rest.starts(with: "!--".utf8) {
-        let following = rest.bytes(after: "-->")
-        try limits.check(textLength: rest.count - following.count)
+        // After its start: the text “<!-->” does not end a comment.
+        let comment = rest.dropFirst(3)
+        let following = comment.bytes(after: "-->")
+        try limits.check(textLength: comment.count - following.count)
         rest = following
         continue
       }
@@ -129,7 +133,7 @@ struct XarTableReader {
     }
   }
 
-  private var isInName: Bool { elements.last == .name && elements.dropLast().last == .file }
+  private var isInValue: Bool { !openFiles.isEmpty && elements.last?.isValue == true }
 
   private mutating func handle(tag: ArraySlice<UInt8>) throws {
     switch tag.first {
@@ -137,13 +141,15 @@ struct XarTableReader {
     case UInt8(ascii: "!"): throw Self.refused("has a document type or CDATA")
     case UInt8(ascii: "/"): try close()
     default:
-      guard Self.isPlain(tag) else { throw Self.refused("has an ambiguous tag") }
       let isEmpty = tag.last == UInt8(ascii: "/")
       let words = (isEmpty ? tag.dropLast() : tag).split {
         $0 == 32 || $0 == 9 || $0 == 10 || $0 == 13
       }
-      guard let name = words.first else { break }
-      try open(String(decoding: name, as: UTF8.self), attributes: words.dropFirst())
+      let attributes = words.dropFirst().compactMap { XarMarkup.Attribute($0) }
+      guard let name = words.first, !name.contains(UInt8(ascii: ":")),
+        !tag.contains(UInt8(ascii: "<")), attributes.count == words.count - 1
+      else { throw Self.refused("has an ambiguous tag") }
+      try open(String(decoding: name, as: UTF8.self), attributes)
       if isEmpty { try close() }
     }
     text.removeAll(keepingCapacity: true)
@@ -159,11 +165,11 @@ struct XarTableReader {
     }
   }
 
-  private mutating func open(_ name: String, attributes: ArraySlice<ArraySlice<UInt8>>) throws {
+  private mutating func open(_ name: String, _ attributes: [XarMarkup.Attribute]) throws {
     let element = Element.named[name] ?? .other
     try limits.open(depth: elements.count, words: attributes.count)
     if element == .other { try limits.note(name: name) }
-    for attribute in attributes { try limits.note(attribute: attribute) }
+    for attribute in attributes { try limits.note(name: attribute.name) }
     style = Self.value("style", attributes)?.lowercased()
     isBase64 = Self.value("enctype", attributes) == "base64"
     if element == .file {
@@ -189,7 +195,7 @@ struct XarTableReader {
 
   /// Records an element of a file; throws if it is a duplicate.
   private mutating func note(
-    _ element: Element, _ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>, of file: Int
+    _ element: Element, _ name: String, _ attributes: [XarMarkup.Attribute], of file: Int
   ) throws {
     if elements.last == .flags { try limits.keep(XarTableLimits.flagLength) }
     let isOfFile = elements.last == .file
@@ -221,23 +227,12 @@ struct XarTableReader {
     }
   }
 
-  /// Returns whether all parsers agree on the end and the name of the tag.
-  private static func isPlain(_ tag: ArraySlice<UInt8>) -> Bool {
-    let name = tag.prefix { $0 != 32 && $0 != 9 && $0 != 10 && $0 != 13 }
-    return !name.contains(UInt8(ascii: ":")) && !tag.contains(UInt8(ascii: "<"))
-      && tag.count { $0 == UInt8(ascii: "\"") }.isMultiple(of: 2)
-      && tag.count { $0 == UInt8(ascii: "'") }.isMultiple(of: 2)
-  }
-
   /// Returns the value of an attribute, or nil if it is missing.
-  private static func value(_ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>) -> String?
-  {
-    attributes.lazy.map { String(decoding: $0, as: UTF8.self) }
-      .first { $0.hasPrefix("\(name)=") }
-      .map { $0.dropFirst(name.count + 1).filter { $0 != "\"" && $0 != "'" } }
+  private static func value(_ name: String, _ attributes: [XarMarkup.Attribute]) -> String? {
+    attributes.first { $0.name == name }?.value
   }
 
-  static func refused(_ what: String) -> Refusal { .damaged("The xar table of contents \(what)") }
+  static func refused(_ what: String) -> Finding { .damaged("The xar table of contents \(what)") }
 
   private mutating func close() throws {
     guard let element = elements.popLast() else { return }
@@ -259,8 +254,8 @@ struct XarTableReader {
     let name =
       isBase64
       ? Data(base64Encoded: Data(text)).map { String(decoding: $0, as: UTF8.self) }
-      : Self.unescaped(text)
-    guard let name else { throw Self.refused("has a name with invalid base64") }
+      : XarMarkup.unescaped(text)
+    guard let name else { throw Self.refused("has a name with invalid base64 or entities") }
     nodes[file].name = name
     let above = nodes[file].parent.map { nodes[$0].pathLength + 1 } ?? 0
     nodes[file].pathLength = above + name.utf8.count
@@ -282,7 +277,7 @@ struct XarTableReader {
     }
   }
 
-  /// Parses a decimal number of at most 18 digits; throws a refusal for anything else.
+  /// Parses a decimal number of at most 18 digits; throws a finding for anything else.
   private static func number(_ text: [UInt8]) throws -> Int64 {
     guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
       throw refused("has an invalid number")
@@ -298,23 +293,6 @@ struct XarTableReader {
     case ("sha256", 32): return FileChecksum.Expected(algorithm: .sha256, bytes: bytes)
     default: return nil
     }
-  }
-
-  private static func unescaped(_ text: [UInt8]) -> String {
-    let string = String(decoding: text, as: UTF8.self)
-    guard string.utf8.contains(UInt8(ascii: "&")) else { return string }
-    let named = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
-    var result = ""
-    for (index, part) in string.split(separator: "&", omittingEmptySubsequences: false).enumerated()
-    {
-      guard index > 0, let end = part.firstIndex(of: ";"), let value = named[String(part[..<end])]
-      else {
-        result += part
-        continue
-      }
-      result += value + part[part.index(after: end)...]
-    }
-    return result
   }
 
   private func path(of index: Int) -> String {

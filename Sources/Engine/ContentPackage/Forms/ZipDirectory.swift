@@ -27,12 +27,12 @@ struct ZipDirectory {
   private let source: any ByteSource
   private let end: ZipEnd
 
-  /// Checks the archive in `source`; throws a refusal if its parts are inconsistent.
+  /// Checks the archive in `source`; throws a finding if its parts are inconsistent.
   static func check(_ source: any ByteSource, limits: PackageLimits) throws {
     let directory = ZipDirectory(source: source, end: try ZipEnd(source))
     guard directory.end.count <= UInt64(limits.entryCount), directory.end.length <= lengthLimit
     else {
-      throw Refusal.limit(
+      throw Finding.limit(
         "limit-entries", "The zip archive has \(directory.end.count) entries, which is too many")
     }
     let entries = try directory.entries().sorted { $0.offset < $1.offset }
@@ -53,7 +53,7 @@ struct ZipDirectory {
     }
   }
 
-  static func refused(_ what: String) -> Refusal { .damaged("The zip archive \(what)") }
+  static func refused(_ what: String) -> Finding { .damaged("The zip archive \(what)") }
 
   private static func shown(_ entry: Entry) -> String { "“\(PathRules.shown(Array(entry.name)))”" }
 
@@ -92,18 +92,18 @@ struct ZipDirectory {
   private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
     let name = PathRules.shown(Array(entry.name))
     guard entry.name.count <= PackageLimits.headerPathLength else {
-      throw Refusal.entry(
+      throw Finding.entry(
         "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name)
     }
     if entry.name.contains(UInt8(ascii: "\\")) {
-      throw Refusal.entry(
+      throw Finding.entry(
         "path-backslash", "The path “\(name)” contains a backslash", path: name)
     }
     try checkCompression(entry, name)
     // Unix or macOS: the upper 16 bits are st_mode.
     guard host == 3 || host == 19 else { return }
     guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
-      throw Refusal.entry("entry-type", "“\(name)” is not a file, folder or link", path: name)
+      throw Finding.entry("entry-type", "“\(name)” is not a file, folder or link", path: name)
     }
   }
 
@@ -112,14 +112,14 @@ struct ZipDirectory {
   /// Source: APPNOTE.TXT 6.3, §4.4.4 and §4.4.5.
   private static func checkCompression(_ entry: Entry, _ name: String) throws {
     guard entry.flags & 1 == 0, entry.method != 99 else {
-      throw Refusal.form(
+      throw Finding.form(
         "form-encrypted", "“\(name)” is encrypted, which is not supported",
         remedy: "Build the zip without a password")
     }
     // Stored, Deflate, bzip2, LZMA, Zstandard, xz and PPMd, if libarchive was built with them.
     guard ![0, 8, 12, 14, 93, 95, 98].contains(entry.method) else { return }
     let method = entry.method == 9 ? "Deflate64" : "\(entry.method)"
-    throw Refusal.form(
+    throw Finding.form(
       "form-compression", "“\(name)” has the unsupported compression method \(method)",
       remedy: "Build the zip with Deflate, the default of zip")
   }
@@ -154,9 +154,32 @@ struct ZipDirectory {
     guard !overflow, dataEnd <= following else {
       throw Self.refused("has overlapping entries, such as \(Self.shown(entry))")
     }
+    try checkWindow(entry.method, Int64(start)..<Int64(dataEnd))
     // A checksum and two lengths of 4 or 8 bytes, with or without a signature.
     let descriptor = following - dataEnd
     return local.hasDescriptor && [12, 16, 20, 24].contains(descriptor) ? following : dataEnd
+  }
+
+  /// Throws if the decoder of `method` needs too much memory for the data in `range`.
+  ///
+  /// Source: APPNOTE.TXT 6.3, §5.8 and §5.10.
+  private func checkWindow(_ method: UInt64, _ range: Range<Int64>) throws {
+    guard !range.isEmpty else { return }
+    let length = method == 14 ? 9 : method == 98 ? 2 : 0
+    let header = try source.bytes(
+      at: UInt64(range.lowerBound), count: min(length, range.count))[...]
+    // LZMA begins with a version and the length of the properties.
+    guard header.count == length, method != 14 || header.littleEndian(2, 2) == 5 else {
+      throw Self.refused("has an entry with damaged data")
+    }
+    switch method {
+    case 14: try WindowScanner.check(window: header.littleEndian(5, 4))
+    // PPMd begins with four bits of the order, and eight bits of the megabytes less one.
+    case 98: try WindowScanner.check(window: ((header.littleEndian(0, 2) >> 4 & 0xff) + 1) << 20)
+    case 93: try WindowCheck(SourceStream(source, range), .zstd).skipRest()
+    case 95: try WindowCheck(SourceStream(source, range), .xz).skipRest()
+    default: break
+    }
   }
 }
 

@@ -10,7 +10,7 @@ struct ZipEnd {
   private static let recordLength = 22
   private static let locatorLength = 20
 
-  /// Finds the end record; throws a refusal if it does not end at the end of the archive.
+  /// Finds the end record; throws a finding if it does not end at the end of the archive.
   init(_ source: any ByteSource) throws {
     let tailStart = UInt64(max(0, source.length - Int64(Self.recordLength + 0xffff)))
     let tail = try source.bytes(at: tailStart, count: Self.recordLength + 0xffff)

@@ -22,11 +22,11 @@ struct MemberScan {
   /// Returns the layout of the payload.
   ///
   /// `entries` come from the examination of the package. Throws `Obstacle` if the payload cannot be
-  /// indexed, and the errors of `source`.
+  /// indexed, a finding if the package is damaged, and the errors of `source`.
   static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
-    guard case .xar = try Container(source), let table = try? XarTable(source),
-      let product = try? FlatProduct(table)
-    else { throw Obstacle("The package is not a flat product archive") }
+    guard case .xar = try Container(source), let product = try FlatProduct(XarTable(source)) else {
+      throw Obstacle("The package is not a flat product archive")
+    }
     guard let range = product.payloadRange, !range.isEmpty else {
       throw Obstacle("The payload is stored encoded")
     }
@@ -41,47 +41,34 @@ struct MemberScan {
   }
 
   private mutating func readMembers() throws {
-    let decompressor = try Decompressor()
-    let plain = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: PayloadIndex.maximumPlainLength, alignment: 64)
-    defer { plain.deallocate() }
-    var offset = range.lowerBound
-    while offset < range.upperBound {
-      let length = min(Int64(PayloadIndex.maximumPackedLength), range.upperBound - offset)
-      let window = try source.bytes(at: UInt64(offset), count: Int(length))
-      let used = try window.withUnsafeBytes { try readMembers(in: $0, decompressor, plain) }
-      guard used > 0 else {
-        throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
+    let stream = try GzipStream(SourceStream(source, range))
+    var packedLength = 0
+    do {
+      while case .member(let packed, let plain) = try stream.nextPart() {
+        try add(packed, plain)
+        packedLength += packed.count
       }
-      offset += Int64(used)
+    } catch is Finding {
+      // Then the members end before the payload.
+    }
+    guard packedLength == range.count else {
+      throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
     }
   }
 
-  /// Reads the complete members in `window`, and returns their length in bytes.
-  private mutating func readMembers(
-    in window: UnsafeRawBufferPointer, _ decompressor: borrowing Decompressor,
-    _ plain: UnsafeMutableRawBufferPointer
-  ) throws -> Int {
-    var start = 0
-    while start < window.count {
-      let rest = UnsafeRawBufferPointer(rebasing: window[start...])
-      guard case .complete(let used, let count) = decompressor.decompressMember(rest, into: plain)
-      else { break }
-      let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + used)])
-      let bytes = UnsafeRawBufferPointer(rebasing: plain[..<count])
-      guard cpio.push(bytes) else { throw Obstacle("The payload is not a cpio archive") }
-      guard members.count < PayloadIndex.maximumCount else {
-        throw Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
-      }
-      members.append(
-        IndexedMember(
-          packedLength: used, plainLength: count, digest: try Digest(of: packed),
-          plainDigest: try Digest(of: bytes)))
-      starts.append(plainEnd)
-      plainEnd += Int64(count)
-      start += used
+  private mutating func add(_ packed: UnsafeRawBufferPointer, _ plain: UnsafeRawBufferPointer)
+    throws
+  {
+    guard cpio.push(plain) else { throw Obstacle("The payload is not a cpio archive") }
+    guard members.count < PayloadIndex.maximumCount else {
+      throw Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
     }
-    return start
+    members.append(
+      IndexedMember(
+        packedLength: packed.count, plainLength: plain.count, digest: try Digest(of: packed),
+        plainDigest: try Digest(of: plain)))
+    starts.append(plainEnd)
+    plainEnd += Int64(plain.count)
   }
 
   /// Returns the result of the scan; throws `Obstacle` if it differs from the result of libarchive.

@@ -17,7 +17,7 @@ extension PackageIndex {
       throw MemberScan.Obstacle("The index of members is inconsistent")
     } catch let obstacle as MemberScan.Obstacle {
       try self.init(blocksOf: source, entries: entries, obstacle: obstacle.reason)
-    } catch is Refusal {
+    } catch is Finding {
       try self.init(
         blocksOf: source, entries: entries, obstacle: "The form of the package is unknown")
     }

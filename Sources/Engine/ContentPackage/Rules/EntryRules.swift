@@ -63,8 +63,7 @@ struct EntryRules {
     }
     guard findings.isEmpty, !place.isEmpty else {
       if findings.isEmpty, entry.kind != .directory {
-        findings.append(
-          PathRules.finding("path-dot", "The root is not a folder", path: path.shown))
+        findings.append(.entry("path-dot", "The root is not a folder", path: path.shown))
       }
       return Verdict(shown: path.shown, entry: nil, findings: findings)
     }
@@ -76,12 +75,12 @@ struct EntryRules {
   private func typeFindings(_ entry: ArchiveEntry, _ shown: String) -> [Finding] {
     var findings: [Finding] = []
     if case .other(let type) = entry.kind {
-      findings.append(PathRules.finding("entry-type", "“\(shown)” is \(type)", path: shown))
+      findings.append(.entry("entry-type", "“\(shown)” is \(type)", path: shown))
     }
     if entry.permissions & 0o7000 != 0 {
       let mode = String(entry.permissions, radix: 8)
       findings.append(
-        PathRules.finding(
+        .entry(
           "entry-mode", "“\(shown)” has a setuid, setgid or sticky bit (mode \(mode))", path: shown)
       )
     }
@@ -139,7 +138,7 @@ struct EntryRules {
   private mutating func admit(_ path: String, _ entry: ArchiveEntry, shown: String) -> Verdict {
     var findings: [Finding] = []
     func exceed(_ rule: String, _ message: String) {
-      findings.append(Refusal.limit(rule, message, path: shown).finding)
+      findings.append(.limit(rule, message, path: shown))
     }
     let above = Self.folders(above: path)
     if above >= limits.depth {
@@ -206,10 +205,10 @@ struct EntryRules {
       case .directory: return (implied.reversed(), nil)
       case .link:
         let message = "“\(shown)” is below the link “\(folder)”"
-        return ([], PathRules.finding("path-link", message, path: shown))
+        return ([], .entry("path-link", message, path: shown))
       case .file:
         let message = "“\(shown)” is below the file “\(folder)”"
-        return ([], PathRules.finding("path-file", message, path: shown))
+        return ([], .entry("path-file", message, path: shown))
       }
     }
     return (implied.reversed(), nil)
@@ -220,11 +219,11 @@ struct EntryRules {
   ) -> Finding? {
     guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
     if known.seen.isImplied, entry.kind == .directory { return nil }
-    return PathRules.finding("path-duplicate", "“\(path)” is a duplicate", path: path)
+    return .entry("path-duplicate", "“\(path)” is a duplicate", path: path)
   }
 
   private static func sameNameFinding(_ path: String, _ known: String) -> Finding {
-    PathRules.finding(
+    .entry(
       "path-same-name",
       "“\(path)” differs from “\(known)” only in case or Unicode composition",
       path: path)
@@ -261,64 +260,8 @@ struct EntryRules {
     else {
       let message =
         "The hard link “\(path)” refers to “\(target.shown)”, which is not an earlier file"
-      return ("", [PathRules.finding("hard-link", message, path: path)])
+      return ("", [.entry("hard-link", message, path: path)])
     }
     return (place, [])
-  }
-}
-
-/// A path as a key that ignores case and Unicode composition.
-///
-/// It stores the hash of the folded path, since the folded path would double the memory.
-private struct FoldedPath: Hashable {
-  let path: String
-  private let folded: Int
-
-  init(_ path: String) {
-    self.path = path
-    // Swift compares and hashes strings by canonical equivalence.
-    folded = path.lowercased().hashValue
-  }
-
-  static func == (left: Self, right: Self) -> Bool {
-    left.folded == right.folded
-      && (left.path.hasSameBytes(as: right.path)
-        || left.path.lowercased() == right.path.lowercased())
-  }
-
-  func hash(into hasher: inout Hasher) { hasher.combine(folded) }
-}
-
-/// An entry that keeps the rules.
-struct CheckedEntry {
-  /// The path relative to the content's root.
-  let path: String
-  let kind: Kind
-  /// The length of the data in bytes, or nil if the archive does not record it.
-  let size: Int64?
-  /// The folders above it that had no entry so far, from the top.
-  let impliedFolders: [String]
-  /// Whether it is a folder that an earlier path has implied.
-  let isKnownFolder: Bool
-
-  /// The kind of entry to create.
-  enum Kind {
-    case file, directory
-    case link(target: String)
-    /// A hard link to the earlier file at this path.
-    case hardLink(to: String)
-
-    fileprivate var targetLength: Int {
-      if case .link(let target) = self { target.utf8.count } else { 0 }
-    }
-
-    /// The kind as an index records it; a hard link is a file there.
-    var indexed: IndexedFile.Kind {
-      switch self {
-      case .file, .hardLink: .file
-      case .directory: .directory
-      case .link: .link
-      }
-    }
   }
 }

@@ -23,6 +23,11 @@ enum ExecutableCode {
     ([0xbf, 0xba, 0xfe, 0xca], "a fat Mach-O program"),
   ]
 
+  /// Throws if the file at `path` of the package `name` starts with `bytes` of code.
+  static func refuse(_ bytes: some Collection<UInt8>, at path: String, in name: String) throws {
+    if let kind = kind(of: bytes) { throw finding(kind, path: path).error(in: name) }
+  }
+
   static func finding(_ kind: String, path: String) -> Finding {
     Finding(
       path: path, rule: "executable-code", message: "“\(path)” is \(kind)",

@@ -1,7 +1,10 @@
 package import ContentModel
 
 /// A broken rule: the rule, the entry, and what the package's author can do.
-package struct Finding: Hashable, Codable, Sendable {
+///
+/// Code that reads a package throws it where it cannot continue. Examination lists it, and
+/// unpacking converts it to a `ContentError`. Errors of the package's source are other types.
+package struct Finding: Error, Hashable, Codable {
   /// The path of the entry, safe for messages, or nil for a finding about the whole package.
   package let path: String?
   /// The stable name of the rule, such as `path-parent`.
@@ -12,21 +15,74 @@ package struct Finding: Hashable, Codable, Sendable {
   package let remedy: String
   /// The code of the error if the package is refused.
   package let code: ContentError.Code
+  /// The message of a library; nil in the result of an examination, whose messages include it.
+  let cause: String?
 
   /// Creates a finding.
   package init(
-    path: String?, rule: String, message: String, remedy: String, code: ContentError.Code
+    path: String?, rule: String, message: String, remedy: String, code: ContentError.Code,
+    cause: String? = nil
   ) {
     self.path = path
     self.rule = rule
     self.message = message
     self.remedy = remedy
     self.code = code
+    self.cause = cause
   }
 
   /// Returns the error that refuses the package `name` because of this finding.
-  package func error(in name: String, cause: String? = nil) -> ContentError {
+  package func error(in name: String) -> ContentError {
     ContentError(code, "\(name): \(message)", remedy: remedy, subject: name, cause: cause)
+  }
+
+  /// The same finding with the cause in its message.
+  var withoutCause: Finding {
+    guard let cause else { return self }
+    return Finding(
+      path: path, rule: rule, message: "\(message) (\(cause))", remedy: remedy, code: code)
+  }
+}
+
+extension Finding {
+  /// The archive is truncated or inconsistent.
+  static func damaged(_ message: String, path: String? = nil, cause: String? = nil) -> Finding {
+    Finding(
+      path: path, rule: "archive-damaged", message: message,
+      remedy: "Fetch or build the package again", code: .archiveDamaged, cause: cause)
+  }
+
+  /// The entry at `path` breaks a rule.
+  static func entry(_ rule: String, _ message: String, path: String) -> Finding {
+    Finding(
+      path: path, rule: rule, message: message,
+      remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
+  }
+
+  /// The form of the bytes is not supported.
+  static func form(_ rule: String, _ message: String, remedy: String) -> Finding {
+    Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formUnknown)
+  }
+
+  /// A limit is exceeded.
+  static func limit(_ rule: String, _ message: String, path: String? = nil) -> Finding {
+    Finding(
+      path: path, rule: rule, message: message,
+      remedy: "Reduce it, or split the content into several products", code: .limitExceeded)
+  }
+
+  /// ContentInfo.plist is invalid.
+  static func contentInfo(_ error: ContentError) -> Finding {
+    Finding(
+      path: ContentInfo.fileName, rule: "content-info", message: error.message,
+      remedy: error.remedy, code: .contentInfoInvalid, cause: error.cause)
+  }
+
+  /// ContentInfo.plist is missing.
+  static var contentInfoMissing: Finding {
+    Finding(
+      path: nil, rule: "content-info-missing", message: "ContentInfo.plist not found",
+      remedy: "Add ContentInfo.plist next to the folder Contents", code: .contentInfoInvalid)
   }
 }
 

@@ -25,7 +25,7 @@ enum PathRules {
     var findings: [Finding] = []
     func refuse(_ rule: String, _ what: String) {
       guard !findings.contains(where: { $0.rule == rule }) else { return }
-      findings.append(finding(rule, "The path “\(shown)” \(what)", path: shown))
+      findings.append(.entry(rule, "The path “\(shown)” \(what)", path: shown))
     }
     guard !raw.isEmpty else {
       refuse("path-empty", "is empty or unreadable")
@@ -89,10 +89,4 @@ enum PathRules {
 
   /// Returns whether all bytes are printable ASCII; this is common, and avoids Unicode lookups.
   private static func isPrintable(_ raw: [UInt8]) -> Bool { raw.allSatisfy { 32...126 ~= $0 } }
-
-  static func finding(_ rule: String, _ message: String, path: String) -> Finding {
-    Finding(
-      path: path, rule: rule, message: message,
-      remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
-  }
 }

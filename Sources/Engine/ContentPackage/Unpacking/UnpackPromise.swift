@@ -46,3 +46,15 @@ package struct UnpackPromise: Sendable {
     }
   }
 }
+
+extension ContentError {
+  /// Returns the error for a file that does not match the signed index of the package `name`.
+  static func differs(
+    _ path: String, _ verb: String = "does not match", in name: String
+  ) -> ContentError {
+    ContentError(
+      .indexMismatch, "\(name): “\(path)” \(verb) the signed index",
+      remedy: "Fetch the package again. If the error persists, publish the package again",
+      subject: name)
+  }
+}

@@ -64,7 +64,9 @@ final class Unpacker {
       file = nil
     }
     if let promise, let info { try promise.check(info, in: name) }
-    if let promised, promised[entry.path] != made {
+    guard promised != nil else { return }
+    let known = promisedEntry(at: entry.path)
+    guard known == made, (known?.target).hasSameBytes(as: made.target) else {
       throw ContentError.differs(entry.path, in: name)
     }
   }
@@ -83,13 +85,20 @@ final class Unpacker {
 
   // MARK: The promise
 
+  /// Returns the promised entry whose path has these bytes.
+  ///
+  /// Strings, and thus keys, are also equal in another Unicode form.
+  private func promisedEntry(at path: String) -> IndexedFile? {
+    promised?[path].flatMap { $0.path.hasSameBytes(as: path) ? $0 : nil }
+  }
+
   /// Throws before anything is written if the entry was not promised.
   private func checkPromised(_ entry: CheckedEntry) throws {
-    guard let promised else { return }
-    for folder in entry.impliedFolders where promised[folder]?.kind != .directory {
+    guard promised != nil else { return }
+    for folder in entry.impliedFolders where promisedEntry(at: folder)?.kind != .directory {
       throw ContentError.differs(folder, "is not in", in: name)
     }
-    guard let known = promised[entry.path] else {
+    guard let known = promisedEntry(at: entry.path) else {
       throw ContentError.differs(entry.path, "is not in", in: name)
     }
     // ContentInfo.plist is read first, since its errors are more specific.

@@ -3,7 +3,7 @@ package import FileIO
 
 /// Unpacks a content package into `folder`, which should be empty.
 ///
-/// Throws at the first refusal. Messages use `name` for the package. The rules of content apply.
+/// Throws at the first finding. Messages use `name` for the package. The rules of content apply.
 /// With a promise, the content must match it exactly; a difference is `wrongProduct`,
 /// `wrongVersion` or `indexMismatch`. Files get mode 0444 and folders 0755, minus the umask.
 /// `progress` gets the decompressed bytes written so far, after each write; an error that it throws
@@ -25,8 +25,8 @@ package func unpackPackage(
         source, limits: limits, isContent: isContent, readsInfo: readsInfo)
       try walk.run(unpacker) { throw $0 }
       return try unpacker.finish(walk.entries)
-    } catch let refusal as Refusal {
-      throw refusal.error(in: name)
+    } catch let finding as Finding {
+      throw finding.error(in: name)
     }
   }
 }

@@ -59,7 +59,7 @@ struct EntryCollector: ~Copyable {
     case .link(let target): return IndexedFile(path: entry.path, kind: .link, target: target)
     case .hardLink(let path):
       guard let source = entryIndex(of: path).map({ entries[$0] }) else {
-        throw Refusal.damaged(
+        throw Finding.damaged(
           "“\(path)”, the target of the hard link “\(entry.path)”, was refused", path: path)
       }
       return IndexedFile(path: entry.path, kind: .file, size: source.size, digest: source.digest)

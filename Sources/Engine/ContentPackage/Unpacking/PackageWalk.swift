@@ -3,7 +3,7 @@ import ContentModel
 /// Reads a package once from start to end, and applies all rules.
 final class PackageWalk {
   /// Receives a broken rule; throws to stop.
-  typealias Refuse = (Refusal) throws -> Void
+  typealias Refuse = (Finding) throws -> Void
 
   private let reader: PackageReader
   private let isContent: Bool
@@ -21,7 +21,7 @@ final class PackageWalk {
   /// All entries so far that keep the rules, sorted by the bytes of their paths.
   var entries: [IndexedFile] { collector.entries.sorted { $0.path.precedesByBytes($1.path) } }
 
-  /// Opens the package; throws a refusal if it cannot be read at all.
+  /// Opens the package; throws a finding if it cannot be read at all.
   ///
   /// With `readsInfo`, ContentInfo.plist must exist and be valid.
   init(
@@ -37,15 +37,15 @@ final class PackageWalk {
 
   /// Reads all entries, and writes them with `unpacker`.
   ///
-  /// Throws a refusal if the archive is damaged or exceeds a limit.
+  /// Throws a finding if the archive is damaged or exceeds a limit.
   func run(_ unpacker: Unpacker? = nil, refuse: Refuse) throws {
-    for finding in reader.containerFindings { try refuse(Refusal(finding)) }
+    for finding in reader.containerFindings { try refuse(finding) }
     while let header = try reader.next() {
       let verdict = rules.check(header)
       for finding in verdict.findings {
         // Stop here, since this finding would repeat for each entry that follows.
-        if ["limit-entries", "limit-paths"].contains(finding.rule) { throw Refusal(finding) }
-        try refuse(Refusal(finding))
+        if ["limit-entries", "limit-paths"].contains(finding.rule) { throw finding }
+        try refuse(finding)
       }
       if let entry = verdict.entry {
         collector.begin(entry)
@@ -59,7 +59,7 @@ final class PackageWalk {
       if let entry = verdict.entry { try end(entry, unpacker, refuse) }
     }
     if readsInfo, !collector.entries.contains(where: { $0.path == ContentInfo.fileName }) {
-      try refuse(Refusal(.contentInfoMissing))
+      try refuse(.contentInfoMissing)
     }
   }
 
@@ -68,7 +68,7 @@ final class PackageWalk {
     do {
       try collector.readInfo()
     } catch let error as ContentError where error.code == .contentInfoInvalid {
-      try refuse(Refusal(contentInfo: error))
+      try refuse(.contentInfo(error))
     }
     try unpacker?.end(entry, made, info)
   }
@@ -84,7 +84,7 @@ final class PackageWalk {
       if bytes.isEmpty { break }
       // Only the last read is shorter than the buffer, so the first one contains any magic number.
       if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
-        try refuse(Refusal(ExecutableCode.finding(kind, path: path)))
+        try refuse(ExecutableCode.finding(kind, path: path))
       }
       count += Int64(bytes.count)
       plainTotal += Int64(bytes.count)
@@ -102,20 +102,20 @@ final class PackageWalk {
     guard try reader.nextBytes().isEmpty else {
       // Do not read data that are not needed to their end, which may be far away.
       let message = "“\(verdict.shown)” is not a regular file but has data"
-      throw Refusal.entry("entry-data", message, path: verdict.shown)
+      throw Finding.entry("entry-data", message, path: verdict.shown)
     }
     try reader.skipData()
   }
 
   private func checkTotal(_ total: (partialValue: Int64, overflow: Bool), _ path: String) throws {
     guard !total.overflow, total.partialValue <= plainLimit else {
-      throw Refusal.limit(
+      throw Finding.limit(
         "limit-size", "The files have more than \(plainLimit) bytes, the limit for this package",
         path: path)
     }
   }
 
-  private static func sizeMismatch(_ path: String, _ promised: Int64, _ found: Int64) -> Refusal {
+  private static func sizeMismatch(_ path: String, _ promised: Int64, _ found: Int64) -> Finding {
     let more = found > promised ? "at least " : ""
     return .damaged("“\(path)” has \(more)\(found) bytes, expected \(promised)", path: path)
   }

@@ -33,52 +33,33 @@ package func examinePackage(
     let walk = try PackageWalk(source, limits: limits, isContent: true, readsInfo: true)
     var findings: [Finding] = []
     do {
-      try walk.run { refusal in
+      try walk.run { finding in
         guard findings.count < findingLimit else {
-          throw Refusal.limit(
+          throw Finding.limit(
             "limit-findings",
             "The package has more than \(findingLimit) findings; the rest was not read")
         }
-        findings.append(refusal.wordedFinding)
+        findings.append(finding.withoutCause)
       }
-    } catch let refusal as Refusal {
-      findings.append(refusal.wordedFinding)
+    } catch let finding as Finding {
+      findings.append(finding.withoutCause)
     }
     return PackageExamination(
       form: walk.form, info: walk.info, entries: walk.entries, findings: findings,
       packedLength: source.length)
-  } catch let refusal as Refusal {
+  } catch let finding as Finding {
     // If the container is known, a package that is damaged at its start is still a package.
-    guard refusal.finding.code != .formUnknown, let container = try? Container(source) else {
-      throw refusal.error(in: name)
+    guard finding.code != .formUnknown, let container = try? Container(source) else {
+      throw finding.error(in: name)
     }
     return PackageExamination(
-      form: container.form, info: nil, entries: [], findings: [refusal.wordedFinding],
+      form: container.form, info: nil, entries: [], findings: [finding.withoutCause],
       packedLength: source.length)
   }
 }
 
 /// The maximum number of findings of an examination.
 private let findingLimit = 1000
-
-extension Refusal {
-  /// Creates the refusal of an invalid ContentInfo.plist.
-  init(contentInfo error: ContentError) {
-    self.init(
-      Finding(
-        path: ContentInfo.fileName, rule: "content-info", message: error.message,
-        remedy: error.remedy, code: .contentInfoInvalid), cause: error.cause)
-  }
-}
-
-extension Finding {
-  /// The finding for a missing ContentInfo.plist.
-  static var contentInfoMissing: Finding {
-    Finding(
-      path: nil, rule: "content-info-missing", message: "ContentInfo.plist not found",
-      remedy: "Add ContentInfo.plist next to the folder Contents", code: .contentInfoInvalid)
-  }
-}
 
 /// Returns a finding if `name` is invalid as the file name of a published package.
 package func packageNameFinding(_ name: String) -> Finding? {
