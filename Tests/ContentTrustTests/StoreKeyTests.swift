@@ -3,6 +3,7 @@ import ContentStore
 import ContentTrust
 import FileIO
 import FoundationEssentials
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -70,6 +71,19 @@ import Testing
     let renewal = try store.refresh(now: later)
     #expect(renewal.roles == [.targets, .snapshot, .timestamp])
     #expect(renewal.rootExpires == now.addingTimeInterval(3650 * Self.day))
+  }
+
+  @Test func `a refresh that cannot open the root keys' file fails, and does not call it missing`()
+    throws
+  {
+    try StoreFolder.create(at: storePath, now: now).add(book, now: now)
+    let fileSystem = FileSystem { operation, path in
+      if operation == .open, path.hasSuffix("root.pem") { throw SystemFailure(EMFILE) }
+    }
+    let store = try StoreFolder.open(at: storePath, fileSystem: fileSystem)
+    let later = now.addingTimeInterval(3300 * Self.day)
+    #expect(code { try store.refresh(now: later) } == .tooManyFiles)
+    #expect(try open().refresh(now: later).roles == StoreRole.allCases)
   }
 
   @Test(arguments: ["store/keys", "store/metadata/../targets/k", "store"])

@@ -81,7 +81,12 @@ struct StoreKeys {
   }
 
   /// Whether there are enough root keys to sign the root after `root`.
-  func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
+  ///
+  /// Throws errors of the system, such as too many open files, because the keys may be there.
+  func canSignRoot(_ root: RootRole) throws -> Bool {
+    try nilIf(.keyUnusable, .passphraseWrong, .notPermitted) { try keys(of: .root, in: root) }
+      != nil
+  }
 
   /// All usable keys of `role` in the folders, even if no root names them, and the number of key
   /// files that cannot be read, such as encrypted ones.
