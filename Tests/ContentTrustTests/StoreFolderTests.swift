@@ -192,6 +192,14 @@ import Testing
     #expect(try bookRecord().description.price == nil)
   }
 
+  @Test func `a title with the same letters in other bytes is a change`() throws {
+    let store = try created()
+    try store.add(book, details: ProductDetails(title: "Caf\u{e9}"), now: now)
+    let details = ProductDetails(title: "Cafe\u{301}")
+    #expect(try store.add(book, details: details, now: now)?.fields == [.title(language: "en")])
+    #expect(try store.add(book, details: details, now: now) == nil)
+  }
+
   @Test func `an equal version with other bytes is refused`() throws {
     let store = try created()
     try store.publish([package("com.example.book", "1.0")], now: now)
