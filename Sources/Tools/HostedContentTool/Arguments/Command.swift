@@ -96,9 +96,9 @@ struct Command: Sendable {
 
 /// The words after a command, sorted into options and operands.
 struct Arguments: Sendable {
+  let command: Command
   let operands: [String]
   private let values: [String: [String]]
-  private let command: String
 
   /// Parses `words`; throws `usage` for an unknown option, a missing value, or a wrong count.
   init(_ words: [String], for command: Command) throws {
@@ -137,9 +137,9 @@ struct Arguments: Sendable {
         throw Self.wrong("\(option.name) needs a value\(next)", command.name)
       }
     }
+    self.command = command
     self.operands = operands
     self.values = values
-    self.command = command.name
     guard !has("--help"), !has("--version") else { return }
     let count = operands.count
     if !command.operandCount.contains(count) {
@@ -214,7 +214,7 @@ struct Arguments: Sendable {
 
   /// The error for invalid arguments of the command; `suggestion` begins the remedy.
   func wrong(_ message: String, suggestion: String = "") -> ContentError {
-    Self.wrong(message, command, suggestion: suggestion)
+    Self.wrong(message, command.name, suggestion: suggestion)
   }
 
   /// The error for invalid arguments of `command`; an empty name is the program itself.

@@ -9,8 +9,8 @@ struct Console: Sendable {
   var isQuiet = false
   /// Whether the result is printed as one JSON document.
   var printsJSON = false
-  /// The current command; errors may name its options.
-  var command: Command?
+  /// The arguments of the current command; errors may name its options.
+  var arguments: Arguments?
   /// Handles interrupts by the user; nil in tests.
   var signals: StopSignals?
 
@@ -112,7 +112,7 @@ struct Console: Sendable {
 
   /// Prints an error and its remedy, even with `--quiet`.
   func report(_ error: ContentError) {
-    let error = command.map(error.withHint) ?? error
+    let error = arguments.map(error.withHint) ?? error
     _ = Self.write("hostedcontent: \(error)".printable() + "\n", to: STDERR_FILENO)
   }
 
