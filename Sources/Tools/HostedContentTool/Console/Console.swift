@@ -81,28 +81,32 @@ struct Console: Sendable {
     return "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars
   }
 
-  private static let longestCell = 1_000
-
-  /// Prints a table with `heading`, and returns the widths of its columns.
+  /// Prints a table with `heading`, and returns the widths of its columns except the last one.
+  ///
+  /// Each row has as many cells as the heading.
   @discardableResult
   func print(table rows: [[String]], heading: [String]) -> [Int] {
-    let rows = [heading] + rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
-    let widths = heading.indices.map { column in
-      rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+    let rows = ([heading] + rows).map(Self.printable)
+    let widths = heading.indices.dropLast().map { column in
+      rows.map { $0[column].count }.max() ?? 0
     }
-    print(rows: rows, widths: widths)
+    print(printable: rows, widths)
     return widths
   }
 
-  /// Prints rows of a table at once; longer cells move the rest of their row.
-  func print(rows: [[String]], widths: [Int]) {
+  /// Prints more rows of a table at once; longer cells move the rest of their row.
+  func print(rows: [[String]], widths: [Int]) { print(printable: rows.map(Self.printable), widths) }
+
+  private func print(printable rows: [[String]], _ widths: [Int]) {
+    guard !rows.isEmpty else { return }
     let lines = rows.map { row in
-      row.enumerated().map { column, cell in
-        let text = cell.printable(limit: Self.longestCell)
-        return column == row.count - 1 ? text : text.padded(to: widths[column])
-      }.joined(separator: "  ")
+      (zip(row, widths).map { $0.padded(to: $1) } + row.suffix(1)).joined(separator: "  ")
     }
-    if !lines.isEmpty { print(document: lines.joined(separator: "\n")) }
+    print(document: lines.joined(separator: "\n"))
+  }
+
+  private static func printable(_ row: [String]) -> [String] {
+    row.map { $0.printable(limit: 1_000) }
   }
 
   /// Prints a message to the user, in one line.
