@@ -126,12 +126,22 @@ struct Console: Sendable {
   }
 
   /// Writes all of `text`; returns the errno if that fails.
-  private static func write(_ text: String, to descriptor: Int32) -> Int32? {
+  static func write(_ text: String, to descriptor: Int32) -> Int32? {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
       let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno != EINTR { return errno }
-      bytes = bytes.dropFirst(max(0, count))
+      guard count < 0 else {
+        bytes = bytes.dropFirst(count)
+        continue
+      }
+      switch errno {
+      case EINTR: break
+      case EAGAIN:
+        // Another program that has the same pipe or terminal has made it non-blocking.
+        var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&output, 1, -1)
+      case let number: return number
+      }
     }
     return nil
   }

@@ -1,0 +1,29 @@
+import Foundation
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import HostedContentTool
+
+/// What programs receive that share the output of the tool.
+@Suite("Output", .timeLimit(.hang))
+struct OutputTests {
+  @Test("A pipe that another program has made non-blocking gets the whole output")
+  func nonBlocking() async throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(pipe(&ends) == 0)
+    let (output, input) = (ends[0], ends[1])
+    try #require(fcntl(input, F_SETFL, O_NONBLOCK) == 0)
+    // More than a pipe holds.
+    let text = String(repeating: "a line\n", count: 100_000)
+    async let reading = onOwnThread {
+      try FileHandle(fileDescriptor: output, closeOnDealloc: true)
+        .read(upToCount: text.utf8.count)
+    }
+    let failure = await onOwnThread { Console.write(text, to: input) }
+    close(input)
+    let received = try await reading
+    #expect(failure == nil)
+    #expect(received == Data(text.utf8))
+  }
+}
