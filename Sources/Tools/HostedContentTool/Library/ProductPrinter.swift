@@ -35,7 +35,9 @@ struct ProductPrinter {
           json: Report(products: waiting, invalidProductIdentifiers: invalid))
       }
       try printWaiting()
-      console.print(document: "]}")
+      console.print(document: "],\"invalidProductIdentifiers\":")
+      try console.print(json: invalid)
+      console.print(document: "}")
     } else if !waiting.isEmpty {
       try printWaiting()
     }
@@ -54,8 +56,7 @@ struct ProductPrinter {
     sortWaiting()
     if console.printsJSON {
       for product in waiting {
-        console.print(
-          document: hasBegun ? "," : "{\"invalidProductIdentifiers\":[],\"products\":[")
+        console.print(document: hasBegun ? "," : "{\"products\":[")
         hasBegun = true
         try console.print(json: product)
       }
