@@ -109,7 +109,7 @@ final class InstallSession: Sendable {
   static func activeDownloads(for products: [Product]) -> Int {
     let lengths = products.flatMap(\.contents).map(\.package.length)
     guard !lengths.isEmpty else { return 3 }
-    let average = lengths.reduce(0, +) / Int64(lengths.count)
+    let average = lengths.clampedSum / Int64(lengths.count)
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 

@@ -72,9 +72,19 @@ struct ProductPrinter {
     [
       product.productIdentifier.rawValue, product.downloadContentVersion?.rawValue ?? "-",
       product.isDownloadable
-        ? Console.bytes(product.downloadContentLengths.reduce(0, +)) : "no content",
+        ? Console.bytes(product.downloadContentLengths.clampedSum) : "no content",
       product.price?.description ?? "free",
       product.localizedTitle(),
     ]
+  }
+}
+
+extension [Int64] {
+  /// The sum, or the maximum if it is larger: a store may sign any length.
+  var clampedSum: Int64 {
+    reduce(0) { sum, number in
+      let (larger, isTooLarge) = sum.addingReportingOverflow(number)
+      return isTooLarge ? .max : larger
+    }
   }
 }
