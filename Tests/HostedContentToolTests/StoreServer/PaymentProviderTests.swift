@@ -101,9 +101,10 @@ struct PaymentProviderTests {
       connection.request("POST", "/", "{}", headers)
       print(connection.getresponse().status)
       """
-    let address = try #require(URL(string: provider.url))
-    let place = "127.0.0.1:\(try #require(address.port))"
-    let result = try tool.run(["-c", script, place], program: "/usr/bin/python3")
+    let address = URL(string: provider.url)
+    let port = try #require(address?.port)
+    let result = try tool.run(
+      ["-c", script, "127.0.0.1:\(port)"], program: "/usr/bin/python3")
     #expect(result.output == "401\n", "\(result.errors)")
   }
 
