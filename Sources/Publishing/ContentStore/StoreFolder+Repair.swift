@@ -54,10 +54,10 @@ extension StoreMetadata {
       else { continue }
       // Signed version numbers are not used again, even if they belong to no complete catalog.
       if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.document.signedVersion }
-      let promise = snapshot.role.targets
+      let listed = snapshot.role.targets
       guard
-        let targets: VerifiedFile<TargetsRole> = try chain.signed(promise.version, in: folder),
-        try targets.document.promise == promise
+        let targets: VerifiedFile<TargetsRole> = try chain.signed(listed.version, in: folder),
+        try targets.document.entry == listed
       else { continue }
       let catalog = TrustedTargets(
         targets.role, of: chain.newest.with(snapshot.role), fetcher: FolderFetcher(store))
@@ -70,7 +70,7 @@ extension StoreMetadata {
         root: chain.root,
         timestamp: TimestampRole(
           version: timestamp?.role.version ?? 0, expires: .distantPast,
-          snapshot: try snapshot.document.promise),
+          snapshot: try snapshot.document.entry),
         snapshot: snapshot.role, catalog: catalog, versions: versions,
         record: record ?? Self.newRecord(chain.first, versions))
       needsSigning = true
