@@ -96,6 +96,17 @@ import Testing
     }
   }
 
+  @Test func `a keys folder on the web is refused`() throws {
+    let url = try #require(URL(string: "https://example.com\(folder.path("keys"))"))
+    for keys in [
+      StoreKeyOptions(folder: url), StoreKeyOptions(rootFolder: url),
+      StoreKeyOptions(stateFolder: url),
+    ] {
+      #expect(code { _ = try StoreFolder.create(at: storePath, keys: keys, now: now) } == .usage)
+    }
+    #expect(try folder.opened().entries().isEmpty)
+  }
+
   @Test func `every keys folder has mode 0700`() throws {
     let keys = StoreKeyOptions(
       folder: URL(filePath: folder.path("deep/keys")),
