@@ -63,6 +63,8 @@ struct Console: Sendable {
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     encoder.dateEncodingStrategy = .iso8601
     let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+    let isPlain = text.utf8.allSatisfy { (0x20...0x7e).contains($0) || $0 == UInt8(ascii: "\n") }
+    if isPlain { return print(document: text) }
     var shown = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       if scalar.isPrintable || scalar == "\n" {
