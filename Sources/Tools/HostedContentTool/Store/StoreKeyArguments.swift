@@ -16,7 +16,7 @@ enum StoreKeyArguments {
       .init(
         "--root-keys", "FOLDER", "the folder of the root keys; default: root in the keys' folder"),
       .init(
-        "--passphrase-file", "FILE", "a file or pipe whose first line is the passphrase of the keys"),
+        "--passphrase-file", "FILE", "a file or pipe; its first line is the keys' passphrase"),
       .init(
         "--root-passphrase-file", "FILE",
         "the same for the root keys, once for all or once for each; default: the same file"),
