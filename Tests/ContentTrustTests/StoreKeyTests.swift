@@ -96,6 +96,18 @@ import Testing
     }
   }
 
+  @Test func `a rotation keeps a copy of another store's key`() throws {
+    let store = try StoreFolder.create(at: storePath, now: now)
+    _ = try StoreFolder.create(at: folder.path("other"), now: now)
+    let other = try FileSystem.real.directory(at: folder.path("other.keys"))
+    let key = try other.contents(of: "timestamp.pem", limit: 1 << 16)
+    try FileSystem.real.directory(at: folder.path("store.keys"))
+      .replaceFile("timestamp-vienna.pem", with: key, mode: 0o600)
+    try store.rotate([.timestamp], now: now)
+    #expect(try names("store.keys").contains("timestamp-vienna.pem"))
+    #expect(try !names("store.keys").contains("timestamp.pem"))
+  }
+
   @Test func `a keys folder on the web is refused`() throws {
     let url = try #require(URL(string: "https://example.com\(folder.path("keys"))"))
     for keys in [

@@ -144,6 +144,16 @@ struct StoreKeys {
       && (name == "\(role.rawValue)\(suffix)" || name.hasPrefix("\(role.rawValue)-"))
   }
 
+  /// Whether `name` is a file name of `make` for a later root, such as `root-v2-1.pem`.
+  private static func isOfRotation(_ name: String, _ role: RoleName) -> Bool {
+    let prefix = "\(role.rawValue)-v"
+    let numbers = name.dropFirst(prefix.count).dropLast(suffix.count)
+    return name.hasPrefix(prefix)
+      && numbers.split(separator: "-", omittingEmptySubsequences: false).allSatisfy {
+        !$0.isEmpty && $0.utf8.allSatisfy(\.isDigit)
+      }
+  }
+
   /// Files that look like keys, but are ignored because their name does not begin with a role.
   private func ignoredNames(of role: RoleName) throws -> [String] {
     try folders(of: role).flatMap { try $0.entries().map(\.name) }.filter { name in
@@ -222,7 +232,7 @@ struct StoreKeys {
         continue
       }
       // Other files may belong to the owner, such as a copy of another store's key.
-      if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
+      if dropped.contains(key.publicKey) || Self.isOfRotation(name, role) {
         if let rehearsal {
           try rehearsal.remove(.key, name, in: folder)
         } else {
