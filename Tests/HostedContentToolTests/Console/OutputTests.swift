@@ -11,9 +11,11 @@ struct OutputTests {
   @Test("A pipe that another program has made non-blocking gets the whole output")
   func nonBlocking() async throws {
     var ends: [Int32] = [-1, -1]
-    try #require(pipe(&ends) == 0)
+    let isOpen = pipe(&ends) == 0
+    try #require(isOpen)
     let (output, input) = (ends[0], ends[1])
-    try #require(fcntl(input, F_SETFL, O_NONBLOCK) == 0)
+    let isChanged = fcntl(input, F_SETFL, O_NONBLOCK) == 0
+    try #require(isChanged)
     // More than a pipe holds.
     let text = String(repeating: "a line\n", count: 100_000)
     async let reading = onOwnThread {
