@@ -173,13 +173,21 @@ struct Arguments: Sendable {
     return value
   }
 
-  /// The value of `option` as a number of at least `minimum`.
-  func number(_ option: String, minimum: Int) throws -> Int? {
+  /// The value of `option` as a number from `minimum` to `maximum`.
+  func number(_ option: String, minimum: Int, maximum: Int = .max) throws -> Int? {
     guard let text = value(option) else { return nil }
     guard let number = Int(text), number >= minimum else {
       throw wrong("\(option) takes a number of at least \(minimum), not “\(text)”")
     }
+    guard number <= maximum else {
+      throw wrong("\(option) takes a number of at most \(maximum), not “\(text)”")
+    }
     return number
+  }
+
+  /// The value of `option` as seconds of a timeout, from 1 to 11 days.
+  func timeout(_ option: String) throws -> Int? {
+    try number(option, minimum: 1, maximum: 1_000_000)
   }
 
   /// The value of `option` as a case of `Choice`; nil without the option.

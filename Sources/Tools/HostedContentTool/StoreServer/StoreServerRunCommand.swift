@@ -107,11 +107,8 @@ enum StoreServerRunCommand {
     }
     let urls = try arguments.values("--content-url").map { try baseURL($0, arguments) }
     guard !urls.isEmpty else { throw arguments.wrong("--content-url is missing") }
-    let seconds = try arguments.number("--url-lifetime", minimum: 2) ?? 300
-    guard seconds <= maximumLifetime else {
-      throw arguments.wrong(
-        "--url-lifetime takes a number of at most \(maximumLifetime), not “\(seconds)”")
-    }
+    let seconds =
+      try arguments.number("--url-lifetime", minimum: 2, maximum: maximumLifetime) ?? 300
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
     return ContentGate(
       module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
