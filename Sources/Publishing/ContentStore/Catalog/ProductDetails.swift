@@ -96,12 +96,13 @@ public struct ProductDetails: Hashable, Sendable {
 
   /// Returns the record of `product`: these details, with missing values from `record`.
   func record(of product: ProductIdentifier, over record: ProductRecord?) -> ProductRecord {
-    let amount = price ?? record?.price?.amount ?? 0
-    let currency = currency ?? record?.price?.currency ?? "USD"
+    // An amount that is rounded to 0 is free too.
+    let rounded = Price(
+      price ?? record?.price?.amount ?? 0, currency: currency ?? record?.price?.currency ?? "USD")
     return ProductRecord(
       productIdentifier: product, type: type ?? record?.type ?? .nonConsumable,
       texts: texts(of: product, over: record?.texts ?? [:]),
-      price: amount == 0 ? nil : Price(amount, currency: currency))
+      price: rounded.amount == 0 ? nil : rounded)
   }
 
   private func texts(of product: ProductIdentifier, over texts: [String: ProductText])
