@@ -34,7 +34,7 @@ enum StoreServerRunCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
-    let (address, port) = try arguments.listenAddress(default: "127.0.0.1:8090")
+    let listen = try arguments.listenAddress(default: "127.0.0.1:8090")
     configuration.origin = try arguments.text("--origin").map { try baseURL($0, arguments) }
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
@@ -43,7 +43,8 @@ enum StoreServerRunCommand {
     let socket = try SocketActivation.socket(
       ProcessInfo.processInfo.environment, process: getpid())
     configuration.http.openPort = {
-      try socket.map { try HeldPort(inherited: $0, at: address) } ?? HeldPort(address, port)
+      try socket.map { try HeldPort(inherited: $0, at: listen.address) }
+        ?? HeldPort(listen.address, listen.port)
     }
     let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
     let catalog = try Catalog(
