@@ -33,6 +33,7 @@ enum ServeCommand {
     let checkApps = try configuration.serveApps(ofFolder: path) { console.report($0) }
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()
+    console.signals?.hold()
     console.print("Serving \(path) at \(server.url)")
     // A change of `apps.json` is also noticed between requests.
     let ticker = try Ticker(every: .seconds(1), checkApps)

@@ -54,6 +54,7 @@ enum StoreServerRunCommand {
     let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }
     try server.start()
     let url = server.url
+    console.signals?.hold()
     console.print(document: arguments.has("--json") ? "{\"url\": \"\(url)\"}" : url)
     await console.signals?.waitForFirst()
     server.stop()
