@@ -151,6 +151,14 @@ struct UsageTests {
     #expect(!tool.exists("lib") || option == "--mirror")
   }
 
+  @Test("A header that is given twice is a usage error, because only one would be sent")
+  func headers() throws {
+    let result = try Tool().fail(
+      "products", "--store", "http://127.0.0.1:1/", "--header", "X-Key: one", "--header",
+      "x-key: two", status: 2, saying: ["--header has x-key twice"])
+    #expect(!result.errors.contains("two"))
+  }
+
   @Test("A failed write of a result is an error, but a closed pipe is not")
   func fullOutput() throws {
     let tool = try Tool.withBook()

@@ -67,8 +67,12 @@ extension Arguments {
       guard let colon = header.firstIndex(of: ":"), colon != header.startIndex else {
         throw wrong("--header takes NAME:VALUE")
       }
+      let name = String(header[..<colon])
+      guard !network.headers.keys.contains(where: { $0.lowercased() == name.lowercased() }) else {
+        throw wrong("--header has \(name) twice")
+      }
       let value = header[header.index(after: colon)...].drop { $0 == " " }
-      network.headers[String(header[..<colon])] = String(value)
+      network.headers[name] = String(value)
     }
     network.plainHTTPOrigins = try values("--allow-plain-http").map { text in
       guard let url = URL(string: text), url.scheme?.lowercased() == "http", url.host() != nil
