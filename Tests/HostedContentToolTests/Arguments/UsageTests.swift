@@ -151,7 +151,8 @@ struct UsageTests {
     #expect(!tool.exists("lib") || option == "--mirror")
   }
 
-  @Test("A header that is given twice, in any case, is a usage error", arguments: ["X-Key", "x-key"])
+  @Test(
+    "A header that is given twice, in any case, is a usage error", arguments: ["X-Key", "x-key"])
   func headers(name: String) throws {
     let result = try Tool().fail(
       "products", "--store", "http://127.0.0.1:1/", "--header", "X-Key: one", "--header",
