@@ -56,7 +56,7 @@ struct Cell {
         outcome.violations.append("failed once the fault was gone: \(error)")
       }
     }
-    for name in names where try !fixture.isRight(name, library: library) {
+    for name in names where !fixture.isRight(name, library: library) {
       outcome.violations.append("wrong bytes in \(name)")
     }
     fetched += queue.statistics.bytesFetched

@@ -34,7 +34,7 @@ enum FaultMatrix {
       let end = ends.isEmpty ? "success" : ends.sorted().map(String.init).joined(separator: ", ")
       say("| `\(row.shown)` | \(cells.joined(separator: " | ")) | \(end) |")
     }
-    say("\(number) runs, \(violations.count) promises broken, \(wasted) bytes wasted")
+    say("\(number) runs, \(violations.count) guarantees broken, \(wasted) bytes wasted")
     for violation in violations { say("BROKEN: \(violation)") }
     exit(violations.isEmpty ? 0 : 1)
   }

@@ -49,11 +49,10 @@ final class Bookshelf: PaymentTransactionObserver {
     for error in response.failures { log("\(error)") }
     var expected = queue.transactions.count
     for product in response.products {
-      for offer in product.contents
-      where try queue.installedVersion(of: offer.contentIdentifier) == nil {
-        queue.add(Payment(productIdentifier: product.productIdentifier))
-        expected += 1
-      }
+      let contents = product.contents.map(\.contentIdentifier)
+      if try contents.allSatisfy({ try queue.installedVersion(of: $0) != nil }) { continue }
+      queue.add(Payment(productIdentifier: product.productIdentifier))
+      expected += 1
     }
     for update in try await queue.availableUpdates() {
       print("\(update.productIdentifier): \(update.installed) → \(update.offered)")

@@ -48,7 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MAXIMUM_BODY:
+        if not length.isdecimal() or int(length) > MAXIMUM_BODY:
             self.close_connection = True
             return self.answer(413, {"error": "The body has no length or is too long"})
         body = self.rfile.read(int(length))
@@ -65,7 +65,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def is_authentic(self, body):
         identifier = self.headers.get("webhook-id", "")
         timestamp = self.headers.get("webhook-timestamp", "")
-        if not identifier or not timestamp.isdigit() or abs(time.time() - int(timestamp)) > TOLERANCE:
+        if not identifier or not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE:
             return False
         message = f"{identifier}.{timestamp}.".encode() + body
         expected = base64.b64encode(hmac.new(self.server.secret, message, hashlib.sha256).digest()).decode()

@@ -223,6 +223,42 @@ import Testing
     #expect(try shop.look() == ["a"])
   }
 
+  // MARK: Lost records
+
+  /// Returns a store with two products that has lost its record and its timestamp, version 3.
+  private func withoutRecord() throws -> Shop {
+    let shop = try Shop()
+    try shop.add("a", "b")
+    try shop.look()
+    try shop.keys.removeFile("published.json")
+    try shop.fixture.metadata.removeFile("timestamp.json")
+    return shop
+  }
+
+  @Test func `without a record, a repair signs a timestamp above the snapshot`() throws {
+    let shop = try withoutRecord()
+    #expect(try StoreFolder.repair(at: shop.fixture.storePath, now: shop.fixture.now) == 3)
+    #expect(try shop.look() == ["a", "b"])
+  }
+
+  @Test func `without a record, an interrupted repair can be repeated`() throws {
+    let shop = try withoutRecord()
+    // After the numbers are recorded, before the first metadata is written.
+    let fileSystem = FileSystem { operation, path in
+      if operation == .create, path.hasSuffix("metadata/.publication.new") {
+        throw FaultPlan.diskFull
+      }
+    }
+    let failure = code {
+      _ = try StoreFolder.repair(
+        at: shop.fixture.storePath, now: shop.fixture.now, fileSystem: fileSystem)
+    }
+    #expect(failure == .diskFull)
+    #expect(try shop.keys.status(of: "published.json") != nil)
+    #expect(try StoreFolder.repair(at: shop.fixture.storePath, now: shop.fixture.now) == 3)
+    #expect(try shop.look() == ["a", "b"])
+  }
+
   // MARK: Crashes
 
   @Test(.slow) func `after a failure at any step, the next recovery signs no number twice`() throws

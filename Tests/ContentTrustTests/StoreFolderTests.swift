@@ -188,8 +188,19 @@ import Testing
     #expect(record.texts["de"] == ProductText(title: "Ein Buch"))
     #expect(record.texts["en"]?.releaseNotes == "Now with an end")
     #expect(record.price == Price(1.50, currency: "USD"))
-    try store.add(book, details: ProductDetails(price: 0.00), now: now)
-    #expect(try bookRecord().description.price == nil)
+    for price in [0.00, 0.00001] as [Decimal] {
+      try store.add(book, details: ProductDetails(price: 2.99), now: now)
+      try store.add(book, details: ProductDetails(price: price), now: now)
+      #expect(try bookRecord().description.price == nil)
+    }
+  }
+
+  @Test func `a title with the same letters in other bytes is a change`() throws {
+    let store = try created()
+    try store.add(book, details: ProductDetails(title: "Caf\u{e9}"), now: now)
+    let details = ProductDetails(title: "Cafe\u{301}")
+    #expect(try store.add(book, details: details, now: now)?.fields == [.title(language: "en")])
+    #expect(try store.add(book, details: details, now: now) == nil)
   }
 
   @Test func `an equal version with other bytes is refused`() throws {

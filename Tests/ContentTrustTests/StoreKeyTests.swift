@@ -3,6 +3,7 @@ import ContentStore
 import ContentTrust
 import FileIO
 import FoundationEssentials
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -72,6 +73,19 @@ import Testing
     #expect(renewal.rootExpires == now.addingTimeInterval(3650 * Self.day))
   }
 
+  @Test func `a refresh that cannot open the root keys' file fails, and does not call it missing`()
+    throws
+  {
+    try StoreFolder.create(at: storePath, now: now).add(book, now: now)
+    let fileSystem = FileSystem { operation, path in
+      if operation == .open, path.hasSuffix("root.pem") { throw SystemFailure(EMFILE) }
+    }
+    let store = try StoreFolder.open(at: storePath, fileSystem: fileSystem)
+    let later = now.addingTimeInterval(3300 * Self.day)
+    #expect(code { try store.refresh(now: later) } == .tooManyFiles)
+    #expect(try open().refresh(now: later).roles == StoreRole.allCases)
+  }
+
   @Test(arguments: ["store/keys", "store/metadata/../targets/k", "store"])
   func `keys are never inside the served folder`(_ path: String) throws {
     for keys in [
@@ -80,6 +94,29 @@ import Testing
     ] {
       #expect(code { _ = try StoreFolder.create(at: storePath, keys: keys, now: now) } == .usage)
     }
+  }
+
+  @Test func `a rotation keeps a copy of another store's key`() throws {
+    let store = try StoreFolder.create(at: storePath, now: now)
+    _ = try StoreFolder.create(at: folder.path("other"), now: now)
+    let other = try FileSystem.real.directory(at: folder.path("other.keys"))
+    let key = try other.contents(of: "timestamp.pem", limit: 1 << 16)
+    try FileSystem.real.directory(at: folder.path("store.keys"))
+      .replaceFile("timestamp-vienna.pem", with: key, mode: 0o600)
+    try store.rotate([.timestamp], now: now)
+    #expect(try names("store.keys").contains("timestamp-vienna.pem"))
+    #expect(try !names("store.keys").contains("timestamp.pem"))
+  }
+
+  @Test func `a keys folder on the web is refused`() throws {
+    let url = try #require(URL(string: "https://example.com\(folder.path("keys"))"))
+    for keys in [
+      StoreKeyOptions(folder: url), StoreKeyOptions(rootFolder: url),
+      StoreKeyOptions(stateFolder: url),
+    ] {
+      #expect(code { _ = try StoreFolder.create(at: storePath, keys: keys, now: now) } == .usage)
+    }
+    #expect(try folder.opened().entries().isEmpty)
   }
 
   @Test func `every keys folder has mode 0700`() throws {

@@ -1,14 +1,15 @@
 import ContentModel
 import ContentTrust
-import FileIO
+package import FileIO
 package import FoundationEssentials
 
 /// Repairs inconsistent metadata, so that a publisher can continue.
 extension StoreFolder {
   package static func repair(
-    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), now: Date = Date()
+    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), now: Date = Date(),
+    fileSystem: FileSystem = .real
   ) throws -> Int64? {
-    let store = try StoreFolder(at: path, keys, creating: false, .real)
+    let store = try StoreFolder(at: path, keys, creating: false, fileSystem)
     guard try store.folder.status(of: metadataName)?.kind == .directory else {
       throw ContentError.storeMissing(path)
     }
@@ -53,10 +54,10 @@ extension StoreMetadata {
       else { continue }
       // Signed version numbers are not used again, even if they belong to no complete catalog.
       if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.document.signedVersion }
-      let promise = snapshot.role.targets
+      let listed = snapshot.role.targets
       guard
-        let targets: VerifiedFile<TargetsRole> = try chain.signed(promise.version, in: folder),
-        try targets.document.promise == promise
+        let targets: VerifiedFile<TargetsRole> = try chain.signed(listed.version, in: folder),
+        try targets.document.entry == listed
       else { continue }
       let catalog = TrustedTargets(
         targets.role, of: chain.newest.with(snapshot.role), fetcher: FolderFetcher(store))
@@ -69,16 +70,27 @@ extension StoreMetadata {
         root: chain.root,
         timestamp: TimestampRole(
           version: timestamp?.role.version ?? 0, expires: .distantPast,
-          snapshot: try snapshot.document.promise),
+          snapshot: try snapshot.document.entry),
         snapshot: snapshot.role, catalog: catalog, versions: versions,
-        record: record
-          ?? PublicationRecord(firstRoot: chain.first, signed: versions))
+        record: record ?? Self.newRecord(chain.first, versions))
       needsSigning = true
       return
     }
     throw ContentError(
       .storeDamaged, "No snapshot and targets that belong together found in \(folder.path)",
       remedy: "Restore the store's metadata from a copy", subject: folder.path)
+  }
+
+  /// The record of a store that has lost its own.
+  ///
+  /// Each publication signs the timestamp, but not always the snapshot. So the number of a lost
+  /// timestamp is at least that of the snapshot.
+  private static func newRecord(_ firstRoot: SignedVersion, _ versions: [RoleName: SignedVersion])
+    -> PublicationRecord
+  {
+    let record = PublicationRecord(firstRoot: firstRoot, signed: versions)
+    guard versions[.timestamp] == nil, let snapshot = versions[.snapshot] else { return record }
+    return record.raising(to: [.timestamp: snapshot.version])
   }
 }
 

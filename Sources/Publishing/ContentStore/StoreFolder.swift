@@ -238,7 +238,7 @@ public final class StoreFolder: Sendable {
       var roles: [StoreRole] = []
       var rootExpires: Date?
       if metadata.isRootDue(now: now) {
-        if writer.keys.canSignRoot(metadata.root) {
+        if try writer.keys.canSignRoot(metadata.root) {
           metadata = try metadata.renewRoot(with: writer)
           roles.append(.root)
         } else {

@@ -60,7 +60,7 @@ enum Main {
     }
     console.isQuiet = arguments.has("--quiet")
     console.printsJSON = arguments.has("--json")
-    console.command = command
+    console.arguments = arguments
     return try await command.run(arguments, console)
   }
 

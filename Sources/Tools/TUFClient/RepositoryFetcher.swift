@@ -17,8 +17,8 @@ struct RepositoryFetcher: MetadataFetcher {
   init(_ url: String) throws {
     var base = url
     while base.hasSuffix("/") { base.removeLast() }
-    if base.hasPrefix("file://") {
-      place = .folder(try FileSystem.real.directory(at: String(base.dropFirst("file://".count))))
+    if let file = URL(string: base), file.isFileURL {
+      place = .folder(try FileSystem.real.directory(at: file.path(percentEncoded: false)))
     } else {
       _ = try WebURL(base)
       var configuration = HTTPConfiguration()

@@ -41,6 +41,7 @@ struct StoreStatusTests {
     }
     #expect(sizes.metadata == bytes)
     #expect(try shop.files() == before)
+    #expect(code { _ = try shop.store.status(keepDays: 0, now: shop.at(2)) } == .usage)
   }
 
   @Test("A due refresh and expired metadata need attention, until the store is refreshed")

@@ -81,6 +81,10 @@ struct MessageTests {
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
     let unknown = try tool.run(["remove", "none", "--library", "lib"])
     #expect(unknown.errors.contains("(hostedcontent list --library FOLDER)"), "\(unknown.errors)")
+    // The missing store is not the one that this command changes.
+    let host = try tool.fail(
+      "store", "recover", "store", "--at", "none", saying: ["Cannot open the store at none"])
+    #expect(!host.errors.contains("store init"), "\(host.errors)")
   }
 
   @Test("The distance of words counts insertions, deletions, replacements and swaps")

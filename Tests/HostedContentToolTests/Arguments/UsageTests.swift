@@ -115,7 +115,9 @@ struct UsageTests {
     #expect(try tool.tree().isEmpty)
   }
 
-  @Test("The timeout is a number of at least 1", arguments: ["0", "-1", "x", "", "1.5"])
+  @Test(
+    "The timeout is a number of seconds, from 1 to 11 days",
+    arguments: ["0", "-1", "x", "", "1.5", "1000001", "9223372036854775807"])
   func timeout(value: String) throws {
     try Tool().fail(
       "get", "x", "--store", "s", "--library", "l", "--timeout", value, status: 2,
@@ -136,7 +138,9 @@ struct UsageTests {
     "Network options are checked before anything is created",
     arguments: [
       ("--limit-rate", "fast"), ("--limit-rate", "0"), ("--connections", "0"),
-      ("--header", "no-colon"), ("--mirror", "/a/folder"), ("--attempts", "x"),
+      ("--connections", "9223372036854775807"), ("--connect-timeout", "9223372036854775807"),
+      ("--stall-timeout", "1000001"), ("--header", "no-colon"), ("--mirror", "/a/folder"),
+      ("--attempts", "x"),
       ("--allow-plain-http", "store.example.com"), ("--allow-plain-http", "https://h/"),
     ])
   func networkOptions(option: String, value: String) throws {
@@ -145,6 +149,15 @@ struct UsageTests {
       "get", "x", "--store", "http://127.0.0.1:1/", "--library", "lib", option, value, status: 2,
       saying: [option == "--mirror" ? "mirror" : option])
     #expect(!tool.exists("lib") || option == "--mirror")
+  }
+
+  @Test(
+    "A header that is given twice, in any case, is a usage error", arguments: ["X-Key", "x-key"])
+  func headers(name: String) throws {
+    let result = try Tool().fail(
+      "products", "--store", "http://127.0.0.1:1/", "--header", "X-Key: one", "--header",
+      "\(name): two", status: 2, saying: ["--header has \(name) twice"])
+    #expect(!result.errors.contains("two"))
   }
 
   @Test("A failed write of a result is an error, but a closed pipe is not")

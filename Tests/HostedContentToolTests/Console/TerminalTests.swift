@@ -40,6 +40,14 @@ struct TerminalTests {
     }
   }
 
+  @Test("Only the bars that fit on the terminal are shown", arguments: [1, 2, 24, 100])
+  func rows(rows: Int) {
+    let bars = (1...32).map { ProgressBar(name: "\($0)", progress: 0, details: "") }
+    let lines = ProgressBar.lines(bars, on: TerminalSize(columns: 80, rows: rows))
+    #expect(lines.count == min(32, max(1, rows - 1)))
+    #expect(lines.first == bars[0].line(columns: 80))
+  }
+
   @Test(
     "A progress bar is shown and removed; a dumb terminal gets lines, --quiet nothing",
     .enabled(

@@ -32,7 +32,7 @@ struct ExampleTests {
   }
 
   @Test(
-    "Each installs every content of a product, and finishes products without content", .slow,
+    "Each buys a product with several contents once, and finishes products without content", .slow,
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func contents(name: String) throws {
     let tool = try Tool.withCourse()
@@ -42,6 +42,10 @@ struct ExampleTests {
     #expect(
       Set(try tool.current().keys) == [Tool.chapter1, Tool.course, "\(Tool.course).audio"])
     #expect(try tool.unfinished().isEmpty)
+    let queue = try tool.succeed("queue", "--finished", "--library", "lib", "--json").json()
+    let finished = try #require(queue["transactions"] as? [[String: Any]])
+    let products = finished.map { $0["productIdentifier"] as? String }
+    #expect(products.filter { $0 == Tool.course }.count == 1)
   }
 
   @Test(

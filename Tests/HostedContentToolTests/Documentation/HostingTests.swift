@@ -42,18 +42,22 @@ struct HostingTests {
     #expect(nginx.requests().contains { $0.contains("timestamp.json") })
   }
 
-  @Test("The script only needs a folder, and prints its URL")
-  func folder() throws {
+  @Test("The script only needs a folder, and prints its URL", arguments: ["store", "a store"])
+  func folder(name: String) throws {
     let tool = try Tool.withBook()
+    if name != "store" {
+      try FileManager.default.moveItem(
+        atPath: tool.folder.path("store"), toPath: tool.folder.path(name))
+    }
     let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
     let words = [
       "-ec",
       """
-      coproc server { exec "$0" store; }
+      coproc server { exec "$0" "$2"; }
       trap 'kill "$server_PID"' EXIT
       read -r url <&"${server[0]}"
-      "$1" get \(Tool.chapter1) --store "$url" --root store/metadata/1.root.json --library lib
-      """, script, Tool.path,
+      "$1" get \(Tool.chapter1) --store "$url" --root "$2/metadata/1.root.json" --library lib
+      """, script, Tool.path, name,
     ]
     let result = try tool.run(
       words, program: "/bin/bash", environment: ["TMPDIR": tool.folder.path])

@@ -49,6 +49,7 @@ struct HousekeepingCommandTests {
     #expect(try tool.current().isEmpty)
     try tool.fail("remove", Tool.chapter1, "--library", "lib", saying: ["not installed"])
     try tool.fail("pin", Tool.chapter1, "--library", "lib", status: 2, saying: ["VERSION"])
+    try tool.fail("pin", "--remove", "--library", "lib", status: 2, saying: ["--remove needs"])
     try tool.fail("collect", "--library", "nothing", saying: ["No library found"])
     #expect(!tool.exists("nothing"))
     try tool.succeed("verify", "--library", "lib")

@@ -62,6 +62,20 @@ struct CustodianTests {
     try store(["rotate", "store", "root"] + passphrases("ada"))
   }
 
+  @Test("Passphrases can come from pipes, so that they need not be on the disk")
+  func pipes() throws {
+    for (command, operand) in [("init", ""), ("rotate", "timestamp")] {
+      let result = try tool.run(
+        [
+          "-c",
+          "\"$0\" store \(command) store \(operand) --passphrase-file <(cat online) "
+            + "--root-passphrase-file <(cat ada)", Tool.path,
+        ], program: "/bin/bash")
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    try store(["add", "store", "a", "--passphrase-file", "online"])
+  }
+
   @Test("A renamed key file is reported, with the valid names")
   func renamed() throws {
     try tool.succeed("store", "init", "store")

@@ -147,11 +147,11 @@ struct ServeTests {
 
   @Test("Addresses are split at the last colon")
   func places() {
-    #expect(ServeCommand.place("127.0.0.1:8080")?.0 == "127.0.0.1")
-    #expect(ServeCommand.place("[::1]:0")?.0 == "::1")
-    #expect(ServeCommand.place("localhost:1")?.1 == 1)
+    #expect(ListenAddress("127.0.0.1:8080")?.address == "127.0.0.1")
+    #expect(ListenAddress("[::1]:0")?.address == "::1")
+    #expect(ListenAddress("localhost:1")?.port == 1)
     for text in ["", ":", "a:", ":1", "::1:1", "[]:1", "a:-1", "a:65536", "a"] {
-      #expect(ServeCommand.place(text) == nil, "\(text)")
+      #expect(ListenAddress(text) == nil, "\(text)")
     }
   }
 }

@@ -92,6 +92,22 @@ struct PaymentProviderTests {
     #expect(server.log.contains("status 401"), "\(server.log)")
   }
 
+  @Test("A request with a superscript as its time is refused")
+  func superscript() throws {
+    let script = """
+      import http.client, sys
+      connection = http.client.HTTPConnection(sys.argv[1])
+      headers = {"webhook-id": "order", "webhook-timestamp": "\u{b2}", "webhook-signature": "v1,"}
+      connection.request("POST", "/", "{}", headers)
+      print(connection.getresponse().status)
+      """
+    let address = URL(string: provider.url)
+    let port = try #require(address?.port)
+    let result = try tool.run(
+      ["-c", script, "127.0.0.1:\(port)"], program: "/usr/bin/python3")
+    #expect(result.output == "401\n", "\(result.errors)")
+  }
+
   @Test("The signature is that of the Standard Webhooks specification")
   func signature() throws {
     // From the specification's example of a symmetric signature.

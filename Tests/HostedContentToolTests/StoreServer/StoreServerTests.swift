@@ -83,6 +83,9 @@ struct StoreServerTests {
     #expect(try tool.purchases("history", server, token: "reader").isEmpty)
 
     // The new key has the same account.
+    try tool.fail(
+      ["store-server", "key", "rotate", kid, "--overlap", "9223372036854775807"] + ledger,
+      status: 2, saying: ["--overlap takes a number of at most"])
     let rotated = try tool.succeed(["store-server", "key", "rotate", kid, "--json"] + ledger)
     let token = try #require(try rotated.json()["token"] as? String)
     #expect(rotated.errors.contains("\(kid) expires at "))

@@ -6,12 +6,14 @@ public import FoundationEssentials
 extension StoreFolder {
   /// Returns the state of the store.
   ///
-  /// Reads only, and needs no keys. What can be pruned is for `keepDays`. Throws an error if the
-  /// metadata is damaged; if it is only older than the publication record, the result says so. The
-  /// bytes of archives, indexes and single records are not read: `verify` does that.
+  /// Reads only, and needs no keys. What can be pruned is for `keepDays`; throws `usage` for less
+  /// than one day. Throws an error if the metadata is damaged; if it is only older than the
+  /// publication record, the result says so. The bytes of archives, indexes and single records are
+  /// not read: `verify` does that.
   public func status(
     keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
   ) throws -> StoreStatus {
+    try checkKeepDays(keepDays)
     let record = try knownRecord()
     // Older metadata is reported, not refused.
     let metadata = try readMetadata(restored: true)

@@ -69,7 +69,8 @@ extension StoreFolder {
     return try PrunableFiles(prunePlan(readMetadata(), keepDays: keepDays, now: now))
   }
 
-  private func checkKeepDays(_ days: Int) throws {
+  /// Throws `usage` for less than one day, or more than a century.
+  func checkKeepDays(_ days: Int) throws {
     guard !(1...36_500).contains(days) else { return }
     // A client reads the timestamp first, and the files that it names some time later.
     throw ContentError(

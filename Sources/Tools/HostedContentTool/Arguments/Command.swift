@@ -96,9 +96,9 @@ struct Command: Sendable {
 
 /// The words after a command, sorted into options and operands.
 struct Arguments: Sendable {
+  let command: Command
   let operands: [String]
   private let values: [String: [String]]
-  private let command: String
 
   /// Parses `words`; throws `usage` for an unknown option, a missing value, or a wrong count.
   init(_ words: [String], for command: Command) throws {
@@ -137,9 +137,9 @@ struct Arguments: Sendable {
         throw Self.wrong("\(option.name) needs a value\(next)", command.name)
       }
     }
+    self.command = command
     self.operands = operands
     self.values = values
-    self.command = command.name
     guard !has("--help"), !has("--version") else { return }
     let count = operands.count
     if !command.operandCount.contains(count) {
@@ -173,13 +173,21 @@ struct Arguments: Sendable {
     return value
   }
 
-  /// The value of `option` as a number of at least `minimum`.
-  func number(_ option: String, minimum: Int) throws -> Int? {
+  /// The value of `option` as a number from `minimum` to `maximum`.
+  func number(_ option: String, minimum: Int, maximum: Int = .max) throws -> Int? {
     guard let text = value(option) else { return nil }
     guard let number = Int(text), number >= minimum else {
       throw wrong("\(option) takes a number of at least \(minimum), not “\(text)”")
     }
+    guard number <= maximum else {
+      throw wrong("\(option) takes a number of at most \(maximum), not “\(text)”")
+    }
     return number
+  }
+
+  /// The value of `option` as seconds of a timeout, from 1 to 11 days.
+  func timeout(_ option: String) throws -> Int? {
+    try number(option, minimum: 1, maximum: 1_000_000)
   }
 
   /// The value of `option` as a case of `Choice`; nil without the option.
@@ -214,7 +222,7 @@ struct Arguments: Sendable {
 
   /// The error for invalid arguments of the command; `suggestion` begins the remedy.
   func wrong(_ message: String, suggestion: String = "") -> ContentError {
-    Self.wrong(message, command, suggestion: suggestion)
+    Self.wrong(message, command.name, suggestion: suggestion)
   }
 
   /// The error for invalid arguments of `command`; an empty name is the program itself.

@@ -1,18 +1,19 @@
 import ContentModel
+import HostedContent
 
 extension ContentError {
   /// Returns the error with the options or the command that help, if there are any.
   ///
   /// The library does not know them.
-  func withHint(for command: Command) -> ContentError {
-    guard let hint = hint(for: command) else { return self }
+  func withHint(for arguments: Arguments) -> ContentError {
+    guard let hint = hint(for: arguments) else { return self }
     return ContentError(
       code, message, remedy: "\(remedy) (\(hint))", subject: subject, cause: cause)
   }
 
-  private func hint(for command: Command) -> String? {
-    func has(_ option: String) -> Bool { command.options.contains { $0.name == option } }
-    let isForPublisher = command.name.hasPrefix("store ")
+  private func hint(for arguments: Arguments) -> String? {
+    func has(_ option: String) -> Bool { arguments.command.options.contains { $0.name == option } }
+    let isForPublisher = arguments.command.name.hasPrefix("store ")
     return switch code {
     case .insecureConnectionRefused:
       has("--allow-plain-http") ? subject.map { "--allow-plain-http \($0)" } : nil
@@ -25,10 +26,9 @@ extension ContentError {
     case .storeRolledBack:
       isAboutRoot ? nil : "hostedcontent store refresh STORE --restored"
     case .storeMissing:
-      if message.hasPrefix("Cannot open the store at") {
-        isForPublisher
-          ? "hostedcontent store init STORE, or store repair STORE"
-          : "hostedcontent store init STORE"
+      // With another subject, it is about a file of the store.
+      if let subject, arguments.hasStore(at: subject) {
+        "hostedcontent store init STORE" + (isForPublisher ? ", or store repair STORE" : "")
       } else {
         nil
       }
@@ -41,8 +41,11 @@ extension ContentError {
       }
     case .notInstalled: has("--library") ? "hostedcontent list --library FOLDER" : nil
     case .fileMissing:
-      message.hasPrefix("No library found")
-        ? "hostedcontent get ID --store STORE --library FOLDER" : nil
+      if let subject, arguments.hasLibrary(at: subject) {
+        "hostedcontent get ID --store STORE --library FOLDER"
+      } else {
+        nil
+      }
     default: isForPublisher && isRepairable ? "hostedcontent store repair STORE" : nil
     }
   }
@@ -57,5 +60,18 @@ extension ContentError {
       return false
     }
     return !isAboutRoot && (group == .trust || code == .storeDamaged)
+  }
+}
+
+extension Arguments {
+  /// Whether the store of the command is at `path`.
+  fileprivate func hasStore(at path: String) -> Bool {
+    guard let text = value("--store") ?? operands.first else { return false }
+    return (try? StoreLocation(text))?.description == path
+  }
+
+  /// Whether the library of the command is at `path`.
+  fileprivate func hasLibrary(at path: String) -> Bool {
+    (try? library().filePath(of: "library")) == path
   }
 }

@@ -67,8 +67,12 @@ extension Arguments {
       guard let colon = header.firstIndex(of: ":"), colon != header.startIndex else {
         throw wrong("--header takes NAME:VALUE")
       }
+      let name = String(header[..<colon])
+      guard !network.headers.keys.contains(where: { $0.lowercased() == name.lowercased() }) else {
+        throw wrong("--header has \(name) twice")
+      }
       let value = header[header.index(after: colon)...].drop { $0 == " " }
-      network.headers[String(header[..<colon])] = String(value)
+      network.headers[name] = String(value)
     }
     network.plainHTTPOrigins = try values("--allow-plain-http").map { text in
       guard let url = URL(string: text), url.scheme?.lowercased() == "http", url.host() != nil
@@ -83,7 +87,7 @@ extension Arguments {
     network.stallTimeout = try seconds("--stall-timeout") ?? network.stallTimeout
     network.busyTimeout = try seconds("--busy-timeout") ?? network.busyTimeout
     network.attempts = try number("--attempts", minimum: 1) ?? network.attempts
-    if let connections = try number("--connections", minimum: 1) {
+    if let connections = try number("--connections", minimum: 1, maximum: 10_000) {
       network.limits.connectionsPerHost = connections
       network.limits.connections = max(network.limits.connections, connections)
     }
@@ -92,7 +96,7 @@ extension Arguments {
   }
 
   private func seconds(_ option: String) throws -> Duration? {
-    try number(option, minimum: 1).map { .seconds($0) }
+    try timeout(option).map { .seconds($0) }
   }
 
   /// The value of `--limit-rate`; nil without the option.

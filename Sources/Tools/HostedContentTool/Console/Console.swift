@@ -9,8 +9,8 @@ struct Console: Sendable {
   var isQuiet = false
   /// Whether the result is printed as one JSON document.
   var printsJSON = false
-  /// The current command; errors may name its options.
-  var command: Command?
+  /// The arguments of the current command; errors may name its options.
+  var arguments: Arguments?
   /// Handles interrupts by the user; nil in tests.
   var signals: StopSignals?
 
@@ -63,6 +63,8 @@ struct Console: Sendable {
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     encoder.dateEncodingStrategy = .iso8601
     let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+    let isPlain = text.utf8.allSatisfy { (0x20...0x7e).contains($0) || $0 == UInt8(ascii: "\n") }
+    if isPlain { return print(document: text) }
     var shown = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       if scalar.isPrintable || scalar == "\n" {
@@ -81,28 +83,32 @@ struct Console: Sendable {
     return "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars
   }
 
-  private static let longestCell = 1_000
-
-  /// Prints a table with `heading`, and returns the widths of its columns.
+  /// Prints a table with `heading`, and returns the widths of its columns except the last one.
+  ///
+  /// Each row has as many cells as the heading.
   @discardableResult
   func print(table rows: [[String]], heading: [String]) -> [Int] {
-    let rows = [heading] + rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
-    let widths = heading.indices.map { column in
-      rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+    let rows = ([heading] + rows).map(Self.printable)
+    let widths = heading.indices.dropLast().map { column in
+      rows.map { $0[column].count }.max() ?? 0
     }
-    print(rows: rows, widths: widths)
+    print(printable: rows, widths)
     return widths
   }
 
-  /// Prints rows of a table at once; longer cells move the rest of their row.
-  func print(rows: [[String]], widths: [Int]) {
+  /// Prints more rows of a table at once; longer cells move the rest of their row.
+  func print(rows: [[String]], widths: [Int]) { print(printable: rows.map(Self.printable), widths) }
+
+  private func print(printable rows: [[String]], _ widths: [Int]) {
+    guard !rows.isEmpty else { return }
     let lines = rows.map { row in
-      row.enumerated().map { column, cell in
-        let text = cell.printable(limit: Self.longestCell)
-        return column == row.count - 1 ? text : text.padded(to: widths[column])
-      }.joined(separator: "  ")
+      (zip(row, widths).map { $0.padded(to: $1) } + row.suffix(1)).joined(separator: "  ")
     }
-    if !lines.isEmpty { print(document: lines.joined(separator: "\n")) }
+    print(document: lines.joined(separator: "\n"))
+  }
+
+  private static func printable(_ row: [String]) -> [String] {
+    row.map { $0.printable(limit: 1_000) }
   }
 
   /// Prints a message to the user, in one line.
@@ -112,7 +118,7 @@ struct Console: Sendable {
 
   /// Prints an error and its remedy, even with `--quiet`.
   func report(_ error: ContentError) {
-    let error = command.map(error.withHint) ?? error
+    let error = arguments.map(error.withHint) ?? error
     _ = Self.write("hostedcontent: \(error)".printable() + "\n", to: STDERR_FILENO)
   }
 
@@ -122,12 +128,22 @@ struct Console: Sendable {
   }
 
   /// Writes all of `text`; returns the errno if that fails.
-  private static func write(_ text: String, to descriptor: Int32) -> Int32? {
+  static func write(_ text: String, to descriptor: Int32) -> Int32? {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
       let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno != EINTR { return errno }
-      bytes = bytes.dropFirst(max(0, count))
+      guard count < 0 else {
+        bytes = bytes.dropFirst(count)
+        continue
+      }
+      switch errno {
+      case EINTR: break
+      case EAGAIN:
+        // Another program that has the same pipe or terminal has made it non-blocking.
+        var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&output, 1, -1)
+      case let number: return number
+      }
     }
     return nil
   }

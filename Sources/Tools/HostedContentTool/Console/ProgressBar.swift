@@ -1,7 +1,7 @@
 import ContentModel
 import Glibc
 
-/// A progress bar in one line, for a terminal's width.
+/// A progress bar in one line of a terminal.
 struct ProgressBar: Hashable {
   /// The name of the operation; if it is too long, its end is shown, where names differ.
   let name: String
@@ -12,6 +12,13 @@ struct ProgressBar: Hashable {
 
   private static let shortest = 8
   private static let longest = 60
+
+  /// The lines of the first `bars`, which leave a row for the cursor.
+  ///
+  /// Further lines would scroll the terminal, and could not be erased.
+  static func lines(_ bars: [ProgressBar], on terminal: TerminalSize) -> [String] {
+    bars.prefix(max(1, terminal.rows - 1)).map { $0.line(columns: terminal.columns) }
+  }
 
   /// The line, with at most `columns` characters; the minimum is 24.
   func line(columns: Int) -> String {
@@ -34,9 +41,19 @@ struct ProgressBar: Hashable {
   }
 }
 
-/// The width of the terminal at `descriptor`; 80 if it is unknown.
-func terminalColumns(_ descriptor: Int32) -> Int {
-  var size = winsize()
-  guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-  return Int(size.ws_col)
+/// The number of characters that a terminal shows.
+struct TerminalSize {
+  var columns = 80
+  var rows = 24
+}
+
+extension TerminalSize {
+  /// The size of the terminal at `descriptor`; the usual one if it is unknown.
+  init(of descriptor: Int32) {
+    self.init()
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return }
+    if size.ws_col > 0 { columns = Int(size.ws_col) }
+    if size.ws_row > 0 { rows = Int(size.ws_row) }
+  }
 }

@@ -81,10 +81,9 @@ final class ProgressLines: Sendable {
     erase(&state)
     // Asked each time, because the terminal may be resized. Without wrapping, a bar stays one line
     // even if it is too long, and can be erased.
-    let columns = terminalColumns(STDERR_FILENO)
-    console.draw(
-      state.bars.map { "\u{1b}[2K\u{1b}[?7l\($0.bar.line(columns: columns))\u{1b}[?7h\n" }.joined())
-    state.drawnLines = state.bars.count
+    let lines = ProgressBar.lines(state.bars.map(\.bar), on: TerminalSize(of: STDERR_FILENO))
+    console.draw(lines.map { "\u{1b}[2K\u{1b}[?7l\($0)\u{1b}[?7h\n" }.joined())
+    state.drawnLines = lines.count
   }
 
   private func erase(_ state: inout State) {

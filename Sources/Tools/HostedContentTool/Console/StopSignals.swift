@@ -54,6 +54,11 @@ final class StopSignals: Sendable {
     if hasArrived { handler(Self.interrupted) }
   }
 
+  /// Prevents signals from ending the process; `waitForFirst` returns after one.
+  ///
+  /// A server calls it before it prints its URL: from then on, a signal is a request to stop.
+  func hold() { setHandler { _ in } }
+
   /// Waits for the first signal, also for one that came before.
   func waitForFirst() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -66,7 +71,7 @@ final class StopSignals: Sendable {
 
   /// Prevents signals from ending the process; the returned function throws after a signal.
   func checkpoint() -> @Sendable () throws -> Void {
-    setHandler { _ in }
+    hold()
     return { [self] in if hasArrived { throw Self.interrupted } }
   }
 
@@ -83,7 +88,8 @@ final class StopSignals: Sendable {
     }
   }
 
-  private func stop() {
+  /// Handles a signal.
+  func stop() {
     let handler = state.withLock { state in
       state.hasArrived = true
       return state.handler

@@ -30,7 +30,7 @@ final class InstallSession: Sendable {
   private static let tries = 2
 
   convenience init(_ arguments: Arguments, _ console: Console) throws {
-    let seconds = try arguments.number("--timeout", minimum: 1) ?? 90
+    let seconds = try arguments.timeout("--timeout") ?? 90
     try self.init(
       arguments.queueConfiguration(console), account: arguments.account(), seconds: seconds,
       console)
@@ -110,7 +110,7 @@ final class InstallSession: Sendable {
   static func activeDownloads(for products: [Product]) -> Int {
     let lengths = products.flatMap(\.contents).map(\.package.length)
     guard !lengths.isEmpty else { return 3 }
-    let average = lengths.reduce(0, +) / Int64(lengths.count)
+    let average = lengths.clampedSum / Int64(lengths.count)
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 

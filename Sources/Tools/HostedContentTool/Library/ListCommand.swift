@@ -9,8 +9,8 @@ enum ListCommand {
     options: [.library, .json], example: "hostedcontent list --library lib", run: run)
 
   private struct Entry: Encodable {
-    let contentIdentifier: String
-    let version: String
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
     let current: Bool
     let path: String
     let bytes: Int64
@@ -27,15 +27,17 @@ enum ListCommand {
     let library = try arguments.libraryReader()
     let entries = try library.checkedContents().map { entry, lacksFiles in
       Entry(
-        contentIdentifier: entry.content.contentIdentifier.rawValue,
-        version: entry.content.version.rawValue, current: entry.isCurrent,
-        path: entry.path, bytes: entry.content.size, filesMissing: lacksFiles)
+        contentIdentifier: entry.content.contentIdentifier, version: entry.content.version,
+        current: entry.isCurrent, path: entry.path, bytes: entry.content.size,
+        filesMissing: lacksFiles)
     }
     try console.print(["contents": entries]) {
       if entries.isEmpty { return console.print("Nothing is installed.") }
       console.print(
         table: entries.map {
-          [$0.contentIdentifier, $0.version, $0.remarks, "\($0.bytes)", $0.path]
+          [
+            $0.contentIdentifier.rawValue, $0.version.rawValue, $0.remarks, "\($0.bytes)", $0.path,
+          ]
         }, heading: ["content", "version", "", "bytes", "path"])
     }
     return .done

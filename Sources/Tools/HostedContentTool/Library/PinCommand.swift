@@ -12,7 +12,9 @@ enum PinCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     guard arguments.operands.count != 1 else { throw arguments.wrong("VERSION is missing") }
-    if !arguments.operands.isEmpty {
+    if arguments.operands.isEmpty {
+      guard !arguments.has("--remove") else { throw arguments.wrong("--remove needs ID VERSION") }
+    } else {
       let content = try arguments.identifier(arguments.operands[0])
       let version = try arguments.version(arguments.operands[1])
       let queue = try arguments.offlineQueue()

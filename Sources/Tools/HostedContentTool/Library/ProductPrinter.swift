@@ -35,7 +35,9 @@ struct ProductPrinter {
           json: Report(products: waiting, invalidProductIdentifiers: invalid))
       }
       try printWaiting()
-      console.print(document: "]}")
+      console.print(document: "],\"invalidProductIdentifiers\":")
+      try console.print(json: invalid)
+      console.print(document: "}")
     } else if !waiting.isEmpty {
       try printWaiting()
     }
@@ -54,8 +56,7 @@ struct ProductPrinter {
     sortWaiting()
     if console.printsJSON {
       for product in waiting {
-        console.print(
-          document: hasBegun ? "," : "{\"invalidProductIdentifiers\":[],\"products\":[")
+        console.print(document: hasBegun ? "," : "{\"products\":[")
         hasBegun = true
         try console.print(json: product)
       }
@@ -71,9 +72,19 @@ struct ProductPrinter {
     [
       product.productIdentifier.rawValue, product.downloadContentVersion?.rawValue ?? "-",
       product.isDownloadable
-        ? Console.bytes(product.downloadContentLengths.reduce(0, +)) : "no content",
+        ? Console.bytes(product.downloadContentLengths.clampedSum) : "no content",
       product.price?.description ?? "free",
       product.localizedTitle(),
     ]
+  }
+}
+
+extension [Int64] {
+  /// The sum, or the maximum if it is larger: a store may sign any length.
+  var clampedSum: Int64 {
+    reduce(0) { sum, number in
+      let (larger, isTooLarge) = sum.addingReportingOverflow(number)
+      return isTooLarge ? .max : larger
+    }
   }
 }

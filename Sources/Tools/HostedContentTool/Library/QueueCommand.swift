@@ -13,7 +13,7 @@ enum QueueCommand {
 
   private struct Transaction: Encodable {
     let id: String
-    let productIdentifier: String
+    let productIdentifier: ProductIdentifier
     let state: String
     var error: String?
     var downloads: [Download]?
@@ -21,8 +21,8 @@ enum QueueCommand {
 
   private struct Download: Encodable {
     let id: String
-    let contentIdentifier: String
-    let version: String
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
     let state: String
     let bytes: Int64
     let reason: String
@@ -34,8 +34,7 @@ enum QueueCommand {
     let transactions =
       showsFinished
       ? try library.finishedTransactions().map {
-        Transaction(
-          id: $0.id, productIdentifier: $0.productIdentifier.rawValue, state: "\($0.state)")
+        Transaction(id: $0.id, productIdentifier: $0.productIdentifier, state: "\($0.state)")
       } : try library.transactions().map(describe)
     try console.print(["transactions": transactions]) {
       if transactions.isEmpty {
@@ -49,18 +48,18 @@ enum QueueCommand {
 
   private static func rows(_ transaction: Transaction) -> [[String]] {
     let downloads = transaction.downloads ?? []
-    return [[transaction.productIdentifier, transaction.state, transaction.error ?? ""]]
+    return [[transaction.productIdentifier.rawValue, transaction.state, transaction.error ?? ""]]
       + downloads.map { ["  \($0.contentIdentifier) \($0.version)", $0.state, $0.reason] }
   }
 
   private static func describe(_ record: TransactionRecord) -> Transaction {
     Transaction(
-      id: record.id, productIdentifier: record.payment.productIdentifier.rawValue,
+      id: record.id, productIdentifier: record.payment.productIdentifier,
       state: "\(record.state)", error: record.error?.description,
       downloads: record.downloads.map { download in
         Download(
-          id: download.id, contentIdentifier: download.offer.contentIdentifier.rawValue,
-          version: download.offer.version.rawValue, state: "\(download.state)",
+          id: download.id, contentIdentifier: download.offer.contentIdentifier,
+          version: download.offer.version, state: "\(download.state)",
           bytes: download.offer.package.length, reason: reason(download))
       })
   }

@@ -16,7 +16,7 @@ enum RestoreCommand {
     run: run)
 
   private struct Purchase: Encodable {
-    let productIdentifier: String
+    let productIdentifier: ProductIdentifier
     let originalTransactionIdentifier: String
     let contents: [String]
   }
@@ -60,7 +60,7 @@ enum RestoreCommand {
   ) throws {
     let purchases = transactions.map { transaction in
       Purchase(
-        productIdentifier: transaction.payment.productIdentifier.rawValue,
+        productIdentifier: transaction.payment.productIdentifier,
         originalTransactionIdentifier: transaction.original?.transactionIdentifier ?? "",
         contents: transaction.downloads.map { "\($0.contentIdentifier) \($0.contentVersion)" })
     }

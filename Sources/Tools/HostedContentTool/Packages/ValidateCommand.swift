@@ -20,9 +20,8 @@ enum ValidateCommand {
     try console.print(Report(isValid: findings.isEmpty, findings: findings)) {
       if findings.isEmpty { console.print("\(path): valid") }
       for finding in findings {
-        // Most messages already name the entry.
-        let place = finding.path.flatMap { finding.message.contains($0) ? nil : "\($0): " } ?? ""
-        console.print("\(path): \(place)\(finding.message). \(finding.remedy). [\(finding.rule)]")
+        let message = finding.message.naming(entry: finding.path)
+        console.print("\(path): \(message). \(finding.remedy). [\(finding.rule)]")
       }
     }
     return findings.isEmpty ? .done : .failed
@@ -43,5 +42,13 @@ enum ValidateCommand {
           path: nil, rule: "form-unknown", message: message, remedy: error.remedy, code: error.code)
       ]
     }
+  }
+}
+
+extension String {
+  /// The message of a finding with its entry, which most messages already name.
+  func naming(entry: String?) -> String {
+    guard let entry, !contains(entry) else { return self }
+    return "\(entry): \(self)"
   }
 }

@@ -5,12 +5,10 @@ extension Console {
   /// Prints one line for each of `findings`, for which packages were not published.
   func reportFindings(_ findings: [PackageFinding]) {
     for finding in findings {
-      let (message, error) = (finding.message, finding.error)
-      // Most messages already name the entry.
-      let entry = finding.entry.flatMap { message.contains($0) ? nil : "\($0): " } ?? ""
+      let (message, error) = (finding.message.naming(entry: finding.entry), finding.error)
       report(
         ContentError(
-          error.code, "\(finding.path): \(entry)\(message)", remedy: error.remedy,
+          error.code, "\(finding.path): \(message)", remedy: error.remedy,
           subject: error.subject, cause: error.cause))
     }
     guard findings.count > 1 else { return }

@@ -33,6 +33,7 @@ enum ServeCommand {
     let checkApps = try configuration.serveApps(ofFolder: path) { console.report($0) }
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()
+    console.signals?.hold()
     console.print("Serving \(path) at \(server.url)")
     // A change of `apps.json` is also noticed between requests.
     let ticker = try Ticker(every: .seconds(1), checkApps)
@@ -46,8 +47,8 @@ enum ServeCommand {
     -> StoreServer.Configuration
   {
     var configuration = StoreServer.Configuration()
-    (configuration.address, configuration.port) =
-      try arguments.listenAddress(default: "127.0.0.1:8080")
+    let listen = try arguments.listenAddress(default: "127.0.0.1:8080")
+    (configuration.address, configuration.port) = (listen.address, listen.port)
     configuration.certificate = try certificate(arguments)
     configuration.latency =
       try quantity("--latency", "a time such as 20ms", arguments, Quantities.time) ?? .zero
@@ -59,19 +60,6 @@ enum ServeCommand {
     configuration.recording = arguments.has("--verbose") ? .reported : .none
     configuration.onRequest = { console.note($0.line) }
     return configuration
-  }
-
-  /// The address and port of `127.0.0.1:8080`, `localhost:0` or `[::1]:8080`.
-  static func place(_ text: String) -> (String, UInt16)? {
-    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
-    else { return nil }
-    var address = text[..<colon]
-    if address.hasPrefix("["), address.hasSuffix("]") {
-      address = address.dropFirst().dropLast()
-    } else if address.contains(":") {
-      return nil
-    }
-    return address.isEmpty ? nil : (String(address), port)
   }
 
   private static func certificate(_ arguments: Arguments) throws -> Certificate? {
@@ -91,16 +79,5 @@ enum ServeCommand {
       throw arguments.wrong("\(option) takes \(what), not “\(text)”")
     }
     return value
-  }
-}
-
-extension Arguments {
-  /// The address and the port of `--listen`.
-  func listenAddress(default standard: String) throws -> (String, UInt16) {
-    let listen = try text("--listen") ?? standard
-    guard let place = ServeCommand.place(listen) else {
-      throw wrong("--listen takes an address and a port, not “\(listen)”")
-    }
-    return place
   }
 }

@@ -15,7 +15,8 @@ enum StoreKeyArguments {
     record + [
       .init(
         "--root-keys", "FOLDER", "the folder of the root keys; default: root in the keys' folder"),
-      .init("--passphrase-file", "FILE", "a file whose first line is the passphrase of the keys"),
+      .init(
+        "--passphrase-file", "FILE", "a file or pipe; its first line is the keys' passphrase"),
       .init(
         "--root-passphrase-file", "FILE",
         "the same for the root keys, once for all or once for each; default: the same file"),
@@ -77,10 +78,10 @@ extension Arguments {
     }
   }
 
-  /// The first line of the file at `path`.
+  /// The first line of the file or pipe at `path`.
   private func passphrase(_ path: String) throws -> [UInt8] {
-    let file = try FileSystem.real.file(at: path)
-    let bytes = try file.contents(limit: 4096)
-    return Array(bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
+    Array(
+      try SecretFile.contents(path)
+        .prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
   }
 }

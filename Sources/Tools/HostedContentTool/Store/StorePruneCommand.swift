@@ -57,8 +57,6 @@ extension PrunableFiles {
 
 extension Arguments {
   func keepDays() throws -> Int {
-    let days = try number("--keep-days", minimum: 1) ?? StoreFolder.standardKeepDays
-    guard days <= 36_500 else { throw wrong("--keep-days takes at most 36500 days") }
-    return days
+    try number("--keep-days", minimum: 1, maximum: 36_500) ?? StoreFolder.standardKeepDays
   }
 }

@@ -121,11 +121,15 @@ enum StoreServerKeyCommand {
     }
   }
 
+  /// Ten years, in seconds.
+  private static let maximumOverlap = 315_360_000
+
   private static func rotate(
     _ kid: String, _ publicKey: String?, _ ledger: Ledger, _ arguments: Arguments,
     _ console: Console
   ) throws {
-    let overlap = try arguments.number("--overlap", minimum: 0) ?? 86_400
+    let overlap =
+      try arguments.number("--overlap", minimum: 0, maximum: maximumOverlap) ?? 86_400
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
     try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)

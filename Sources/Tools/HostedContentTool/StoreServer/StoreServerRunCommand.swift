@@ -34,7 +34,7 @@ enum StoreServerRunCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
-    let (address, port) = try arguments.listenAddress(default: "127.0.0.1:8090")
+    let listen = try arguments.listenAddress(default: "127.0.0.1:8090")
     configuration.origin = try arguments.text("--origin").map { try baseURL($0, arguments) }
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
@@ -43,7 +43,8 @@ enum StoreServerRunCommand {
     let socket = try SocketActivation.socket(
       ProcessInfo.processInfo.environment, process: getpid())
     configuration.http.openPort = {
-      try socket.map { try HeldPort(inherited: $0, at: address) } ?? HeldPort(address, port)
+      try socket.map { try HeldPort(inherited: $0, at: listen.address) }
+        ?? HeldPort(listen.address, listen.port)
     }
     let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
     let catalog = try Catalog(
@@ -52,6 +53,7 @@ enum StoreServerRunCommand {
       network: network, trustFolder: folder.trustFolder())
     let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }
     let url = server.url
+    console.signals?.hold()
     console.print(document: arguments.has("--json") ? "{\"url\": \"\(url)\"}" : url)
     await console.signals?.waitForFirst()
     server.stop()
@@ -106,11 +108,8 @@ enum StoreServerRunCommand {
     }
     let urls = try arguments.values("--content-url").map { try baseURL($0, arguments) }
     guard !urls.isEmpty else { throw arguments.wrong("--content-url is missing") }
-    let seconds = try arguments.number("--url-lifetime", minimum: 2) ?? 300
-    guard seconds <= maximumLifetime else {
-      throw arguments.wrong(
-        "--url-lifetime takes a number of at most \(maximumLifetime), not “\(seconds)”")
-    }
+    let seconds =
+      try arguments.number("--url-lifetime", minimum: 2, maximum: maximumLifetime) ?? 300
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
     return ContentGate(
       module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))

@@ -25,10 +25,7 @@ enum StoreServerVoucherCommand {
       throw arguments.wrong("Unknown action “\(arguments.operands[0])”, expected add")
     }
     let product = try arguments.text("--product").map { try arguments.identifier($0) }
-    let count = try arguments.number("--count", minimum: 1) ?? 1
-    guard count <= maximumCount else {
-      throw arguments.wrong("--count takes a number up to \(maximumCount)")
-    }
+    let count = try arguments.number("--count", minimum: 1, maximum: maximumCount) ?? 1
     let ledger = try arguments.ledger(creating: true)
     defer { ledger.close() }
     let vouchers = (0..<count).map { _ in newVoucher() }

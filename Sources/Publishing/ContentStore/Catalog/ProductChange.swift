@@ -1,14 +1,5 @@
 public import ContentModel
 
-/// The result of a publication.
-public struct Publication: Hashable, Sendable {
-  /// The versions whose files were written: new versions, and published versions with lost or
-  /// damaged files.
-  public let versions: [StoredVersion]
-  /// The products of the packages with new or changed descriptions.
-  public let changes: [ProductChange]
-}
-
 /// A change of a product's description.
 public struct ProductChange: Hashable, Sendable {
   /// A field of a product's description.
@@ -29,24 +20,24 @@ public struct ProductChange: Hashable, Sendable {
   /// The changed fields: texts first, by language.
   public let fields: [Field]
 
-  /// The change from `old` to `new`; nil if they are equal.
+  /// The change from `old` to `new`; nil if they are equal, byte by byte.
   init?(from old: ProductRecord?, to new: ProductRecord) {
-    guard old != new else { return nil }
     productIdentifier = new.productIdentifier
     isNew = old == nil
     var fields: [Field] = []
     for (language, text) in new.texts.sorted(by: { $0.key < $1.key }) {
       let known = old?.texts[language]
-      if known?.title != text.title { fields.append(.title(language: language)) }
-      if (known?.description ?? "") != text.description {
+      if !(known?.title).hasSameBytes(as: text.title) { fields.append(.title(language: language)) }
+      if !(known?.description ?? "").hasSameBytes(as: text.description) {
         fields.append(.description(language: language))
       }
-      if known?.releaseNotes != text.releaseNotes {
+      if !(known?.releaseNotes).hasSameBytes(as: text.releaseNotes) {
         fields.append(.releaseNotes(language: language))
       }
     }
     if old?.price != new.price { fields.append(.price) }
     if let old, old.type != new.type { fields.append(.type) }
+    if old != nil, fields.isEmpty { return nil }
     self.fields = fields
   }
 }

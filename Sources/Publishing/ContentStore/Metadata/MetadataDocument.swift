@@ -13,7 +13,7 @@ struct MetadataDocument {
   var name: String { Self.name(role, version) }
 
   /// The entry of this file in the metadata of another role.
-  var promise: MetadataFile { get throws { try MetadataFile(version: version, bytes: bytes) } }
+  var entry: MetadataFile { get throws { try MetadataFile(version: version, bytes: bytes) } }
 
   var signedVersion: SignedVersion {
     get throws { SignedVersion(version: version, digest: try Digest(of: bytes)) }

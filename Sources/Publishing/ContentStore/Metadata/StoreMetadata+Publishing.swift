@@ -62,7 +62,7 @@ extension StoreMetadata {
     for list in lists.values.sorted(by: { $0.name.text < $1.name.text }) {
       let document = try sign(list, &signed, roots, writer)
       if list.name == .targets {
-        targets = try document.promise
+        targets = try document.entry
       } else {
         files[list.name.fileName] = MetadataFile(version: document.version)
       }
@@ -74,7 +74,7 @@ extension StoreMetadata {
         delegations: try newest.targetBins(bits: newBits))
       let document = try writer.sign(role, of: roots)
       signed.documents.append(document)
-      targets = try document.promise
+      targets = try document.entry
     }
     let digest = try Digest(of: signed.documents.flatMap(\.bytes))
     let role = SnapshotRole(
@@ -82,7 +82,7 @@ extension StoreMetadata {
       others: files, lists: digest)
     let document = try writer.sign(role, of: roots)
     signed.documents += [
-      document, try timestamp(of: document.promise, signedBy: roots, with: writer),
+      document, try timestamp(of: document.entry, signedBy: roots, with: writer),
     ]
     return signed
   }

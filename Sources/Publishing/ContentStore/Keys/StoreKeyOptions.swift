@@ -47,12 +47,12 @@ public struct StoreKeyOptions: Hashable, Sendable {
   /// The folder of the keys for publishing; nil for `<store>.keys` beside the store.
   public var folder: URL? {
     get { folderPath.map { URL(filePath: $0) } }
-    set { folderPath = newValue?.path(percentEncoded: false) }
+    set { folderPath = Self.path(of: newValue) }
   }
   /// The folder of the root keys, which can be kept offline; nil for `root` in `folder`.
   public var rootFolder: URL? {
     get { rootFolderPath.map { URL(filePath: $0) } }
-    set { rootFolderPath = newValue?.path(percentEncoded: false) }
+    set { rootFolderPath = Self.path(of: newValue) }
   }
   /// The folder of the publication record and the publishers' lock; nil for the keys' folder.
   ///
@@ -60,7 +60,7 @@ public struct StoreKeyOptions: Hashable, Sendable {
   /// in the store.
   public var stateFolder: URL? {
     get { stateFolderPath.map { URL(filePath: $0) } }
-    set { stateFolderPath = newValue?.path(percentEncoded: false) }
+    set { stateFolderPath = Self.path(of: newValue) }
   }
   /// The passphrase of the keys, at most 1023 bytes without zeros; nil for unencrypted keys.
   public var passphrase: [UInt8]?
@@ -100,8 +100,19 @@ public struct StoreKeyOptions: Hashable, Sendable {
     self.rootPassphrases = rootPassphrases
   }
 
-  /// Throws `usage` for a passphrase that libcrypto would truncate.
+  /// The path of a file URL; another URL stays, so that `check` refuses it.
+  private static func path(of url: URL?) -> String? {
+    url.map { $0.isFileURL ? $0.path(percentEncoded: false) : $0.absoluteString }
+  }
+
+  /// Throws `usage` for a passphrase that libcrypto would truncate, and for a folder that is a URL.
   func check() throws {
+    for path in [folderPath, rootFolderPath, stateFolderPath].compactMap(\.self)
+    where path.contains("://") {
+      throw ContentError(
+        .usage, "The keys or state folder “\(path.printable(limit: 200))” is a URL",
+        remedy: "Use a folder of this machine", subject: path)
+    }
     for passphrase in [passphrase].compactMap({ $0 }) + rootPassphrases
     where !(1...1023).contains(passphrase.count) || passphrase.contains(0) {
       throw ContentError(

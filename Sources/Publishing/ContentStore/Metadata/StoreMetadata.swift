@@ -166,10 +166,10 @@ extension StoreMetadata {
         details: ListDetails(role: .targets, length: 0, digest: Digest(of: []))), of: [root])
     let snapshot = try writer.sign(
       SnapshotRole(
-        version: 1, expires: writer.time(after: lifetime), targets: targets.promise), of: [root])
+        version: 1, expires: writer.time(after: lifetime), targets: targets.entry), of: [root])
     let timestamp = try writer.sign(
       TimestampRole(
-        version: 1, expires: writer.time(after: timestampLifetime), snapshot: snapshot.promise),
+        version: 1, expires: writer.time(after: timestampLifetime), snapshot: snapshot.entry),
       of: [root])
     try writer.create(
       [targets, snapshot, timestamp],

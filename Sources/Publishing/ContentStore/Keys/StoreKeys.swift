@@ -1,7 +1,6 @@
 import ContentModel
 import ContentTrust
 import FileIO
-import Glibc
 
 /// The folders of a store's signing keys.
 ///
@@ -81,7 +80,12 @@ struct StoreKeys {
   }
 
   /// Whether there are enough root keys to sign the root after `root`.
-  func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
+  ///
+  /// Throws errors of the system, such as too many open files, because the keys may be there.
+  func canSignRoot(_ root: RootRole) throws -> Bool {
+    try nilIf(.keyUnusable, .passphraseWrong, .notPermitted) { try keys(of: .root, in: root) }
+      != nil
+  }
 
   /// All usable keys of `role` in the folders, even if no root names them, and the number of key
   /// files that cannot be read, such as encrypted ones.
@@ -138,6 +142,16 @@ struct StoreKeys {
   private static func isFileName(_ name: String, of role: RoleName) -> Bool {
     name.hasSuffix(suffix)
       && (name == "\(role.rawValue)\(suffix)" || name.hasPrefix("\(role.rawValue)-"))
+  }
+
+  /// Whether `name` is a file name of `make` for a later root, such as `root-v2-1.pem`.
+  private static func isOfRotation(_ name: String, _ role: RoleName) -> Bool {
+    let prefix = "\(role.rawValue)-v"
+    let numbers = name.dropFirst(prefix.count).dropLast(suffix.count)
+    return name.hasPrefix(prefix)
+      && numbers.split(separator: "-", omittingEmptySubsequences: false).allSatisfy {
+        !$0.isEmpty && $0.utf8.allSatisfy(\.isDigit)
+      }
   }
 
   /// Files that look like keys, but are ignored because their name does not begin with a role.
@@ -218,7 +232,7 @@ struct StoreKeys {
         continue
       }
       // Other files may belong to the owner, such as a copy of another store's key.
-      if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
+      if dropped.contains(key.publicKey) || Self.isOfRotation(name, role) {
         if let rehearsal {
           try rehearsal.remove(.key, name, in: folder)
         } else {
@@ -228,45 +242,4 @@ struct StoreKeys {
     }
     if rehearsal == nil { for folder in folders(of: role) { try folder.sync() } }
   }
-}
-
-/// The parent folder and the name of a path.
-struct FolderPlace {
-  let parent: String
-  let name: String
-
-  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
-
-  /// Throws `usage` for a path without a last name, such as `/`.
-  init(_ path: String) throws {
-    var components = path.pathComponents()
-    var isAbsolute = path.hasPrefix("/")
-    if [".", ".."].contains(components.last), let resolved = resolvedComponents(path) {
-      (components, isAbsolute) = (resolved, true)
-    }
-    guard let name = components.popLast(), name != ".", name != ".." else {
-      throw ContentError(
-        .usage, "“\(path)” does not name a folder",
-        remedy: "Use a path that ends with the folder's name", subject: path)
-    }
-    let prefix = isAbsolute ? "/" : components.isEmpty ? "." : ""
-    parent = prefix + components.joined(separator: "/")
-    self.name = name
-  }
-}
-
-/// The components of a path without symbolic links; nil if the file does not exist.
-private func resolvedComponents(_ path: String) -> [String]? {
-  guard let resolved = realpath(path, nil) else { return nil }
-  defer { free(resolved) }
-  return String(cString: resolved).pathComponents()
-}
-
-/// The components of a path without symbolic links; the file need not exist.
-func realComponents(_ path: String) -> [String] {
-  if let resolved = resolvedComponents(path) { return resolved }
-  var rest = path.pathComponents()
-  guard let last = rest.popLast() else { return [] }
-  let parent = (path.hasPrefix("/") ? "/" : rest.isEmpty ? "." : "") + rest.joined(separator: "/")
-  return realComponents(parent) + [last]
 }

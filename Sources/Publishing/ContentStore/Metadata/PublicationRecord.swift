@@ -99,9 +99,12 @@ extension PublicationRecord {
     var signed: [RoleName: SignedVersion] = [:]
     var reserved: [RoleName: Int64] = [:]
     for role in RoleName.allCases {
-      guard let version = SignedVersion(json: json["signed"]?[role.rawValue]) else { return nil }
-      signed[role] = version
+      let known = json["signed"]?[role.rawValue]
       reserved[role] = json["reserved"]?[role.rawValue]?.integer
+      // A repair that finds neither a record nor a timestamp begins without one.
+      if role == .timestamp, known == nil { continue }
+      guard let version = SignedVersion(json: known) else { return nil }
+      signed[role] = version
     }
     self.init(
       firstRoot: firstRoot, signed: signed, reserved: reserved, bits: json["bits"]?.integer ?? 0)

@@ -1,5 +1,4 @@
 public import ContentModel
-import ContentTrust
 public import FoundationEssentials
 
 /// The description of a product.
@@ -97,12 +96,13 @@ public struct ProductDetails: Hashable, Sendable {
 
   /// Returns the record of `product`: these details, with missing values from `record`.
   func record(of product: ProductIdentifier, over record: ProductRecord?) -> ProductRecord {
-    let amount = price ?? record?.price?.amount ?? 0
-    let currency = currency ?? record?.price?.currency ?? "USD"
+    // An amount that is rounded to 0 is free too.
+    let rounded = Price(
+      price ?? record?.price?.amount ?? 0, currency: currency ?? record?.price?.currency ?? "USD")
     return ProductRecord(
       productIdentifier: product, type: type ?? record?.type ?? .nonConsumable,
       texts: texts(of: product, over: record?.texts ?? [:]),
-      price: amount == 0 ? nil : Price(amount, currency: currency))
+      price: rounded.amount == 0 ? nil : rounded)
   }
 
   private func texts(of product: ProductIdentifier, over texts: [String: ProductText])
@@ -116,49 +116,6 @@ public struct ProductDetails: Hashable, Sendable {
       description: description ?? known?.description ?? "",
       releaseNotes: releaseNotes ?? known?.releaseNotes)
     return texts.merging([language: text]) { $1 }
-  }
-}
-
-/// A product of a store folder, for its publisher.
-public struct StoredProduct: Hashable, Codable, Sendable {
-  /// Texts, type and price.
-  public let record: ProductRecord
-  /// Every version of its contents; empty for a product without content.
-  ///
-  /// The product's own content is first, then by content identifier, with the newest version of
-  /// each first.
-  public let versions: [StoredVersion]
-
-  init(_ record: CatalogRecord) {
-    self.record = record.description
-    versions = record.offers.map(StoredVersion.init)
-  }
-}
-
-/// A published version of a content package.
-public struct StoredVersion: Hashable, Codable, Sendable {
-  /// The product of the content.
-  public let productIdentifier: ProductIdentifier
-  /// The content's identifier.
-  ///
-  /// Equals the product's identifier unless the product has several contents.
-  public let contentIdentifier: ProductIdentifier
-  /// The content's version.
-  public let version: ContentVersion
-  /// The length of the archive in bytes.
-  public let length: Int64
-  /// The size of all installed files, in bytes.
-  public let installedSize: Int64
-  /// SHA-256 of the archive.
-  public let digest: Digest
-
-  init(_ offer: ContentOffer) {
-    productIdentifier = offer.productIdentifier
-    contentIdentifier = offer.contentIdentifier
-    version = offer.version
-    length = offer.package.length
-    installedSize = offer.installedSize
-    digest = offer.package.digest
   }
 }
 
