@@ -76,10 +76,9 @@ public actor AppUpdateChecker {
   /// Creates a checker.
   ///
   /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
-  /// is not a file URL, file errors if it cannot be created, `tooManyFiles` if the saved state
-  /// cannot be opened for lack of file descriptors, and `insecureConnectionRefused` for an insecure
-  /// store link. If the saved state cannot be read for another reason, it is reset, and the first
-  /// observer gets `updateMemoryDamaged`.
+  /// is not a file URL, file errors if it cannot be created or the saved state cannot be read, and
+  /// `insecureConnectionRefused` for an insecure store link. If the saved state is invalid, it is
+  /// reset, and the first observer gets `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
