@@ -222,6 +222,23 @@ struct CheckerTests {
     #expect(error.code == .updateMemoryDamaged)
   }
 
+  @Test("An observer that is removed or released at once leaves earlier events to the next one")
+  func removedObserver() async throws {
+    try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
+    let checker = try checker()
+    let removed = RecordingUpdateObserver()
+    let observer = RecordingUpdateObserver()
+    queue.suspend()
+    checker.add(removed)
+    checker.remove(removed)
+    checker.add(RecordingUpdateObserver())
+    checker.add(observer)
+    queue.resume()
+    await drain()
+    #expect(removed.events.isEmpty)
+    #expect(observer.events.count == 1)
+  }
+
   @Test("A stream gets earlier events even if the checker is released before")
   func earlyEventsOfReleasedChecker() async throws {
     try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
