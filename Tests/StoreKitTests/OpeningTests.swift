@@ -168,6 +168,36 @@ struct OpeningTests {
     host.close()
   }
 
+  @Test("Each thread that closes the queue waits until the running call of an observer ends")
+  func closedByTwoThreads() async throws {
+    let host = host
+    let hasBegun = Watched(false)
+    let mayEnd = Watched(false)
+    let hasEnded = Watched(false)
+    let observer = KitObserver(onTransaction: { _, _ in
+      hasBegun.change { $0 = true }
+      mayEnd.block { $0 }
+      hasEnded.change { $0 = true }
+    })
+    try host.configure(configuration {})
+    host.add(observer, of: queue)
+    host.add(payment())
+    await hasBegun.wait { $0 }
+    async let first = onOwnThread { () -> Bool in
+      host.close()
+      return hasEnded.value
+    }
+    async let second = onOwnThread { () -> Bool in
+      host.close()
+      return hasEnded.value
+    }
+    // Long enough for a call that does not wait.
+    try await Task.sleep(for: .milliseconds(50))
+    mayEnd.change { $0 = true }
+    let haveWaited = await [first, second]
+    #expect(haveWaited == [true, true])
+  }
+
   @Test("A removed observer is not called for a payment that was refused before")
   func removedObserver() async throws {
     let observer = KitObserver()

@@ -77,10 +77,14 @@ public final class StoreSession: Sendable {
     kill()
     let place = try Place(now: clock.now)
     script.change { $0 = SellerScript() }
-    let old = state.withLock { state in
-      defer { state.place = place }
-      return state.place
+    let (old, seller) = state.withLock { state in
+      defer {
+        state.place = place
+        state.seller = nil
+      }
+      return (state.place, state.seller)
     }
+    withExtendedLifetime(seller) {}
     old.server.stop()
   }
 
