@@ -1,5 +1,6 @@
 import ContentModel
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import AppUpdate
