@@ -1,6 +1,5 @@
 import ContentModel
 import FoundationEssentials
-import TestSupport
 import Testing
 
 @testable import AppUpdate
