@@ -79,7 +79,7 @@ extension StoreFolderTests {
     var step = 0
     var fired = true
     while fired {
-      step += SlowTests.stride(quick: 5)
+      step += 1
       let path = folder.path("store-\(step)")
       let fault = FaultAtStep(step)
       let failure = code {
@@ -106,7 +106,7 @@ extension StoreFolderTests {
     var (step, version, fired) = (0, 1, true)
     var outcomes: Set<Int> = []
     while fired {
-      step += SlowTests.stride(quick: 5)
+      step += 1
       version += 1
       let next = try package("com.example.book", "\(version)", text: "text \(version)")
       let count = try bookRecord().offers.count

@@ -166,7 +166,7 @@ struct HostileXarTests {
     try expectRefused(attack.bytes(), [attack.code, .entryRefused, .archiveDamaged])
   }
 
-  @Test("Too many files are refused", .enabled(if: SlowTests.areOn))
+  @Test("Too many files are refused", .slow)
   func files() throws {
     var writer = XarWriter([.info()])
     writer.files += String(repeating: "<file id=\"1\"><name>a</name></file>", count: 200_001)

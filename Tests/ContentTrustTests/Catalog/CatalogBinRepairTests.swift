@@ -241,7 +241,7 @@ import Testing
       #expect(try fixture.products(trusting: root).count == products.count)
     }
     while fired {
-      step += SlowTests.stride(quick: 5)
+      step += 1
       let fault = FaultAtStep(step)
       let failure = code {
         try fixture.retitle(one, "\(step)", in: fixture.open(fileSystem: fault.fileSystem))

@@ -171,7 +171,7 @@ struct ForeignPackageTests {
   }
 
   @Test(
-    "Whatever step fails, the next start fetches nothing twice", .enabled(if: SlowTests.areOn),
+    "Whatever step fails, the next start fetches nothing twice", .slow,
     arguments: [["-z"], ["--format", "zip"]])
   func interrupted(options: [String]) async throws {
     let files = Self.files(16)
