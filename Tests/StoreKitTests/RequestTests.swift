@@ -164,6 +164,38 @@ struct RequestTests {
     server.stop()
   }
 
+  @Test("A page stays if an earlier load ends after it")
+  func lastPage() async throws {
+    let isRequested = Watched(false)
+    let mayEnd = Watched(false)
+    let server = try ScriptedServer { request in
+      let number = request.path.contains("id=1&") ? 1 : 2
+      if number == 1 {
+        isRequested.change { $0 = true }
+        mayEnd.block { $0 }
+      }
+      let page = "https://apps.example.com/app/id\(number)"
+      let body = #"{"results": [{"trackId": \#(number), "trackViewUrl": "\#(page)"}]}"#
+      return .http("200 OK", body: Array(body.utf8))
+    }
+    let session = try StoreSession()
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.queue.deliveryQueue = DispatchQueue(label: "page")
+    configuration.lookup = .init(server: try #require(URL(string: server.url())))
+    let queue = try SKPaymentQueue(configuration: configuration)
+    let page = SKStoreProductViewController(queue: queue)
+    let early = Task {
+      try await page.loadProduct(withParameters: [SKStoreProductParameterITunesItemIdentifier: 1])
+    }
+    await isRequested.wait { $0 }
+    let late = try await page.loadProduct(
+      withParameters: [SKStoreProductParameterITunesItemIdentifier: 2])
+    mayEnd.change { $0 = true }
+    #expect(try await early.value && late)
+    #expect(page.pageURL?.absoluteString == "https://apps.example.com/app/id2")
+    queue.close()
+  }
+
   final class Hearer: NSObject, SKStoreProductViewControllerDelegate, Sendable {
     let isFinished = Watched(false)
 
