@@ -59,7 +59,7 @@ struct ServerLifeTests {
     let thread = DispatchGroup()
     DispatchQueue(label: "thief").async(group: thread) {
       while !thief.withLock({ $0.ended }) {
-        let taken = LocalSocket.gets(port)
+        let taken = Loopback.canBind(port)
         thief.withLock { $0 = ($0.tries + 1, $0.taken || taken, $0.ended) }
       }
     }
