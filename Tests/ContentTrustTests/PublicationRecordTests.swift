@@ -272,7 +272,7 @@ import Testing
     while fired {
       step += 1
       let before = try fixture.bytes("timestamp.json")
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let time = fixture.now.addingTimeInterval(Double(step))
       let failure = code {
         try fixture.open(fileSystem: fault.fileSystem)

@@ -231,7 +231,7 @@ import Testing
     while fired {
       step += 1
       let shop = try restored()
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       _ = code {
         try shop.fixture.open(fileSystem: fault.fileSystem)
           .recover(seen: [.timestamp: 5], now: shop.fixture.now)

@@ -85,7 +85,7 @@ import Testing
       let root = try store.initialRoot()
       let known = try TemporaryFolder()
       _ = try fixture.client(known).refresh(initialRoot: root)
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       _ = code {
         try fixture.open(fileSystem: fault.fileSystem).rotate(StoreRole.allCases, now: fixture.now)
       }

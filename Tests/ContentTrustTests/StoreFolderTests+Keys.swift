@@ -81,7 +81,7 @@ extension StoreFolderTests {
     while fired {
       step += 1
       let path = folder.path("store-\(step)")
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         _ = try StoreFolder.create(at: path, now: now, fileSystem: fault.fileSystem)
       }
@@ -110,7 +110,7 @@ extension StoreFolderTests {
       version += 1
       let next = try package("com.example.book", "\(version)", text: "text \(version)")
       let count = try bookRecord().offers.count
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try StoreFolder.open(at: storePath, fileSystem: fault.fileSystem)
           .publish([next], now: now)

@@ -227,7 +227,7 @@ import Testing
       try store.add(book, now: now)
       let trust = try TemporaryFolder()
       _ = try client(trust, of: path).refresh(initialRoot: store.initialRoot())
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try StoreFolder.open(at: path, fileSystem: fault.fileSystem)
           .rotate(StoreRole.allCases, now: now)

@@ -242,7 +242,7 @@ import Testing
     }
     while fired {
       step += 1
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try fixture.retitle(one, "\(step)", in: fixture.open(fileSystem: fault.fileSystem))
       }

@@ -207,7 +207,7 @@ struct StorePruneTests {
       try shop.publish("book", "1", day: 1)
       try shop.retire("book", "1", day: 2)
       try shop.publish("book", "2", day: 3)
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try shop.fixture.open(fileSystem: fault.fileSystem).prune(now: shop.at(60))
       }

@@ -176,12 +176,12 @@ struct ForeignPackageTests {
   func interrupted(options: [String]) async throws {
     let files = Self.files(16)
     try publish("1.0", files, options)
-    let steps = StagingFault(at: 0)
+    let steps = Self.fault(at: 0)
     try await run(queue(steps.fileSystem)) { $0.removed.count == 1 }
     for part in 1...9 {
       try FileManager.default.removeItem(atPath: fixture.libraryPath)
       let before = sentBytes
-      let fault = StagingFault(at: steps.count * part / 10)
+      let fault = Self.fault(at: steps.count * part / 10)
       try await run(queue(fault.fileSystem)) {
         $0.downloads.values.contains { $0.state == .failed }
       }
@@ -190,6 +190,13 @@ struct ForeignPackageTests {
       // The package, and what its connections had received when the step failed.
       let again = try sentBytes - before - packageLength
       #expect(again <= 6 << 20, "\(again) bytes again after a fault at \(part) tenths")
+    }
+  }
+
+  /// Makes the step in staging with this number fail, from 1; 0 for none.
+  private static func fault(at number: Int) -> FaultPlan {
+    FaultPlan(failing: number) { operation, path in
+      [.write, .sync, .create, .rename].contains(operation) && path.contains("/staging/")
     }
   }
 
@@ -271,29 +278,5 @@ struct ForeignPackageTests {
     #expect(try fixture.staged().isEmpty)
     var status = stat()
     #expect(lstat(path, &status) == 0 && status.st_mode & 0o7777 == 0o444)
-  }
-}
-
-/// Makes one step in staging fail with a full disk, and counts the steps.
-private final class StagingFault: Sendable {
-  private let number: Int
-  private let state = Mutex(0)
-
-  /// The step with this number fails, from 1; 0 for none.
-  init(at number: Int) { self.number = number }
-
-  var count: Int { state.withLock { $0 } }
-
-  var fileSystem: FileSystem {
-    FileSystem { [self] operation, path in
-      guard [.write, .sync, .create, .rename].contains(operation), path.contains("/staging/") else {
-        return
-      }
-      let step = state.withLock { count in
-        count += 1
-        return count
-      }
-      if step == number { throw FaultPlan.diskFull.about(path) }
-    }
   }
 }
