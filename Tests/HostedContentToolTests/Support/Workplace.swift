@@ -20,35 +20,19 @@ extension Tool {
     "executable-inside", "link-chain", "missing-plist", "not-an-archive", "truncated",
   ].map { sample("bad/\($0).pkg") }
 
-  /// Returns a tool in a folder with an empty store.
-  static func withStore() throws -> Tool {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
-    return tool
-  }
-
-  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
-  static func withBook() throws -> Tool {
-    let tool = try Tool.withStore()
-    try tool.succeed(
-      "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("chapter2-1.0.pkg"))
-    return tool
-  }
-
   /// A product with two contents.
   static let course = "com.example.course"
   /// A product without content.
   static let club = "com.example.club"
 
+  /// Returns a tool in a folder with an empty store.
+  static func withStore() throws -> Tool { try StoreTemplate.empty.copy() }
+
+  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
+  static func withBook() throws -> Tool { try StoreTemplate.book.copy() }
+
   /// Returns a tool in a folder with a store of a chapter, a course and a club.
-  static func withCourse() throws -> Tool {
-    let tool = try Tool.withStore()
-    try tool.succeed(
-      "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("course-1.0.pkg"),
-      sample("course-audio-1.0.pkg"))
-    try tool.succeed("store", "add", "store", club, "--title", "Club")
-    return tool
-  }
+  static func withCourse() throws -> Tool { try StoreTemplate.course.copy() }
 
   /// Runs the tool, which must succeed.
   @discardableResult
