@@ -293,16 +293,3 @@ private final class QueueExecutor: SerialExecutor {
     queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
   }
 }
-
-/// A source for the newest version: a store's lookup or your own server.
-///
-/// You can provide your own implementation.
-public protocol AppUpdateSource: Sendable {
-  /// Returns the newest offered version; nil if no storefront offers the app.
-  ///
-  /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
-  /// checker calls it from a task of its own, and reports a thrown error to its observers.
-  func newestOffer(
-    for app: InstalledApp, account: String?, caching: LookupCachePolicy
-  ) async throws -> UpdateOffer?
-}
