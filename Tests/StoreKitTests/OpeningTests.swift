@@ -183,19 +183,22 @@ struct OpeningTests {
     host.add(observer, of: queue)
     host.add(payment())
     await hasBegun.wait { $0 }
-    async let first = onOwnThread { () -> Bool in
-      host.close()
-      return hasEnded.value
+    let haveWaited = Watched<[Bool]>([])
+    // Closing waits for some seconds at most, so nothing here waits for a thread of tasks.
+    await onOwnThread {
+      let closing = DispatchGroup()
+      for number in 1...2 {
+        DispatchQueue(label: "closing \(number)").async(group: closing) {
+          host.close()
+          haveWaited.change { $0.append(hasEnded.value) }
+        }
+      }
+      // Long enough for a call that does not wait.
+      usleep(50_000)
+      mayEnd.change { $0 = true }
+      closing.wait()
     }
-    async let second = onOwnThread { () -> Bool in
-      host.close()
-      return hasEnded.value
-    }
-    // Long enough for a call that does not wait.
-    try await Task.sleep(for: .milliseconds(50))
-    mayEnd.change { $0 = true }
-    let haveWaited = await [first, second]
-    #expect(haveWaited == [true, true])
+    #expect(haveWaited.value == [true, true])
   }
 
   @Test("A removed observer is not called for a payment that was refused before")

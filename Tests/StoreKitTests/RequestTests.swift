@@ -167,12 +167,13 @@ struct RequestTests {
   @Test("A page stays if an earlier load ends after it")
   func lastPage() async throws {
     let isRequested = Watched(false)
-    let mayEnd = Watched(false)
     let server = try ScriptedServer { request in
       let number = request.path.contains("id=1&") ? 1 : 2
       if number == 1 {
+        isRequested.block { $0 }
+        usleep(100_000)
+      } else {
         isRequested.change { $0 = true }
-        mayEnd.block { $0 }
       }
       let page = "https://apps.example.com/app/id\(number)"
       let body = #"{"results": [{"trackId": \#(number), "trackViewUrl": "\#(page)"}]}"#
@@ -182,16 +183,18 @@ struct RequestTests {
     var configuration = SKHostConfiguration(queue: try session.configuration())
     configuration.queue.deliveryQueue = DispatchQueue(label: "page")
     configuration.lookup = .init(server: try #require(URL(string: server.url())))
+    configuration.lookup.timeout = .seconds(600)
     let queue = try SKPaymentQueue(configuration: configuration)
     let page = SKStoreProductViewController(queue: queue)
-    let early = Task {
-      try await page.loadProduct(withParameters: [SKStoreProductParameterITunesItemIdentifier: 1])
+    let results = Watched<[Bool]>([])
+    for number in 1...2 {
+      let parameters = [SKStoreProductParameterITunesItemIdentifier: number]
+      page.loadProduct(withParameters: parameters) { isLoaded, _ in
+        results.change { $0.append(isLoaded) }
+      }
     }
-    await isRequested.wait { $0 }
-    let late = try await page.loadProduct(
-      withParameters: [SKStoreProductParameterITunesItemIdentifier: 2])
-    mayEnd.change { $0 = true }
-    #expect(try await early.value && late)
+    await results.wait { $0.count == 2 }
+    #expect(results.value == [true, true])
     #expect(page.pageURL?.absoluteString == "https://apps.example.com/app/id2")
     queue.close()
   }
