@@ -59,8 +59,7 @@ struct ForeignPackageTests {
   private func queue(_ fileSystem: FileSystem = .real) throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: fixture.libraryPath), store: try StoreLocation(server.url))
-    configuration.trustedRoot = Array(
-      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
+    configuration.trustedRoot = try fixture.store.initialRoot()
     configuration.fileSystem = fileSystem
     return try PaymentQueue(configuration)
   }
@@ -217,9 +216,9 @@ struct ForeignPackageTests {
     let queue = try queue()
     try await deliver(queue)
     try publish("1.1", ["Contents/a": [1, 2, 3], "Contents/b": [4]])
-    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
     let store = try StoreLocation(server.url)
-    let products = try await store.products(nil, trustedRoot: Array(root)).products
+    let root = try fixture.store.initialRoot()
+    let products = try await store.products(nil, trustedRoot: root).products
     let update = try #require(try fixture.reader().updates(of: products, from: store).first)
     #expect(update.wholePackageReason == "The package is not a flat product archive")
     server.clearRequests()
