@@ -137,7 +137,7 @@ struct ServerLifeTests {
     for records in [false, true] {
       let fixture = try ServerFixture { $0.recordsRequests = records }
       var generator = SplitMix(state: 7)
-      let bytes = (0..<400_000).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
+      let bytes = generator.bytes(3_200_000)
       let targets = try fixture.folder.directory.directory(at: ["store", "targets"])
       try targets.replaceFile("large", with: bytes)
       let got = try fixture.get("/targets/large", "Range: bytes=1-")

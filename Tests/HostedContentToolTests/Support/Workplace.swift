@@ -87,7 +87,8 @@ extension Tool {
   /// Creates a store with com.example.book, and a copy of its root as in the pages.
   func offerBook() throws {
     try succeed("store", "init", "store")
-    let pages = Data((0..<300_000).map { _ in UInt8.random(in: 0...255) })
+    var random = SplitMix(state: 1)
+    let pages = Data(random.bytes(300_000))
     let package = try makePackage("com.example.book", "1.0", ["pages": pages])
     try succeed("store", "publish", "store", package)
     try FileManager.default.copyItem(
