@@ -18,15 +18,15 @@ package final class FaultPlan: Sendable {
     var count = 0
   }
 
-  /// Makes operation number `n` (from 1) of those that count fail with `error`, once.
+  /// Makes operation number `n` (from 1) of those that count fail with `diskFull`, once.
   ///
   /// With 0, no operation fails.
   package init(
-    failing n: Int, with error: ContentError = FaultPlan.diskFull,
+    failing n: Int,
     counting isCounted: @escaping @Sendable (FileOperation, String) -> Bool = { _, _ in true }
   ) {
     state = Mutex(State(countdown: n))
-    self.error = error
+    error = FaultPlan.diskFull
     self.isCounted = isCounted
   }
 
