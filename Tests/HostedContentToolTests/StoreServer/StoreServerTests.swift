@@ -8,8 +8,7 @@ import Testing
 struct StoreServerTests {
   @Test("A product is bought, installed, listed, refunded and bought back", .slow)
   func sale() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     let service = server.service()
     let buy = ["purchase", Tool.chapter1, "--account", "alice", "--transaction", "order-1"]
@@ -55,8 +54,7 @@ struct StoreServerTests {
 
   @Test("A purchase that waits is approved or declined")
   func decisions() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool, ["--json"])
     for transaction in ["a", "b"] {
       let body = "{\"productIdentifier\": \"\(Tool.chapter1)\", \"askToBuy\": true}"
@@ -162,8 +160,7 @@ struct StoreServerTests {
 
   @Test("A voucher pays for one purchase")
   func vouchers() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool, ["--decide", "voucher"])
     let add = ["store-server", "voucher", "add", "--data", "data", "--product", Tool.chapter1]
     let printed = try tool.succeed(add + ["--count", "2"]).output.split(separator: "\n")
@@ -184,8 +181,7 @@ struct StoreServerTests {
 
   @Test("What is sold after a backup can be asked again under the same identifier")
   func backup() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     let body = "{\"productIdentifier\": \"\(Tool.chapter1)\", \"account\": \"alice\"}"
     #expect(try tool.buy(server.url, "before", body).status == 201)
@@ -210,8 +206,7 @@ struct StoreServerTests {
 
   @Test("A changed catalog is sold and reported without a restart, and also after one", .slow)
   func publication() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     var server = try SellingProcess(tool)
     let start = try #require(
       try tool.call("\(server.url)v1/events").document["cursor"] as? String)
@@ -233,8 +228,7 @@ struct StoreServerTests {
 
   @Test("A publication is reported once, even if the data folder cannot record it", .slow)
   func unrecordedPublication() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     func events(_ query: String) throws -> (count: Int?, cursor: String) {
       let answer = try tool.call("\(server.url)v1/events\(query)").document

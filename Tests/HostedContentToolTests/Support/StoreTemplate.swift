@@ -21,6 +21,9 @@ final class StoreTemplate: Sendable {
     try tool.succeed("store", "add", "store", Tool.club, "--title", "Club")
   }
 
+  /// The book, and a key in `data` with the usual scopes, whose token is in the file `token`.
+  static let shop = StoreTemplate(from: book) { try $0.addKey() }
+
   private let tool: Result<Tool, any Error>
 
   private init(from base: StoreTemplate? = nil, _ prepare: (Tool) throws -> Void) {

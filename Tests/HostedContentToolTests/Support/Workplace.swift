@@ -31,6 +31,9 @@ extension Tool {
   /// Returns a tool in a folder with a store of version 1.0 of both chapters.
   static func withBook() throws -> Tool { try StoreTemplate.book.copy() }
 
+  /// Returns a tool like `withBook`, with a key for `store-server` whose token is in `token`.
+  static func withShop() throws -> Tool { try StoreTemplate.shop.copy() }
+
   /// Returns a tool in a folder with a store of a chapter, a course and a club.
   static func withCourse() throws -> Tool { try StoreTemplate.course.copy() }
 
