@@ -219,25 +219,57 @@ struct CatalogTests {
     #expect(code { try catalog(#"{"apps": [], "app": []}"#) } == .storeDamaged)
   }
 
+  // MARK: The file
+
+  private func write(_ text: String, to folder: TemporaryFolder) throws {
+    try folder.directory.replaceFile(AppCatalogFile.name, with: Array(text.utf8))
+  }
+
+  private func write(version: String, to folder: TemporaryFolder) throws {
+    try write(#"{"apps":[{"listing":{"trackId":2,"version":"\#(version)"}}]}"#, to: folder)
+  }
+
+  private func served(by file: AppCatalogFile) throws -> String? {
+    let answer = try file.answer(path: "/lookup", parameters: parameters("id=2"))
+    return try answer.flatMap { try LookupResults(json: $0.body).listings.first?.versionText }
+  }
+
   @Test("While the changed file is invalid, the last valid one is served")
   func lastValidFile() throws {
     let folder = try TemporaryFolder()
     let file = AppCatalogFile(in: folder.directory)
-    func write(_ text: String) throws {
-      try folder.directory.replaceFile(AppCatalogFile.name, with: Array(text.utf8))
-    }
-    func served() throws -> String? {
-      let answer = try file.answer(path: "/lookup", parameters: parameters("id=2"))
-      return try answer.flatMap { try LookupResults(json: $0.body).listings.first?.versionText }
-    }
-    try write(#"{"apps":[{"listing":{"trackId":2,"version":"1.0"}}]}"#)
-    #expect(try served() == "1.0")
+    try write(version: "1.0", to: folder)
+    #expect(try served(by: file) == "1.0")
     for wrong in ["{", #"{"apps":[{"listing":{"trackId":2,"version":"2.0"},"minVersion":"1"}]}"#] {
-      try write(wrong)
-      #expect((try? served()) == "1.0")
+      try write(wrong, to: folder)
+      #expect((try? served(by: file)) == "1.0")
     }
-    try write(#"{"apps":[{"listing":{"trackId":2,"version":"2.1"}}]}"#)
-    #expect(try served() == "2.1")
+    try write(version: "2.1", to: folder)
+    #expect(try served(by: file) == "2.1")
+  }
+
+  @Test("A changed file that could not be read is read again, and the error is reported once")
+  func unreadableFile() throws {
+    let folder = try TemporaryFolder()
+    let isUnreadable = Watched(false)
+    let errors = Watched<[ContentError.Code]>([])
+    let fileSystem = FileSystem { operation, path in
+      guard operation == .open, path.hasSuffix(AppCatalogFile.name), isUnreadable.value else {
+        return
+      }
+      throw FaultPlan.diskFull
+    }
+    let file = AppCatalogFile(in: try folder.opened(fileSystem)) { error in
+      errors.change { $0.append(error.code) }
+    }
+    try write(version: "1.0", to: folder)
+    #expect(try served(by: file) == "1.0")
+    try write(version: "2.0", to: folder)
+    isUnreadable.change { $0 = true }
+    for _ in 0..<2 { #expect(try served(by: file) == "1.0") }
+    #expect(errors.value == [.diskFull])
+    isUnreadable.change { $0 = false }
+    #expect(try served(by: file) == "2.0")
   }
 
   @Test("The file is read again after a change, and may be missing")
@@ -246,12 +278,8 @@ struct CatalogTests {
     let file = AppCatalogFile(in: folder.directory)
     #expect(try file.answer(path: "/lookup", parameters: parameters("id=2")) == nil)
     for version in ["1.0", "2.0", "3.0"] {
-      let text = #"{"apps":[{"listing":{"trackId":2,"version":"\#(version)"}}]}"#
-      try folder.directory.replaceFile(AppCatalogFile.name, with: Array(text.utf8))
-      for _ in 0..<2 {
-        let answer = try #require(try file.answer(path: "/lookup", parameters: parameters("id=2")))
-        #expect(try LookupResults(json: answer.body).listings.first?.versionText == version)
-      }
+      try write(version: version, to: folder)
+      for _ in 0..<2 { #expect(try served(by: file) == version) }
     }
   }
 

@@ -14,12 +14,10 @@ struct CheckRequestTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func checker(
-    _ source: ScriptedSource = ScriptedSource(nil), fileSystem: FileSystem = .real
-  ) throws -> AppUpdateChecker {
+  private func checker(_ source: ScriptedSource = ScriptedSource(nil)) throws -> AppUpdateChecker {
     try AppUpdateChecker(
       .init(app: app("1.0"), folder: URL(filePath: folder.path("updates"))), source: source,
-      clock: clock.clock, fileSystem: fileSystem)
+      clock: clock.clock, fileSystem: .real)
   }
 
   @Test("A check sends a request, optionally bypassing a CDN; a foreground may use the cache")
@@ -42,23 +40,6 @@ struct CheckRequestTests {
     #expect(transport.requests.count == 3)
     #expect(transport.requests[2].parameters["fresh"] != nil)
     #expect(transport.requests[2].headers["Cache-Control"] == "no-cache")
-  }
-
-  @Test("A forced update is not lost if a checker cannot open its file for lack of descriptors")
-  func fewDescriptors() async throws {
-    try await checker().logIn(account: "ada", answer: CheckStateTests.demand)
-    for number in 1... {
-      let plan = FaultPlan(
-        failing: number, with: ContentError(.tooManyFiles, "No descriptor", remedy: "Wait"))
-      do {
-        _ = try checker(fileSystem: plan.fileSystem)
-        #expect(!plan.hasFired)
-      } catch {
-        #expect((error as? ContentError)?.code == .tooManyFiles)
-      }
-      #expect(try checker().gate.closedBy != nil)
-      if !plan.hasFired { return }
-    }
   }
 
   @Test("Checkers that wait for a disk do not block the threads of tasks", .timeLimit(.hang))

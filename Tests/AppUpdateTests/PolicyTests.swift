@@ -162,7 +162,8 @@ struct PolicyTests {
     history.skippedVersion = try version("2.0")
     history.lastReminder = noon
     let policy = AppUpdatePolicy(
-      all: .ignore, minimumSupportedVersion: try version("1.5"), daysSinceRelease: 30)
+      all: .ignore, minimumSupportedVersion: try version("1.5"),
+      minimumReleaseAge: .seconds(30 * day))
     let offer = store("2.0", ["currentVersionReleaseDate": .string("2026-01-15T11:00:00Z")])
     for (installed, action) in [
       ("1.4.9", UpdateDecision.Action.force), ("1.5", .noAction), ("1.6", .noAction),
@@ -201,7 +202,7 @@ struct PolicyTests {
       (1, -2 * day, true),
     ] as [(Int, Double, Bool)])
   func releaseAge(days: Int, age: Double, isRipe: Bool) throws {
-    let policy = AppUpdatePolicy(all: .critical, daysSinceRelease: days)
+    let policy = AppUpdatePolicy(all: .critical, minimumReleaseAge: .seconds(Double(days) * day))
     var offer = store("2.0")
     offer.releaseDate = noon - age
     let decision = try decide(offer, policy: policy)
@@ -282,48 +283,6 @@ struct PolicyTests {
     let notes = try decide(store("2.0", ["releaseNotes": .string("a" + long)])).releaseNotes
     #expect(notes == "a" + String(repeating: "ü", count: 3999))
     #expect(try decide(store("2.0", ["releaseNotes": .string("short")])).releaseNotes == "short")
-  }
-
-  @Test(
-    "A frequency in JSON has its interval in seconds",
-    arguments: [
-      (AppUpdatePolicy.Frequency.immediately, #"{"immediately":{}}"#), (.daily, #"{"daily":{}}"#),
-      (.weekly, #"{"weekly":{}}"#), (.every(.seconds(600)), #"{"every":{"seconds":600}}"#),
-      (.every(.milliseconds(2500)), #"{"every":{"seconds":2.5}}"#),
-    ])
-  func frequency(frequency: AppUpdatePolicy.Frequency, json: String) throws {
-    #expect(String(decoding: try JSONEncoder().encode(frequency), as: UTF8.self) == json)
-    let read = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: Data(json.utf8))
-    #expect(read == frequency)
-  }
-
-  @Test("An interval in JSON is limited", arguments: [("1e300", 3_155_760_000), ("-1", 0)])
-  func interval(seconds: String, read: Int) throws {
-    let json = Data(#"{"every":{"seconds":\#(seconds)}}"#.utf8)
-    let frequency = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: json)
-    #expect(frequency == .every(.seconds(read)))
-  }
-
-  @Test(
-    "The names of reasons and of a policy's fields in JSON are stable",
-    arguments: [
-      (
-        UpdateDecision.Reason.serverRequiresUpdate, #"{"serverRequiresUpdate":{}}"#,
-        "serverRequiresUpdate"
-      ),
-      (.pushRequiresUpdate, #"{"pushRequiresUpdate":{}}"#, "pushRequiresUpdate"),
-      (.belowMinimum("1.5"), #"{"belowMinimum":{"_0":"1.5"}}"#, "belowMinimum"),
-      (.newVersion(.major), #"{"newVersion":{"_0":"major"}}"#, "newVersion"),
-    ])
-  func names(reason: UpdateDecision.Reason, json: String, name: String) throws {
-    #expect(String(decoding: try JSONEncoder().encode(reason), as: UTF8.self) == json)
-    #expect(try JSONDecoder().decode(UpdateDecision.Reason.self, from: Data(json.utf8)) == reason)
-    #expect(reason.name == name)
-    let policy = String(decoding: try JSONEncoder().encode(AppUpdatePolicy()), as: UTF8.self)
-    #expect(policy.contains(#""allowsItmsServices":false"#))
-    let rule = String(
-      decoding: try JSONEncoder().encode(AppUpdatePolicy.Rule.ignore), as: UTF8.self)
-    #expect(rule.contains(#""action":"none""#))
   }
 
   @Test("Encoding and decoding preserves a policy and a decision")

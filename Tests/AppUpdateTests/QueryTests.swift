@@ -1,5 +1,6 @@
 import ContentModel
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import AppUpdate
@@ -27,7 +28,7 @@ struct QueryTests {
     arguments: [
       "", "0", "-1", "id", "id0", "x", "https://apps.apple.com/us/app/name",
       "https://apps.apple.com/us/app/id12x", "99999999999999999999", "https://example.com/?i=5",
-      "１２", "12 3", String(repeating: "1", count: 3000),
+      "１２", "12 3", String(repeating: "1", count: 3000), "?#/", "/", "#/", "?/", "//#id1?id=1",
     ])
   func noIdentifier(text: String) {
     #expect(code { try AppleID(validating: text) } == .appIdentifierInvalid)

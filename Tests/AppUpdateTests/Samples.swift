@@ -31,14 +31,7 @@ func listing(_ version: String, _ more: [String: JSONField] = [:]) -> AppListing
 
 func link(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-/// Returns the code of the `ContentError` that `body` throws; nil if it throws none.
-func code(_ body: () throws -> some Any) -> ContentError.Code? {
-  do {
-    _ = try body()
-    return nil
-  } catch { return (error as? ContentError)?.code }
-}
-
+/// Returns the code of the `ContentError` that an asynchronous `body` throws; nil for no error.
 func code(_ body: () async throws -> some Any) async -> ContentError.Code? {
   do {
     _ = try await body()

@@ -1,4 +1,5 @@
 import ContentModel
+import TestSupport
 import Testing
 
 @testable import AppUpdate

@@ -262,8 +262,7 @@ struct QueueStateTests {
   }
 
   @Test(
-    "Any sequence of events keeps the invariants", .slow,
-    arguments: 0..<UInt64(SlowTests.areOn ? 200 : 40))
+    "Any sequence of events keeps the invariants", .slow, arguments: 0..<UInt64(200))
   func randomSequences(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     var queue = QueueState(activeLimit: 2)

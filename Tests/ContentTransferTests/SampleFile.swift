@@ -73,11 +73,3 @@ extension HTTPPieceSource {
     return sink
   }
 }
-
-/// Returns the code of the `ContentError` that `body` throws, or nil.
-func code(_ body: () throws -> Void) -> ContentError.Code? {
-  do {
-    try body()
-    return nil
-  } catch { return (error as? ContentError)?.code }
-}

@@ -2,6 +2,7 @@ import ContentModel
 import ContentTrust
 import FoundationEssentials
 import HostedContent
+import TestSupport
 import Testing
 
 /// Different encodings of one key count as one key.

@@ -270,9 +270,9 @@ import Testing
       }
     }
     while fired {
-      step += SlowTests.stride(quick: 3)
+      step += 1
       let before = try fixture.bytes("timestamp.json")
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let time = fixture.now.addingTimeInterval(Double(step))
       let failure = code {
         try fixture.open(fileSystem: fault.fileSystem)

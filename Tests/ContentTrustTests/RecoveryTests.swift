@@ -265,9 +265,9 @@ import Testing
   {
     var (step, fired) = (0, true)
     while fired {
-      step += SlowTests.stride(quick: 7)
+      step += 1
       let shop = try restored()
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       _ = code {
         try shop.fixture.open(fileSystem: fault.fileSystem)
           .recover(seen: [.timestamp: 5], now: shop.fixture.now)

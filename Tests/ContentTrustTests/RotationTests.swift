@@ -77,7 +77,7 @@ import Testing
   {
     var (step, fired) = (0, true)
     while fired {
-      step += SlowTests.stride(quick: 7)
+      step += 1
       // A new store each time, because each rotation makes the next one longer.
       let fixture = try PublisherFixture()
       let store = try fixture.create()
@@ -85,7 +85,7 @@ import Testing
       let root = try store.initialRoot()
       let known = try TemporaryFolder()
       _ = try fixture.client(known).refresh(initialRoot: root)
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       _ = code {
         try fixture.open(fileSystem: fault.fileSystem).rotate(StoreRole.allCases, now: fixture.now)
       }

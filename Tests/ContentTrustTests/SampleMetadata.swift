@@ -126,13 +126,3 @@ extension JSONValue {
     return .object(members)
   }
 }
-
-/// Returns the code of the `ContentError` that `body` throws; nil for no or another error.
-func code(_ body: () throws -> Void) -> ContentError.Code? {
-  do {
-    try body()
-    return nil
-  } catch {
-    return (error as? ContentError)?.code
-  }
-}

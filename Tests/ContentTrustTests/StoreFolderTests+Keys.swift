@@ -79,9 +79,9 @@ extension StoreFolderTests {
     var step = 0
     var fired = true
     while fired {
-      step += SlowTests.stride(quick: 5)
+      step += 1
       let path = folder.path("store-\(step)")
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         _ = try StoreFolder.create(at: path, now: now, fileSystem: fault.fileSystem)
       }
@@ -106,11 +106,11 @@ extension StoreFolderTests {
     var (step, version, fired) = (0, 1, true)
     var outcomes: Set<Int> = []
     while fired {
-      step += SlowTests.stride(quick: 5)
+      step += 1
       version += 1
       let next = try package("com.example.book", "\(version)", text: "text \(version)")
       let count = try bookRecord().offers.count
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try StoreFolder.open(at: storePath, fileSystem: fault.fileSystem)
           .publish([next], now: now)

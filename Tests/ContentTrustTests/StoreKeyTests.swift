@@ -257,14 +257,14 @@ import Testing
   {
     var (step, fired) = (0, true)
     while fired {
-      step += SlowTests.stride(quick: 3)
+      step += 1
       // A new store each time, because every root adds steps.
       let path = folder.path("store-\(step)")
       let store = try StoreFolder.create(at: path, now: now)
       try store.add(book, now: now)
       let trust = try TemporaryFolder()
       _ = try client(trust, of: path).refresh(initialRoot: store.initialRoot())
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try StoreFolder.open(at: path, fileSystem: fault.fileSystem)
           .rotate(StoreRole.allCases, now: now)

@@ -77,8 +77,7 @@ package enum CrowdedDisk {
     let store = try StoreFolder.create(at: world.storePath)
     for (number, product) in products.enumerated() {
       var random = SplitMix(state: UInt64(number))
-      var bytes: [UInt8] = []
-      while bytes.count < size { withUnsafeBytes(of: random.next()) { bytes += $0 } }
+      let bytes = random.bytes(size)
       let source = URL(filePath: "\(world.path)/\(product)/Contents")
       try FileManager.default.createDirectory(at: source, withIntermediateDirectories: true)
       try Data(bytes).write(to: source.appending(path: "film.bin"))

@@ -63,11 +63,9 @@ package struct World: Sendable {
   // MARK: Published files
 
   /// Incompressible bytes, created once, since each check of a folder needs them.
-  private static let noise = {
+  private static let noise: [UInt8] = {
     var random = SplitMix(state: 1)
-    var bytes: [UInt8] = []
-    while bytes.count < 300_000 { withUnsafeBytes(of: random.next()) { bytes += $0 } }
-    return bytes
+    return random.bytes(300_000)
   }()
 
   /// Returns the files of a version.

@@ -7,13 +7,6 @@ import Testing
 
 @Suite("Files relative to a folder's descriptor")
 struct DirectoryTests {
-  private func code(_ body: () throws -> Void) -> ContentError.Code? {
-    do {
-      try body()
-      return nil
-    } catch { return (error as? ContentError)?.code }
-  }
-
   @Test(
     "A name with more than one component is rejected before the system call",
     arguments: ["", ".", "..", "a/b", "/etc", "a\u{0}b"])

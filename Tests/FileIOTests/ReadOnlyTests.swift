@@ -15,13 +15,6 @@ struct ReadOnlyTests {
     folder = try temporary.opened(FileSystem.real.readOnly())
   }
 
-  private func code(_ body: () throws -> Void) -> ContentError.Code? {
-    do {
-      try body()
-      return nil
-    } catch { return (error as? ContentError)?.code }
-  }
-
   @Test("It reads, lists and locks, but changes nothing")
   func changes() throws {
     #expect(folder.fileSystem.isReadOnly && !FileSystem.real.isReadOnly)

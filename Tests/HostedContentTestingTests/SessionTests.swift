@@ -57,6 +57,10 @@ struct SessionTests {
       .fail(ContentError(.notEntitled, "No", remedy: "Pay")), about: "book")
     try session.launch()
     try session.reset()
+    #expect(throws: ContentError.self) { try session.announceContent() }
+    let now = session.clock.now
+    await #expect(throws: ContentError.self) { try await session.advance(by: .seconds(1)) }
+    #expect(session.clock.now == now)
     try session.publish("book", "2.0")
     let queue = try session.launch()
     #expect(queue.transactions.isEmpty)
@@ -146,6 +150,32 @@ struct SessionTests {
       #expect(transaction.error?.code == .notEntitled)
     }
     await #expect(throws: ContentError.self) { try await session.approve(id) }
+  }
+
+  @Test("A decision and an interruption whose purchase failed can be repeated")
+  func repeatedDecision() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.setDecision(.later, about: "book", count: 1)
+    let queue = try session.launch()
+    var reports = queue.reports().makeAsyncIterator()
+    let id = queue.add(Payment("book"))
+    try await state(.deferred, of: id, in: &reports)
+    try session.setDecision(.interrupt, about: "book", count: 1)
+    await #expect(throws: ContentError.self) { try await queue.purchase(Payment("book")) }
+    session.clock.advance(by: .seconds(91 * 86400))
+    for _ in 1...2 {
+      let failed = await #expect(throws: ContentError.self) { try await session.approve(id) }
+      #expect(failed?.code == .metadataExpired)
+      let other = await #expect(throws: ContentError.self) {
+        try await session.resolveInterruption(of: "book")
+      }
+      #expect(other?.code == .metadataExpired)
+    }
+    try session.refreshCatalog()
+    try await session.approve(id)
+    try await state(.purchased, of: id, in: &reports)
+    try await session.resolveInterruption(of: "book")
   }
 
   /// Waits for the transaction in `state`.

@@ -23,7 +23,7 @@ struct ScheduleTests {
 
   @Test("No rule is broken", .slow)
   func schedules() async throws {
-    let count = SlowTests.count(quick: 200, slow: 1_000, all: 5_000)
+    let count = SlowTests.count(1_000, all: 5_000)
     let result = try await Self.simulate("--seeds", "\(count)")
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.hasPrefix("\(count) schedules"))
@@ -33,8 +33,7 @@ struct ScheduleTests {
   func guide() async throws {
     let page = try DocumentPage("Documentation/Simulation.md")
     let lines = try #require(page.blocks(in: "sh").first).text.split(separator: "\n")
-    // The first one simulates many histories.
-    for line in SlowTests.cases(lines.reversed(), quick: 2) {
+    for line in lines {
       let words = line.prefix { $0 != "#" }.split(separator: " ").map(String.init)
       #expect(words.first == "Scripts/simulate")
       let result = try await Self.simulate(Array(words.dropFirst()))

@@ -12,9 +12,7 @@ enum Goods {
   private static let films = Dictionary(
     uniqueKeysWithValues: products.enumerated().map { number, product in
       var random = SplitMix(state: UInt64(number))
-      var film: [UInt8] = []
-      while film.count < 400_000 { withUnsafeBytes(of: random.next()) { film += $0 } }
-      return (product, film)
+      return (product, random.bytes(400_000))
     })
 
   /// The files of a version: a large one with a small change, and small ones of which one changes.

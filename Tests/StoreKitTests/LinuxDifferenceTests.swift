@@ -2,6 +2,7 @@ import Concurrency
 import Foundation
 import StoreKit
 import TestSupport
+import TestTraits
 import Testing
 
 /// The statements of the guide "Writing code for Linux and Apple's systems" about Linux.
@@ -52,7 +53,7 @@ struct LinuxDifferenceTests {
 
   // Each program is compiled, which takes seconds.
   @Test(
-    "The main queue runs on the main thread only under a run loop", .enabled(if: SlowTests.areOn),
+    "The main queue runs on the main thread only under a run loop", .slow,
     arguments: [("dispatchMain()", "false"), ("RunLoop.main.run()", "true")])
   func mainThread(call: String, isMainThread: String) throws {
     let folder = try TemporaryFolder()

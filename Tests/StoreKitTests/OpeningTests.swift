@@ -168,6 +168,39 @@ struct OpeningTests {
     host.close()
   }
 
+  @Test("Each thread that closes the queue waits until the running call of an observer ends")
+  func closedByTwoThreads() async throws {
+    let host = host
+    let hasBegun = Watched(false)
+    let mayEnd = Watched(false)
+    let hasEnded = Watched(false)
+    let observer = KitObserver(onTransaction: { _, _ in
+      hasBegun.change { $0 = true }
+      mayEnd.block { $0 }
+      hasEnded.change { $0 = true }
+    })
+    try host.configure(configuration {})
+    host.add(observer, of: queue)
+    host.add(payment())
+    await hasBegun.wait { $0 }
+    let haveWaited = Watched<[Bool]>([])
+    // Closing waits for some seconds at most, so nothing here waits for a thread of tasks.
+    await onOwnThread {
+      let closing = DispatchGroup()
+      for number in 1...2 {
+        DispatchQueue(label: "closing \(number)").async(group: closing) {
+          host.close()
+          haveWaited.change { $0.append(hasEnded.value) }
+        }
+      }
+      // Long enough for a call that does not wait.
+      usleep(50_000)
+      mayEnd.change { $0 = true }
+      closing.wait()
+    }
+    #expect(haveWaited.value == [true, true])
+  }
+
   @Test("A removed observer is not called for a payment that was refused before")
   func removedObserver() async throws {
     let observer = KitObserver()

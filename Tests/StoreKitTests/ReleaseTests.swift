@@ -20,7 +20,7 @@ struct ReleaseTests {
     fixture.queue.remove(observer)
     observer.forget()
     let queue = fixture.queue
-    let rounds = SlowTests.areOn ? 20_000 : 5_000
+    let rounds = SlowTests.areOn ? 20_000 : 1_000
     let seen = Atomic(0)
     await onOwnThread {
       DispatchQueue.concurrentPerform(iterations: 4) { _ in
@@ -47,7 +47,7 @@ struct ReleaseTests {
     let queue = try KitFixture().queue
     let stays = KitObserver()
     queue.add(stays)
-    let batches = SlowTests.areOn ? 20 : 5
+    let batches = SlowTests.areOn ? 20 : 2
     await onOwnThread {
       for _ in 0..<batches {
         DispatchQueue.concurrentPerform(iterations: 4) { thread in

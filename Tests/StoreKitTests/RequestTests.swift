@@ -164,6 +164,37 @@ struct RequestTests {
     server.stop()
   }
 
+  @Test("A page stays if an earlier load ends after it")
+  func lastPage() async throws {
+    let isRequested = Watched(false)
+    let server = try ScriptedServer { request in
+      let number = request.path.contains("id=1&") ? 1 : 2
+      if number == 1 {
+        isRequested.block { $0 }
+        usleep(100_000)
+      } else {
+        isRequested.change { $0 = true }
+      }
+      let page = "https://apps.example.com/app/id\(number)"
+      let body = #"{"results": [{"trackId": \#(number), "trackViewUrl": "\#(page)"}]}"#
+      return .http("200 OK", body: Array(body.utf8))
+    }
+    let session = try StoreSession()
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.queue.deliveryQueue = DispatchQueue(label: "page")
+    configuration.lookup = .init(server: try #require(URL(string: server.url())))
+    let queue = try SKPaymentQueue(configuration: configuration)
+    let page = SKStoreProductViewController(queue: queue)
+    let ended = Watched(0)
+    for number in 1...2 {
+      let parameters: [String: Any] = [SKStoreProductParameterITunesItemIdentifier: number]
+      page.loadProduct(withParameters: parameters) { _, _ in ended.change { $0 += 1 } }
+    }
+    await ended.wait { $0 == 2 }
+    #expect(page.pageURL?.absoluteString == "https://apps.example.com/app/id2")
+    queue.close()
+  }
+
   final class Hearer: NSObject, SKStoreProductViewControllerDelegate, Sendable {
     let isFinished = Watched(false)
 

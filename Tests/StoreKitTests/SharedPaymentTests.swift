@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import StoreKit
+import TestSupport
 import TestTraits
 import Testing
 
@@ -10,10 +11,11 @@ struct SharedPaymentTests {
   @Test("Threads that read a payment during a change see consistent values")
   func sharing() {
     let payment = SKMutablePayment()
+    let rounds = SlowTests.areOn ? 20_000 : 2_000
     let prefix = "com.example.an-identifier-that-needs-memory-of-its-own."
     payment.productIdentifier = prefix
     DispatchQueue.concurrentPerform(iterations: 4) { thread in
-      for number in 0..<20_000 {
+      for number in 0..<rounds {
         if thread == 0 {
           payment.productIdentifier = "\(prefix)\(number)"
           payment.requestData = Data("\(number)".utf8)

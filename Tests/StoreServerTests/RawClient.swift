@@ -1,34 +1,19 @@
-import ContentModel
-import Glibc
 import TestSupport
-import Testing
 
 /// A client that sends bytes and keeps all bytes that it receives.
 final class RawClient {
-  private let socket: Int32
+  private let socket: ClientSocket
   /// The bytes received so far.
   private(set) var bytes: [UInt8] = []
   /// How the connection ended; nil while it is open.
-  private(set) var end: End?
-
-  enum End: Hashable {
-    case closed
-    case reset
-    /// Nothing arrived within the time limit of tests.
-    case silence
-  }
+  private(set) var end: ClientSocket.End?
 
   /// Connects to a server on this machine, from `address` if given.
-  init(port: UInt16, from address: String? = nil) throws {
-    socket = try LocalSocket.connected(to: port, from: address)
+  init(port: UInt16, from address: UInt32? = nil) throws {
+    socket = try ClientSocket(port: port, from: address)
   }
 
-  deinit { close(socket) }
-
-  func send(_ text: String) {
-    let bytes = Array(text.utf8)
-    _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-  }
+  func send(_ text: String) { socket.send(Array(text.utf8)) }
 
   /// Sends a request with its headers.
   ///
@@ -46,21 +31,17 @@ final class RawClient {
   /// Returns false if the connection has ended.
   @discardableResult
   func receive() -> Bool {
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    let count = recv(socket, &buffer, buffer.count, 0)
-    if count > 0 {
-      bytes += buffer[..<count]
+    do {
+      bytes += try socket.receive()
       return true
+    } catch {
+      end = error
+      return false
     }
-    end = count == 0 ? .closed : errno == ECONNRESET ? .reset : .silence
-    return false
   }
 
   /// Whether data or the end arrives within this time.
-  func hasNews(within milliseconds: Int32) -> Bool {
-    var waited = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-    return poll(&waited, 1, milliseconds) > 0
-  }
+  func hasInput(within milliseconds: Int32) -> Bool { socket.hasInput(within: milliseconds) }
 
   /// Receives until the connection ends.
   func receiveAll() -> RawClient {
@@ -74,10 +55,10 @@ final class RawClient {
   }
 
   /// Closes the connection.
-  func leave() { shutdown(socket, Int32(SHUT_RDWR)) }
+  func leave() { socket.leave() }
 
   /// Closes the sending direction.
-  func half() { shutdown(socket, Int32(SHUT_WR)) }
+  func half() { socket.half() }
 
   // MARK: Received data
 
@@ -102,41 +83,5 @@ final class RawClient {
   func header(_ name: String) -> String? {
     lines.dropFirst().first { $0.lowercased().hasPrefix("\(name.lowercased()): ") }
       .map { String($0.dropFirst(name.count + 2)) }
-  }
-}
-
-/// Sockets of clients on this machine.
-enum LocalSocket {
-  /// Returns a socket that is connected to `port`, with a receive timeout.
-  static func connected(to port: UInt16, from address: String? = nil) throws -> Int32 {
-    let socket = Loopback.stream()
-    if let address {
-      var own = sockaddr_in()
-      own.sin_family = sa_family_t(AF_INET)
-      own.sin_addr.s_addr = inet_addr(address)
-      _ = withUnsafePointer(to: &own) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-        }
-      }
-    }
-    guard Loopback.at(port, { connect(socket, $0, $1) }) == 0 else {
-      let number = errno
-      close(socket)
-      throw ContentError(
-        .cannotListen, "Cannot connect", remedy: "None", cause: String(cString: strerror(number)))
-    }
-    var timeout = timeval(tv_sec: 30, tv_usec: 0)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
-    return socket
-  }
-
-  /// Whether `port` can be bound without SO_REUSEADDR.
-  ///
-  /// Releases it at once.
-  static func gets(_ port: UInt16) -> Bool {
-    let socket = Loopback.stream()
-    defer { close(socket) }
-    return Loopback.at(port) { bind(socket, $0, $1) } == 0
   }
 }

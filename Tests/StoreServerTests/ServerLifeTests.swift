@@ -59,7 +59,7 @@ struct ServerLifeTests {
     let thread = DispatchGroup()
     DispatchQueue(label: "thief").async(group: thread) {
       while !thief.withLock({ $0.ended }) {
-        let taken = LocalSocket.gets(port)
+        let taken = Loopback.canBind(port)
         thief.withLock { $0 = ($0.tries + 1, $0.taken || taken, $0.ended) }
       }
     }
@@ -140,7 +140,7 @@ struct ServerLifeTests {
     for records in [false, true] {
       let fixture = try ServerFixture { $0.recording = records ? .kept : .none }
       var generator = SplitMix(state: 7)
-      let bytes = (0..<400_000).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
+      let bytes = generator.bytes(3_200_000)
       let targets = try fixture.folder.directory.directory(at: ["store", "targets"])
       try targets.replaceFile("large", with: bytes)
       let got = try fixture.get("/targets/large", "Range: bytes=1-")

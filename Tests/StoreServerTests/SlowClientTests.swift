@@ -43,7 +43,7 @@ struct SlowClientTests {
     let client = try fixture.client()
     client.request("GET", "/targets/empty", keep: true)
     try #require(client.receive())
-    #expect(!client.hasNews(within: 150), "the first request's timeout no longer applies")
+    #expect(!client.hasInput(within: 150), "the first request's timeout no longer applies")
     client.request("GET", "/targets/empty", keep: true)
     try #require(client.receive())
     #expect(client.drip("\r\n"))
@@ -75,7 +75,7 @@ struct SlowClientTests {
     let further = try fixture.get("/metadata/timestamp.json")
     #expect(further.bytes == [])
     #expect(further.end != .silence)
-    let other = try RawClient(port: fixture.server.port, from: "127.0.0.2")
+    let other = try RawClient(port: fixture.server.port, from: Loopback.address + 1)
     other.request("GET", "/metadata/timestamp.json")
     #expect(other.receiveAll().status == 200)
     busy[0].leave()
@@ -99,7 +99,7 @@ extension RawClient {
   /// Returns whether the server closed the connection.
   fileprivate func drip(_ text: String) -> Bool {
     for _ in 0..<200 {
-      if hasNews(within: 20) { return receiveAll().end != .silence }
+      if hasInput(within: 20) { return receiveAll().end != .silence }
       send(text)
     }
     return false

@@ -1,10 +1,10 @@
 import CTLSClient
 import ContentModel
-import Glibc
+import TestSupport
 
 /// A TLS client that trusts one certificate and checks the host name.
 final class TLSClient {
-  private let socket: Int32
+  private let socket: ClientSocket
   private let client: OpaquePointer
   /// The received bytes.
   private(set) var bytes: [UInt8] = []
@@ -15,20 +15,18 @@ final class TLSClient {
   ///
   /// Throws GnuTLS's message if it fails.
   init(port: UInt16, trusting chain: String) throws {
-    socket = try LocalSocket.connected(to: port)
+    socket = try ClientSocket(port: port)
     var words: UnsafePointer<CChar>?
-    guard let client = hc_tls_connect(socket, "localhost", chain, chain.utf8.count, &words) else {
-      close(socket)
+    let client = hc_tls_connect(
+      socket.descriptor, "localhost", chain, chain.utf8.count, &words)
+    guard let client else {
       throw ContentError(
         .cannotListen, "No handshake", remedy: "None", cause: words.map { String(cString: $0) })
     }
     self.client = client
   }
 
-  deinit {
-    hc_tls_free(client)
-    close(socket)
-  }
+  deinit { hc_tls_free(client) }
 
   /// Sends a request and receives until the connection ends.
   func get(_ target: String) {

@@ -49,18 +49,18 @@ package struct DocumentPage: Sendable {
     self.blocks = blocks
   }
 
-  /// Every page outside build folders.
-  package static var all: [DocumentPage] {
-    get throws {
-      let manager = FileManager.default
-      var paths = try manager.contentsOfDirectory(
-        atPath: SourceTree.root.path(percentEncoded: false))
-      for folder in ["Benchmarks", "Documentation", "SamplePackages", "Sources"] {
-        let start = SourceTree.root.appending(path: folder).path(percentEncoded: false)
-        paths += try manager.subpathsOfDirectory(atPath: start).map { "\(folder)/\($0)" }
-      }
-      return try paths.filter { $0.hasSuffix(".md") }.sorted().map { try DocumentPage($0) }
+  /// Every page outside build folders, read once per process.
+  package static var all: [DocumentPage] { get throws { try pages.get() } }
+
+  private static let pages: Result<[DocumentPage], any Error> = Result {
+    let manager = FileManager.default
+    var paths = try manager.contentsOfDirectory(
+      atPath: SourceTree.root.path(percentEncoded: false))
+    for folder in ["Benchmarks", "Documentation", "SamplePackages", "Sources"] {
+      let start = SourceTree.root.appending(path: folder).path(percentEncoded: false)
+      paths += try manager.subpathsOfDirectory(atPath: start).map { "\(folder)/\($0)" }
     }
+    return try paths.filter { $0.hasSuffix(".md") }.sorted().map { try DocumentPage($0) }
   }
 
   /// The code within its sentences and tables.

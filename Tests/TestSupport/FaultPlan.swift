@@ -9,8 +9,8 @@ import Concurrency
 package final class FaultPlan: Sendable {
   private let state: Mutex<State>
   private let error: any Error
-  /// The operations that count.
-  private let operations: Set<FileOperation>
+  /// Whether an operation on a path counts.
+  private let isCounted: @Sendable (FileOperation, String) -> Bool
 
   private struct State {
     var countdown: Int
@@ -18,25 +18,29 @@ package final class FaultPlan: Sendable {
     var count = 0
   }
 
-  /// Makes operation number `n` (from 1) fail with `error`, once.
+  /// Makes operation number `n` (from 1) of those that count fail with `diskFull`, once.
   ///
   /// With 0, no operation fails.
-  package init(failing n: Int, with error: ContentError = FaultPlan.diskFull) {
+  package init(
+    failing n: Int,
+    counting isCounted: @escaping @Sendable (FileOperation, String) -> Bool = { _, _ in true }
+  ) {
     state = Mutex(State(countdown: n))
-    self.error = error
-    operations = Set(FileOperation.allCases)
+    error = FaultPlan.diskFull
+    self.isCounted = isCounted
   }
 
   /// Makes the n-th operation (from 1) that can fail with `number` fail this way, once.
   package init(failing n: Int, as number: Int32) {
     state = Mutex(State(countdown: n))
     error = SystemFailure(number)
-    operations =
+    let operations: Set<FileOperation> =
       switch number {
       case ENOSPC: [.create, .createDirectory, .write, .sync, .rename, .link, .journal]
       case EMFILE: [.open, .create, .createDirectory, .list, .journal]
       default: Set(FileOperation.allCases)
       }
+    isCounted = { operation, _ in operations.contains(operation) }
   }
 
   package static let diskFull = ContentError(
@@ -51,7 +55,7 @@ package final class FaultPlan: Sendable {
   package var count: Int { state.withLock { $0.count } }
 
   private func willPerform(_ operation: FileOperation, _ path: String) throws {
-    guard operations.contains(operation) else { return }
+    guard isCounted(operation, path) else { return }
     let fires = state.withLock { state in
       state.count += 1
       state.countdown -= 1

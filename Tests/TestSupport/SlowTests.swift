@@ -16,19 +16,14 @@ package enum SlowTests {
   /// and so takes half of two processors, while a child of another test is a zombie.
   package static let allowExitTests = areOn
 
-  /// Returns the number of runs of a campaign.
-  package static func count(quick: Int, slow: Int, all: Int) -> Int {
-    areComplete ? all : areOn ? slow : quick
-  }
+  /// Returns the number of runs of a campaign, which is `.slow`: a sample, or all.
+  package static func count(_ sample: Int, all: Int) -> Int { areComplete ? all : sample }
 
-  /// Returns the steps of a campaign from 1 on: all, or every n-th with a random start.
-  package static func steps(everyOf quick: Int, slow: Int) -> StrideTo<Int> {
-    let distance = count(quick: quick, slow: slow, all: 1)
-    return Swift.stride(from: .random(in: 1...distance), to: .max, by: distance)
+  /// Returns the steps of a campaign from 1 on: every n-th with a random start, or all.
+  package static func steps(everyOf sample: Int) -> StrideTo<Int> {
+    let distance = count(sample, all: 1)
+    return stride(from: .random(in: 1...distance), to: .max, by: distance)
   }
-
-  /// Returns the distance of the offsets that a test tries: 1 with the switch, else `quick`.
-  package static func stride(quick: Int) -> Int { areOn ? 1 : quick }
 
   /// Returns the cases that a test tries: all with the switch, else the first `quick`.
   package static func cases<Case>(_ all: [Case], quick: Int) -> [Case] {

@@ -16,9 +16,7 @@ package func waitUntil(_ condition: () throws -> Bool) async rethrows {
 extension ChildProcess {
   /// Blocks until `condition` is true or the process has ended.
   package func wait(until condition: () throws -> Bool) rethrows {
-    try blockUntil {
-      guard isRunning else { return true }
-      return try condition()
-    }
+    // Conditions often read a file, and programs take longer to start.
+    while isRunning, try !condition() { usleep(2_000) }
   }
 }

@@ -76,10 +76,9 @@ public actor AppUpdateChecker {
   /// Creates a checker.
   ///
   /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
-  /// is not a file URL, file errors if it cannot be created, `tooManyFiles` if the saved state
-  /// cannot be opened for lack of file descriptors, and `insecureConnectionRefused` for an insecure
-  /// store link. If the saved state cannot be read for another reason, it is reset, and the first
-  /// observer gets `updateMemoryDamaged`.
+  /// is not a file URL, file errors if it cannot be created or the saved state cannot be read, and
+  /// `insecureConnectionRefused` for an insecure store link. If the saved state is invalid, it is
+  /// reset, and the first observer gets `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -294,17 +293,4 @@ private final class QueueExecutor: SerialExecutor {
     let job = UnownedJob(job)
     queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
   }
-}
-
-/// A source for the newest version: a store's lookup or your own server.
-///
-/// You can provide your own implementation.
-public protocol AppUpdateSource: Sendable {
-  /// Returns the newest offered version; nil if no storefront offers the app.
-  ///
-  /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
-  /// checker calls it from a task of its own, and reports a thrown error to its observers.
-  func newestOffer(
-    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
-  ) async throws -> UpdateOffer?
 }

@@ -90,11 +90,15 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var minimumSupportedVersion: AppVersion?
   /// Versions that must be updated if a newer version is offered.
   public var blockedVersions: Set<AppVersion> = []
-  /// The minimum age of a store's version in days, because a lookup may list it before all
-  /// storefronts.
+  /// The minimum age of a store's version, because a lookup may list it before all storefronts.
   ///
-  /// Negative values count as 0. Default: 1.
-  public var daysSinceRelease: Int
+  /// Negative values count as zero. In JSON, it is the number of days, `daysSinceRelease`. Default:
+  /// one day.
+  public var minimumReleaseAge: Duration {
+    get { .seconds(min(max(0, daysSinceRelease * 86_400), Frequency.maximumSeconds)) }
+    set { daysSinceRelease = newValue.inSeconds / 86_400 }
+  }
+  private var daysSinceRelease: Double
   /// Whether an update link may have the scheme `itms-services`.
   ///
   /// Such a link installs from a manifest on any web server, bypassing the store. The manifest must
@@ -111,7 +115,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// Creates a policy with the same rule for every level.
   public init(
     all rule: Rule = .standard, minimumSupportedVersion: AppVersion? = nil,
-    daysSinceRelease: Int = 1
+    minimumReleaseAge: Duration = .seconds(86_400)
   ) {
     major = rule
     minor = rule
@@ -119,7 +123,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     revision = rule
     suffix = rule
     self.minimumSupportedVersion = minimumSupportedVersion
-    self.daysSinceRelease = daysSinceRelease
+    daysSinceRelease = minimumReleaseAge.inSeconds / 86_400
   }
 
   /// Returns the rule of a level.
@@ -142,7 +146,7 @@ extension AppUpdatePolicy.Frequency: Codable {
   }
 
   /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
-  private static let maximumSeconds = 3_155_760_000.0
+  fileprivate static let maximumSeconds = 3_155_760_000.0
 
   /// Reads the frequency; an interval is in seconds, and at most 100 years.
   public init(from decoder: any Decoder) throws {

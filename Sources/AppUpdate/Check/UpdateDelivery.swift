@@ -28,7 +28,11 @@ final class UpdateDelivery: Sendable {
   func add(_ observer: any AppUpdateObserver, of checker: AppUpdateChecker) {
     guard observers.add(observer) else { return }
     queue.async { [self, weak observer] in
-      for event in takeBacklog() { observer?.take(event, of: checker) }
+      // An observer that was removed or released leaves the events to the next one.
+      guard let observer, observers.contains(observer) else { return }
+      for event in takeBacklog() where observers.contains(observer) {
+        observer.take(event, of: checker)
+      }
     }
   }
 

@@ -105,7 +105,7 @@ private struct Judgment {
     guard let released = offer.releaseDate else { return nil }
     // A release date more than a day ahead is wrong, or the clock is. It must not delay an update.
     guard released <= now.addingTimeInterval(86_400) else { return nil }
-    let eligible = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
+    let eligible = released.addingTimeInterval(policy.minimumReleaseAge.inSeconds)
     return now < eligible ? eligible : nil
   }
 }

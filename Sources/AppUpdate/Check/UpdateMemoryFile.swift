@@ -23,20 +23,24 @@ struct UpdateMemoryFile: Sendable {
 
   /// Returns the saved state; an empty state if nothing was saved.
   ///
-  /// A damaged file is renamed, and the state starts empty. The returned error says so, and the
-  /// next foreground checks at once. Throws `tooManyFiles`, so that a forced update is not lost.
+  /// An invalid file is renamed, and the state starts empty. The returned error says so, and the
+  /// next foreground checks at once. Throws file errors: a file that cannot be read may have a
+  /// forced update, so it is not changed.
   func load() throws -> (UpdateMemory, ContentError?) {
+    let bytes: [UInt8]
     do {
-      let bytes = try folder.contents(of: Self.name, limit: Self.limit)
+      bytes = try folder.contents(of: Self.name, limit: Self.limit)
+    } catch let error as ContentError where error.code == .fileMissing {
+      return (UpdateMemory(), nil)
+    } catch let error as ContentError where error.code == .limitExceeded {
+      return (UpdateMemory(), setAside(error.message))
+    }
+    do {
       let document = try JSONDecoder().decode(Document.self, from: Data(bytes))
       guard document.format == 1 else {
         return (UpdateMemory(), setAside("format \(document.format) is unknown"))
       }
       return (document.memory, nil)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return (UpdateMemory(), nil)
-    } catch let error as ContentError where error.code == .tooManyFiles {
-      throw error
     } catch {
       return (UpdateMemory(), setAside("\(error)"))
     }

@@ -1,6 +1,19 @@
 public import FoundationEssentials
 import Concurrency
 
+/// A source for the newest version: a store's lookup or your own server.
+///
+/// You can provide your own implementation.
+public protocol AppUpdateSource: Sendable {
+  /// Returns the newest offered version; nil if no storefront offers the app.
+  ///
+  /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
+  /// checker calls it from a task of its own, and reports a thrown error to its observers.
+  func newestOffer(
+    for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
+  ) async throws -> UpdateOffer?
+}
+
 /// Checks a store by Apple ID or bundle identifier.
 public struct StoreUpdateSource: AppUpdateSource {
   private let lookup: AppLookup

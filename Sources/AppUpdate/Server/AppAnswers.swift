@@ -123,7 +123,7 @@ extension AppCatalog.App {
 }
 
 extension AppListing {
-  /// Whether it matches `entity`; without an entity, it is software for phones.
+  /// Whether it matches `entity`; a missing or unknown entity matches all apps.
   fileprivate func isOf(entity: String?) -> Bool {
     switch entity {
     case "macSoftware": kind == "mac-software"

@@ -12,15 +12,17 @@ package final class AppCatalogFile: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// The identity of the last read file, valid or not.
+    /// The identity of the last file whose content was read, valid or not.
     var identity: FileIdentity?
     /// The last valid catalog.
     var catalog: AppCatalog?
+    /// The identity of the last file with a reported error.
+    var reported: FileIdentity?
   }
 
   /// Creates the catalog for the file in `folder`, which may not exist yet.
   ///
-  /// `report` is called once for each change that makes the file invalid.
+  /// `report` is called once for each change that makes the file invalid or unreadable.
   package init(
     in folder: Directory, report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) {
@@ -52,11 +54,15 @@ package final class AppCatalogFile: Sendable {
       state.withLock { $0 = State(identity: identity, catalog: catalog) }
       return catalog
     } catch {
+      let failure = ContentError(error, while: "reading \(Self.name)")
+      // After another error, such as too many open files, the next call reads the file again.
+      let isInvalid = [.storeDamaged, .limitExceeded].contains(failure.code)
       let isNew = state.withLock { state in
-        defer { state.identity = identity }
-        return state.identity != identity
+        defer { state.reported = identity }
+        if isInvalid { state.identity = identity }
+        return state.reported != identity
       }
-      if isNew { report(ContentError(error, while: "reading \(Self.name)")) }
+      if isNew { report(failure) }
       guard let catalog = known.catalog else { throw error }
       return catalog
     }

@@ -29,11 +29,13 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
   private static func find(in text: String) -> AppleID? {
     if let identifier = number(text[...]) ?? numberWithMark(text[...]) { return identifier }
     guard text.contains("/") else { return nil }
-    let parts = text.split(separator: "#", maxSplits: 1)[0].split(separator: "?", maxSplits: 1)
-    for component in parts[0].split(separator: "/").reversed() {
+    let address = text.prefix { $0 != "#" }
+    let path = address.prefix { $0 != "?" }
+    for component in path.split(separator: "/").reversed() {
       if let identifier = numberWithMark(component) { return identifier }
     }
-    for item in parts.count > 1 ? parts[1].split(separator: "&") : [] where item.hasPrefix("id=") {
+    let query = address.dropFirst(path.count + 1)
+    for item in query.split(separator: "&") where item.hasPrefix("id=") {
       return number(item.dropFirst(3))
     }
     return nil

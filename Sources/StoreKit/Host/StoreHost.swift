@@ -30,6 +30,8 @@ final class StoreHost: Sendable {
     var opening: (thread: pthread_t, isCancelled: Bool)?
     /// The open library.
     var session: Session?
+    /// The thread that closes the last engine; other threads that close the queue wait for it.
+    var closing: (thread: pthread_t, engine: WeakReference<PaymentQueue>)?
     var observers: [ObserverAdapter] = []
     var delegate: DelegateAdapter?
     /// Payments that the engine refused, until they are finished.
@@ -39,8 +41,11 @@ final class StoreHost: Sendable {
       configuration.map(\.queue.deliveryQueue) ?? lastDeliveryQueue
     }
 
-    var isOpenedByThisThread: Bool {
-      opening.map { pthread_equal($0.thread, pthread_self()) != 0 } ?? false
+    var isOpenedByThisThread: Bool { opening.map { Self.isThis($0.thread) } ?? false }
+    var isClosedByThisThread: Bool { closing.map { Self.isThis($0.thread) } ?? false }
+
+    private static func isThis(_ thread: pthread_t) -> Bool {
+      pthread_equal(thread, pthread_self()) != 0
     }
   }
 
@@ -110,19 +115,30 @@ final class StoreHost: Sendable {
 
   /// Stops all downloads, keeps fetched data, and resets configuration and observers.
   ///
-  /// Waits while another thread opens the library. If called by the thread that opens it, the
-  /// opening fails with `stopped`.
+  /// Waits while another thread opens or closes the library. If called by the thread that opens it,
+  /// the opening fails with `stopped`.
   func close() {
     let isOpening = state.withLock { $0.isOpenedByThisThread }
     let old = isOpening ? reset() : openings.withLock { reset() }
-    old.session?.engine.close()
+    if let session = old.session {
+      session.engine.close()
+    } else if !old.isClosedByThisThread {
+      old.closing?.engine.object?.close()
+    }
   }
 
   /// Resets the state, and returns the old one, which must be released outside the lock.
   private func reset() -> State {
     state.withLock { state in
       let opening = state.opening.map { (thread: $0.thread, isCancelled: true) }
-      defer { state = State(lastDeliveryQueue: state.deliveryQueue, opening: opening) }
+      let closing = state.session.map {
+        (thread: pthread_self(), engine: WeakReference($0.engine))
+      }
+      defer {
+        state = State(
+          lastDeliveryQueue: state.deliveryQueue, opening: opening,
+          closing: closing ?? state.closing)
+      }
       return state
     }
   }

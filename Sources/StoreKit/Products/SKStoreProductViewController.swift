@@ -17,6 +17,13 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     /// Created by the first load; later ones use its cache and its rate limit.
     var lookup: AppLookup?
     var pageURL: URL?
+    /// Counts loads: only the last one sets the page.
+    var loads = 0
+  }
+
+  private struct Load {
+    let number: Int
+    let parameters: Result<ProductPageParameters, any Error>
   }
 
   /// Creates an empty page.
@@ -44,9 +51,9 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     withParameters parameters: [String: Any],
     completionBlock block: (@Sendable (Bool, (any Error)?) -> Void)? = nil
   ) {
-    let request = Result { try ProductPageParameters(storeKit: parameters) }
+    let load = begin(parameters)
     Task { [self] in
-      let failure = await load(request)
+      let failure = await loadPage(load)
       host.deliver { block?(failure == nil, failure) }
     }
   }
@@ -54,12 +61,11 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   /// Loads an item's page; throws the errors of the method with a block.
   @discardableResult
   open func loadProduct(withParameters parameters: [String: Any]) async throws -> Bool {
-    let request = Result { try ProductPageParameters(storeKit: parameters) }
-    if let failure = await load(request) { throw failure }
+    if let failure = await loadPage(begin(parameters)) { throw failure }
     return true
   }
 
-  /// The URL of the loaded page, with the parameters' tokens; nil before.
+  /// The URL of the page that was loaded last, with the parameters' tokens; nil before.
   ///
   /// Not in Apple's API.
   public var pageURL: URL? { state.withLock { $0.pageURL } }
@@ -71,14 +77,23 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     host.deliver { [self] in delegate?.productViewControllerDidFinish(self) }
   }
 
+  private func begin(_ parameters: [String: Any]) -> Load {
+    let number = state.withLock { state in
+      state.loads += 1
+      return state.loads
+    }
+    return Load(
+      number: number, parameters: Result { try ProductPageParameters(storeKit: parameters) })
+  }
+
   /// Loads a page; returns the error if it fails.
-  private func load(_ request: Result<ProductPageParameters, any Error>) async -> SKError? {
+  private func loadPage(_ load: Load) async -> SKError? {
     do {
-      let page = try await lookup().productPage(for: request.get())
-      state.withLock { $0.pageURL = page.url }
+      let page = try await lookup().productPage(for: load.parameters.get())
+      setPage(page.url, of: load)
       return nil
     } catch {
-      state.withLock { $0.pageURL = nil }
+      setPage(nil, of: load)
       let cause = ContentError(error, while: "loading a page")
       return SKError.make(
         .storeProductNotAvailable,
@@ -87,6 +102,10 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
           NSLocalizedRecoverySuggestionErrorKey: cause.remedy, NSUnderlyingErrorKey: cause,
         ])
     }
+  }
+
+  private func setPage(_ url: URL?, of load: Load) {
+    state.withLock { if $0.loads == load.number { $0.pageURL = url } }
   }
 
   private func lookup() throws -> AppLookup {

@@ -72,9 +72,15 @@ extension StoreSession {
         remedy: "Decide once, after it was reported as deferred",
         subject: transaction.rawValue)
     }
-    let seller = try seller()
-    let outcome = try await seller.purchase(payment, transaction: transaction)
-    seller.send(.answered(transaction: transaction, outcome))
+    do {
+      let seller = try seller()
+      let outcome = try await seller.purchase(payment, transaction: transaction)
+      seller.send(.answered(transaction: transaction, outcome))
+    } catch {
+      // The transaction still waits, so it can be decided again.
+      script.change { $0.decisions[transaction] = nil }
+      throw error
+    }
   }
 
   /// Resolves the interrupted purchase of `product`, which is completed as a new transaction.
@@ -92,7 +98,12 @@ extension StoreSession {
         .usage, "No purchase of \(product) was interrupted",
         remedy: "Call setDecision(.interrupt, about:) first", subject: product.rawValue)
     }
-    try await grant(payment, as: transaction)
+    do {
+      try await grant(payment, as: transaction)
+    } catch {
+      script.change { $0.interrupted[product] = payment }
+      throw error
+    }
   }
 
   /// Grants a product without a payment in this session, such as one bought on another device.
@@ -138,10 +149,10 @@ extension StoreSession {
   ///
   /// Purchases that expire are revoked, and observers are notified.
   public func advance(by duration: Duration, account: AccountID? = nil) async throws {
+    let seller = try seller()
     let before = clock.now
     clock.advance(by: duration)
     let now = clock.now
-    let seller = try seller()
     let history = try await seller.history(account: account)
     let ended = script.change { script in
       script.valid(history, at: before).filter { script.isExpired($0, at: now) }

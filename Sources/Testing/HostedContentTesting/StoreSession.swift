@@ -21,7 +21,7 @@ public final class StoreSession: Sendable {
 
   private struct State {
     var place: Place
-    var engine: (queue: PaymentQueue, power: Power)?
+    var engine: (queue: PaymentQueue, process: SimulatedProcess)?
     /// The seller of the last launched engine.
     var seller: ScriptedSeller?
     var number = 0
@@ -77,10 +77,14 @@ public final class StoreSession: Sendable {
     kill()
     let place = try Place(now: clock.now)
     script.change { $0 = SellerScript() }
-    let old = state.withLock { state in
-      defer { state.place = place }
-      return state.place
+    let (old, seller) = state.withLock { state in
+      defer {
+        state.place = place
+        state.seller = nil
+      }
+      return (state.place, state.seller)
     }
+    withExtendedLifetime(seller) {}
     old.server.stop()
   }
 
@@ -125,10 +129,10 @@ public final class StoreSession: Sendable {
     }
     var configuration = try configuration()
     change(&configuration)
-    let power = Power()
-    configuration.fileSystem = power.fileSystem
+    let process = SimulatedProcess()
+    configuration.fileSystem = process.fileSystem
     let queue = try PaymentQueue(configuration)
-    state.withLock { $0.engine = (queue, power) }
+    state.withLock { $0.engine = (queue, process) }
     return queue
   }
 
@@ -140,7 +144,7 @@ public final class StoreSession: Sendable {
       defer { state.engine = nil }
       return state.engine
     }
-    engine?.power.fail()
+    engine?.process.kill()
     engine?.queue.close()
   }
 
@@ -192,15 +196,15 @@ extension URL {
   }
 }
 
-/// Whether an engine's writes reach the disk.
-final class Power: Sendable {
-  private let isUnreachable = Atomic(false)
+/// The process of an engine; after it was killed, the engine cannot access the disk.
+final class SimulatedProcess: Sendable {
+  private let isKilled = Atomic(false)
 
-  func fail() { isUnreachable.store(true, ordering: .sequentiallyConsistent) }
+  func kill() { isKilled.store(true, ordering: .sequentiallyConsistent) }
 
   var fileSystem: FileSystem {
     FileSystem { [self] _, path in
-      guard isUnreachable.load(ordering: .sequentiallyConsistent) else { return }
+      guard isKilled.load(ordering: .sequentiallyConsistent) else { return }
       throw ContentError(
         .fileFailed, "The process was killed before it accessed \(path)", remedy: "Relaunch",
         subject: path)

@@ -54,7 +54,7 @@ struct DamageTests {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
       let entries = try examine(bytes).entries
-      let step = max(1, bytes.count / (SlowTests.areOn ? 300 : 30))
+      let step = max(1, bytes.count / (SlowTests.areOn ? 300 : 10))
       for length in stride(from: 0, to: bytes.count, by: step) {
         let box = TemporaryFolderBox()
         let cut = Array(bytes[..<length])
@@ -73,7 +73,7 @@ struct DamageTests {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
       let entries = try examine(bytes).entries
-      let step = max(1, bytes.count / (SlowTests.areOn ? 700 : 40))
+      let step = max(1, bytes.count / (SlowTests.areOn ? 700 : 13))
       for position in stride(from: 0, to: bytes.count, by: step) {
         var changed = bytes
         changed[position] ^= position.isMultiple(of: 2) ? 0xff : 0x10

@@ -213,7 +213,7 @@ struct HostileXarTests {
     #expect(try examine(writer.bytes).findings.map(\.rule) == ["executable-scripts"])
   }
 
-  @Test("Too many files are refused", .enabled(if: SlowTests.areOn))
+  @Test("Too many files are refused", .slow)
   func files() throws {
     var writer = XarWriter([.info()])
     writer.files += String(repeating: "<file id=\"1\"><name>a</name></file>", count: 200_001)

@@ -133,14 +133,13 @@ struct WindowTests {
   }
 
   @Test(
-    "A package with the window of usual compression levels is read",
-    arguments: SlowTests.cases(
-      [
-        ["-J", "--options", "xz:compression-level=6"], ["-J", "--options", "xz:threads=2"],
-        ["--zstd", "--options", "zstd:compression-level=19"],
-        ["--format", "xar", "--options", "xar:compression=xz,compression-level=6"],
-        ["--format", "xar", "--options", "xar:compression=lzma,compression-level=6"],
-      ], quick: 1))
+    "A package with the window of usual compression levels is read", .slow,
+    arguments: [
+      ["-J", "--options", "xz:compression-level=6"], ["-J", "--options", "xz:threads=2"],
+      ["--zstd", "--options", "zstd:compression-level=19"],
+      ["--format", "xar", "--options", "xar:compression=xz,compression-level=6"],
+      ["--format", "xar", "--options", "xar:compression=lzma,compression-level=6"],
+    ])
   func usual(options: [String]) throws {
     let folder = try chapterFolder()
     // Several blocks, some of which do not compress.

@@ -107,16 +107,6 @@ final class TemporaryFolderBox {
   }
 }
 
-/// Returns the code of the `ContentError` that `body` throws, or nil.
-func code(_ body: () throws -> Void) -> ContentError.Code? {
-  do {
-    try body()
-    return nil
-  } catch {
-    return (error as? ContentError)?.code
-  }
-}
-
 func promise(
   _ product: String = "com.example.test", _ version: String = "1.0", content: String? = nil,
   entries: [IndexedFile]?

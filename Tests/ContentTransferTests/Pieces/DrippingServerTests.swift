@@ -80,7 +80,7 @@ struct DrippingServerTests {
 
   @Test(
     "With default settings 12 MB are given up after at most twelve answers that stall",
-    .enabled(if: SlowTests.areOn), arguments: [nil, 10, 4000])
+    .slow, arguments: [nil, 10, 4000])
   func defaults(count: Int?) async throws {
     let file = try SampleFile(length: 12_000_000, pieces: [128_000])
     let (found, requests) = try await onOwnThread {

@@ -1,6 +1,6 @@
 import Concurrency
 import ContentModel
-import ContentTransfer
+@testable import ContentTransfer
 import FileIO
 import FoundationEssentials
 import TestSupport

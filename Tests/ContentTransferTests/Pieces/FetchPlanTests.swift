@@ -93,7 +93,8 @@ struct FetchPlanTests {
   }
 
   @Test(
-    "Every piece is fetched in any order of requests, ends and retries", arguments: 0..<20)
+    "Every piece is fetched in any order of requests, ends and retries",
+    arguments: 0..<UInt64(SlowTests.areOn ? 20 : 5))
   func anyOrder(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     var offset: Int64 = 0
@@ -124,7 +125,8 @@ struct FetchPlanTests {
   // MARK: Assembling
 
   @Test(
-    "Pieces are correct for any chunks, waits and offsets of a body", arguments: 0..<50)
+    "Pieces are correct for any chunks, waits and offsets of a body",
+    arguments: 0..<UInt64(SlowTests.areOn ? 50 : 10))
   func assembling(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     let file = try SampleFile(length: 20_000, pieces: [100, 1, 3000, 17], seed: seed)

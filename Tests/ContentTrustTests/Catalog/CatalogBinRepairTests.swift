@@ -241,8 +241,8 @@ import Testing
       #expect(try fixture.products(trusting: root).count == products.count)
     }
     while fired {
-      step += SlowTests.stride(quick: 5)
-      let fault = FaultAtStep(step)
+      step += 1
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try fixture.retitle(one, "\(step)", in: fixture.open(fileSystem: fault.fileSystem))
       }

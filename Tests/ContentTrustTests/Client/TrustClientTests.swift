@@ -274,7 +274,7 @@ import Testing
       store.put(after)
       store.put(["metadata/2.root.json": try next.root(2)])
 
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         _ = try TrustClient(
           trustFolder: folder.opened(fault.fileSystem), fetcher: store, now: clock.read
@@ -283,7 +283,7 @@ import Testing
       fired = fault.hasFired
       // A failure of some steps, such as removing a missing file, may go unnoticed. None may leave
       // a state from which the client cannot continue.
-      #expect(failure == nil || failure == .fileFailed)
+      #expect(failure == nil || failure == .diskFull)
       #expect(try [1, 2].contains(client.cached()?.version ?? 0))
       #expect(try client.refresh(initialRoot: nil).version == 2)
     }
@@ -300,26 +300,4 @@ final class TestClock: Sendable {
   var read: @Sendable () -> Date { { self.time.withLock { $0 } } }
 
   func advance(by interval: TimeInterval) { time.withLock { $0 += interval } }
-}
-
-/// A file system in which the n-th step fails once.
-final class FaultAtStep: Sendable {
-  private let remaining: Mutex<Int>
-
-  init(_ step: Int) { remaining = Mutex(step) }
-
-  var hasFired: Bool { remaining.withLock { $0 <= 0 } }
-
-  var fileSystem: FileSystem {
-    FileSystem { operation, path in
-      let fires = self.remaining.withLock { remaining in
-        remaining -= 1
-        return remaining == 0
-      }
-      if fires {
-        throw ContentError(
-          .fileFailed, "Step \(operation.rawValue) of \(path) fails", remedy: "It is a test")
-      }
-    }
-  }
 }

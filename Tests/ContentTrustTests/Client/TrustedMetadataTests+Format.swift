@@ -2,6 +2,7 @@ import ContentModel
 import ContentTrust
 import Digests
 import FoundationEssentials
+import TestSupport
 import Testing
 
 /// Damaged metadata, and new roots.

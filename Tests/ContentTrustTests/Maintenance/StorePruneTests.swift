@@ -202,12 +202,12 @@ struct StorePruneTests {
     var step = 0
     var fired = true
     while fired {
-      step += SlowTests.stride(quick: 7)
+      step += 1
       let shop = try MaintainedStore()
       try shop.publish("book", "1", day: 1)
       try shop.retire("book", "1", day: 2)
       try shop.publish("book", "2", day: 3)
-      let fault = FaultAtStep(step)
+      let fault = FaultPlan(failing: step)
       let failure = code {
         try shop.fixture.open(fileSystem: fault.fileSystem).prune(now: shop.at(60))
       }
@@ -244,8 +244,8 @@ struct StorePruneTests {
 
   @Test("The metadata of a pruned store is less than three times its newest catalog", .slow)
   func size() throws {
-    let products = SlowTests.count(quick: 20, slow: 200, all: 1_000)
-    let publications = SlowTests.count(quick: 60, slow: 1_000, all: 10_000)
+    let products = SlowTests.count(200, all: 1_000)
+    let publications = SlowTests.count(1_000, all: 10_000)
     try shop.addProducts(products, day: 0.5)
     for number in 0..<publications {
       let day = 1 + Double(number) / 10

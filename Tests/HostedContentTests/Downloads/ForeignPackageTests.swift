@@ -59,8 +59,7 @@ struct ForeignPackageTests {
   private func queue(_ fileSystem: FileSystem = .real) throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: fixture.libraryPath), store: try StoreLocation(server.url))
-    configuration.trustedRoot = Array(
-      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
+    configuration.trustedRoot = try fixture.store.initialRoot()
     configuration.fileSystem = fileSystem
     return try PaymentQueue(configuration)
   }
@@ -171,17 +170,17 @@ struct ForeignPackageTests {
   }
 
   @Test(
-    "Whatever step fails, the next start fetches nothing twice", .enabled(if: SlowTests.areOn),
+    "Whatever step fails, the next start fetches nothing twice", .slow,
     arguments: [["-z"], ["--format", "zip"]])
   func interrupted(options: [String]) async throws {
     let files = Self.files(16)
     try publish("1.0", files, options)
-    let steps = StagingFault(at: 0)
+    let steps = Self.fault(at: 0)
     try await run(queue(steps.fileSystem)) { $0.removed.count == 1 }
     for part in 1...9 {
       try FileManager.default.removeItem(atPath: fixture.libraryPath)
       let before = sentBytes
-      let fault = StagingFault(at: steps.count * part / 10)
+      let fault = Self.fault(at: steps.count * part / 10)
       try await run(queue(fault.fileSystem)) {
         $0.downloads.values.contains { $0.state == .failed }
       }
@@ -190,6 +189,13 @@ struct ForeignPackageTests {
       // The package, and what its connections had received when the step failed.
       let again = try sentBytes - before - packageLength
       #expect(again <= 6 << 20, "\(again) bytes again after a fault at \(part) tenths")
+    }
+  }
+
+  /// Makes the step in staging with this number fail, from 1; 0 for none.
+  private static func fault(at number: Int) -> FaultPlan {
+    FaultPlan(failing: number) { operation, path in
+      [.write, .sync, .create, .rename].contains(operation) && path.contains("/staging/")
     }
   }
 
@@ -210,9 +216,9 @@ struct ForeignPackageTests {
     let queue = try queue()
     try await deliver(queue)
     try publish("1.1", ["Contents/a": [1, 2, 3], "Contents/b": [4]])
-    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
     let store = try StoreLocation(server.url)
-    let products = try await store.products(nil, trustedRoot: Array(root)).products
+    let root = try fixture.store.initialRoot()
+    let products = try await store.products(nil, trustedRoot: root).products
     let update = try #require(try fixture.reader().updates(of: products, from: store).first)
     #expect(update.wholePackageReason == "The package is not a flat product archive")
     server.clearRequests()
@@ -271,29 +277,5 @@ struct ForeignPackageTests {
     #expect(try fixture.staged().isEmpty)
     var status = stat()
     #expect(lstat(path, &status) == 0 && status.st_mode & 0o7777 == 0o444)
-  }
-}
-
-/// Makes one step in staging fail with a full disk, and counts the steps.
-private final class StagingFault: Sendable {
-  private let number: Int
-  private let state = Mutex(0)
-
-  /// The step with this number fails, from 1; 0 for none.
-  init(at number: Int) { self.number = number }
-
-  var count: Int { state.withLock { $0 } }
-
-  var fileSystem: FileSystem {
-    FileSystem { [self] operation, path in
-      guard [.write, .sync, .create, .rename].contains(operation), path.contains("/staging/") else {
-        return
-      }
-      let step = state.withLock { count in
-        count += 1
-        return count
-      }
-      if step == number { throw FaultPlan.diskFull.about(path) }
-    }
   }
 }

@@ -1,5 +1,6 @@
 import Concurrency
 import ContentModel
+import ContentStore
 import Foundation
 import HostedContent
 import StoreServer
@@ -29,7 +30,7 @@ struct GatedContentTests {
   ) throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: fixture.libraryPath), store: try StoreLocation(server.url))
-    configuration.trustedRoot = try root()
+    configuration.trustedRoot = try fixture.store.initialRoot()
     configuration.network.firstRetryDelay = .milliseconds(10)
     configuration.network.limits.connectionsPerTransfer = 1
     configuration.seller = seller()
@@ -39,10 +40,6 @@ struct GatedContentTests {
 
   private func seller() -> @Sendable (any StoreService) -> any StoreService {
     { [gate, url = server.url] in GatedSeller(base: $0, gate: gate, contentURL: url) }
-  }
-
-  private func root() throws -> [UInt8] {
-    Array(try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
   }
 
   private func payment(_ name: String, account: AccountID? = nil) throws -> Payment {
@@ -204,7 +201,8 @@ struct GatedContentTests {
     queue.close()
     try fixture.publish("a", "1.1")
     let store = try StoreLocation(server.url)
-    let products = try await store.products(nil, trustedRoot: root()).products
+    let root = try fixture.store.initialRoot()
+    let products = try await store.products(nil, trustedRoot: root).products
     let reader = try fixture.reader()
     let denied = try await onOwnThread { try reader.updates(of: products, from: store) }
     #expect(denied.map(\.measuringError?.code) == [.accessDenied])

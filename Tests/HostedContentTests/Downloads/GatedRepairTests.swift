@@ -1,4 +1,5 @@
 import ContentModel
+import ContentStore
 import Foundation
 import HostedContent
 import StoreServer
@@ -22,8 +23,7 @@ struct GatedRepairTests {
     let calls = Watched<[AccountID?]>([])
     var configuration = try fixture.configuration()
     configuration.store = try StoreLocation(server.url)
-    configuration.trustedRoot = Array(
-      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
+    configuration.trustedRoot = try fixture.store.initialRoot()
     configuration.seller = { [url = server.url] in
       OwnersSeller(base: $0, url: url, calls: calls)
     }

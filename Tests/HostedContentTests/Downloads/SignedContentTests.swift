@@ -1,4 +1,5 @@
 import ContentModel
+import ContentStore
 import Foundation
 import HostedContent
 import StoreServer
@@ -205,11 +206,11 @@ struct SignedContentTests {
     try server.start()
     defer { server.stop() }
     let location = try StoreLocation(server.url)
-    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
+    let root = try fixture.store.initialRoot()
     let queue = try fixture.queue {
       $0.store = location
       $0.service = service
-      if trust == "root" { $0.trustedRoot = Array(root) }
+      if trust == "root" { $0.trustedRoot = root }
       $0.trustsOnFirstUse = trust == "first use"
     }
     let transaction = try await take([claim("a", "1.0")], queue)

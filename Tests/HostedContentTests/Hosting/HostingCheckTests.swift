@@ -131,8 +131,7 @@ struct HostingCheckTests {
   @Test("A store with another root than the given one is found")
   func otherRoot() throws {
     let other = try StoreFixture()
-    let root = Array(
-      try Data(contentsOf: URL(filePath: "\(other.storePath)/metadata/1.root.json")))
+    let root = try other.store.initialRoot()
     let server = try server()
     let kinds = try fixture.check(server.url, root: root).findings.map(\.kind)
     #expect(kinds == [.wrongBytes, .metadataInvalid])

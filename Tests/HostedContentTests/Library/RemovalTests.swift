@@ -80,7 +80,7 @@ struct RemovalTests {
 
   @Test(
     "A removal that fails at any step changes nothing, or is completed", .slow,
-    arguments: SlowTests.cases([EIO, ENOSPC, EMFILE], quick: 1), [1, 2])
+    arguments: [EIO, ENOSPC, EMFILE], [1, 2])
   func failingSteps(number: Int32, count: Int) async throws {
     try await install(count)
     let newest = try ContentVersion(validating: "1.\(count - 1)")

@@ -15,7 +15,7 @@ struct ConcurrentDeliverTests {
     let queue = try fixture.queue()
     let payment = Payment(productIdentifier: "a")
     let folders = try await queue.deliver(payment)
-    let count = SlowTests.count(quick: 1_000, slow: 3_000, all: 10_000)
+    let count = SlowTests.count(3_000, all: 10_000)
     try await withThrowingTaskGroup(of: [URL].self) { group in
       for _ in 0..<count { group.addTask { try await queue.deliver(payment) } }
       for try await found in group { #expect(found == folders) }

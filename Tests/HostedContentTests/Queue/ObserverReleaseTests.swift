@@ -31,7 +31,7 @@ struct ObserverReleaseTests {
     let delivery = DispatchQueue(label: "release.delivery")
     let queue = try StoreFixture().queue { $0.deliveryQueue = delivery }
     let released = Atomic(0)
-    let batches = SlowTests.areOn ? 20 : 5
+    let batches = SlowTests.areOn ? 20 : 2
     let stays = RecordingObserver(of: queue)
     await onOwnThread {
       for _ in 0..<batches {

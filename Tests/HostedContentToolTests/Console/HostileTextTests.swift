@@ -186,11 +186,8 @@ struct HostileTextTests {
 
   /// Sends a request and waits for the end of the connection.
   private func ask(_ port: UInt16, _ text: String) throws {
-    let socket = Loopback.stream()
-    defer { close(socket) }
-    try #require(Loopback.at(port, { connect(socket, $0, $1) }) == 0)
-    #expect(Array(text.utf8).withUnsafeBytes { send(socket, $0.baseAddress, $0.count, 0) } > 0)
-    var byte: UInt8 = 0
-    while recv(socket, &byte, 1, 0) > 0 {}
+    let client = try APIClient(port: port)
+    client.send(text)
+    _ = client.end()
   }
 }

@@ -36,9 +36,7 @@ struct DemoTests {
     #expect(try tool.run(["--version"], program: installed).status == 0)
   }
 
-  @Test(
-    "With --http, nginx serves the store",
-    .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"))
+  @Test("With --http, nginx serves the store", .slow)
   func http() throws {
     let tool = try Tool()
     try check(run("Scripts/demo --http", in: tool))

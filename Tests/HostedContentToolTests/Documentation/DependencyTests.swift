@@ -60,8 +60,7 @@ struct DependencyTests {
   /// The forms in the guide.
   static let forms = ["a folder of this name", "a folder of another name", "or revision:"]
 
-  @Test(
-    "Each form of the dependency is resolved", .slow, arguments: SlowTests.cases(forms, quick: 2))
+  @Test("Each form of the dependency is resolved", .slow, arguments: forms)
   func resolved(form: String) throws {
     let list = try #require(blocks.last)
     let line = try #require(list.split(separator: "\n").first { $0.contains(form) })

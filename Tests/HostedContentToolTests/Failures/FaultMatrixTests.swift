@@ -1,4 +1,5 @@
 import TestSupport
+import TestTraits
 import Testing
 
 /// All faults of a server.
@@ -6,9 +7,7 @@ import Testing
 /// The program itself detects hangs.
 @Suite("Every fault of a web server")
 struct FaultMatrixTests {
-  @Test(
-    "Every fault: new, resumed and concurrent downloads, once and always",
-    .enabled(if: SlowTests.areOn))
+  @Test("Every fault: new, resumed and concurrent downloads, once and always", .slow)
   func matrix() async throws {
     let result = try await onOwnThread {
       try Tool().run([], program: Tool.program("fault-matrix"))

@@ -8,7 +8,7 @@ import Testing
 
 /// Tests our store, client and receipts with independent implementations, in both directions.
 @Suite(
-  "Interoperation", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  "Interoperation", .slow,
   .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
   .long, .timeLimit(.hang))
 struct InteroperationTests {

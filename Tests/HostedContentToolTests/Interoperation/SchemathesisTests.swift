@@ -5,14 +5,14 @@ import Testing
 /// Runs Scripts/api-cases with the tool that was built with the tests.
 @Suite(
   "Requests to the store server that schemathesis generates",
-  .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  .slow,
   .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
   .long, .timeLimit(.minutes(60)))
 struct SchemathesisTests {
   @Test("Each response is as the server's own description of its API says")
   func cases() throws {
     let tool = try Tool()
-    let count = SlowTests.count(quick: 0, slow: 1_000, all: 10_000)
+    let count = SlowTests.count(1_000, all: 10_000)
     let result = try tool.run(
       [String(count)], program: SourceTree.path("Scripts/api-cases"),
       environment: ["HOSTEDCONTENT_TOOL": Tool.path, "TMPDIR": tool.folder.path])

@@ -282,7 +282,7 @@ struct InstallSessionTests {
           try FileManager.default.copyItem(
             atPath: shop.folder.path("warm-up"), toPath: shop.folder.path(library))
         }
-        let fault = JournalFault(failing: number)
+        let fault = FaultPlan(failing: number) { operation, _ in operation == .journal }
         do {
           let healed = try await shop.install(
             shop.products, into: library, fileSystem: fault.fileSystem)
@@ -319,25 +319,5 @@ struct InstallSessionTests {
     #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))
     #expect(Set(try shop.installed(in: "lib").values) == ["1.1"])
     #expect(try shop.unfinished(in: "lib") == 0)
-  }
-
-  /// Makes the n-th write of the journal fail once.
-  private final class JournalFault: Sendable {
-    private let state: Mutex<Int>
-
-    init(failing number: Int) { state = Mutex(number) }
-
-    var hasFired: Bool { state.withLock { $0 <= 0 } }
-
-    var fileSystem: FileSystem {
-      FileSystem { [self] operation, path in
-        guard operation == .journal else { return }
-        let fires = state.withLock { left in
-          left -= 1
-          return left == 0
-        }
-        if fires { throw FaultPlan.diskFull.about(path) }
-      }
-    }
   }
 }

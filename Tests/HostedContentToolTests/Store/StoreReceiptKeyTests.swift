@@ -12,8 +12,7 @@ struct StoreReceiptKeyTests {
 
   @Test("Clients of a store server accept its receipts only if its key is listed", .slow)
   func receipts() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let own = "data/receipt-key.pub.pem"
     #expect(try list(tool) == "The store lists no receipt keys.\n")
     #expect(try list(tool, own) == "1 receipt key listed\n")
@@ -35,8 +34,7 @@ struct StoreReceiptKeyTests {
 
   @Test("A file that is not a public key is refused")
   func wrong() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     for words in [["data/receipt-key.pem"], ["--replace"]] {
       try tool.fail(["store", "receipt-key", "store"] + words, status: 2)
     }

@@ -31,8 +31,7 @@ struct PaymentProviderTests {
   }
 
   init() throws {
-    tool = try Tool.withBook()
-    try tool.addKey()
+    tool = try Tool.withShop()
     try tool.write(String(repeating: "0123456789abcdef", count: 4), to: "webhook-secret")
     try tool.write("{\"\(Tool.chapter1)\": 500}", to: "prices.json")
     provider = try Provider(tool)

@@ -10,8 +10,7 @@ struct StoreServerLifeTests {
     "SIGTERM and SIGINT answer waiting requests, and end with status 0", .slow,
     arguments: [SIGTERM, SIGINT])
   func ends(signal: Int32) throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     try tool.write("Authorization: Bearer \(try tool.text("token"))", to: "auth")
     let poll = try tool.start(
@@ -45,8 +44,7 @@ struct StoreServerLifeTests {
 
   @Test("A server killed at any time starts again with all purchases")
   func killed() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     let body = "{\"productIdentifier\": \"\(Tool.chapter1)\"}"
     #expect(try tool.buy(server.url, "order", body).status == 201)
@@ -74,8 +72,7 @@ struct StoreServerLifeTests {
 
   @Test("Tokens and secrets are in no file and in no output")
   func secrets() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     try tool.write(String(repeating: "gatesecret", count: 4), to: "gate")
     let server = try SellingProcess(
       tool,
@@ -161,8 +158,7 @@ struct StoreServerLifeTests {
 
   @Test("A token can come from a pipe")
   func pipe() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     let result = try tool.run(
       [

@@ -5,7 +5,7 @@ import Testing
 
 /// A store server as a process, with many clients and with slow ones.
 @Suite(
-  "A store server under load", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  "A store server under load", .slow,
   .waiting, .timeLimit(.hang))
 struct StoreServerLoadTests {
   private static let streamCount = 1_000

@@ -8,7 +8,7 @@ import Testing
 
 /// No secret is in what a server and its clients write, whether their work succeeds or fails.
 @Suite(
-  "Secrets of a store server", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  "Secrets of a store server", .slow,
   .waiting, .timeLimit(.hang))
 struct StoreServerSecretsTests {
   private let tool: Tool

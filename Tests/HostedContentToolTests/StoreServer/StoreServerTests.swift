@@ -9,8 +9,7 @@ import Testing
 struct StoreServerTests {
   @Test("A product is bought, installed, listed, refunded and bought back", .slow)
   func sale() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     let service = server.service()
     let buy = ["purchase", Tool.chapter1, "--account", "alice", "--transaction", "order-1"]
@@ -56,8 +55,7 @@ struct StoreServerTests {
 
   @Test("A purchase that waits is approved or declined")
   func decisions() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool, ["--json"])
     for transaction in ["a", "b"] {
       let body = "{\"productIdentifier\": \"\(Tool.chapter1)\", \"askToBuy\": true}"
@@ -166,8 +164,7 @@ struct StoreServerTests {
 
   @Test("A voucher pays for one purchase")
   func vouchers() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool, ["--decide", "voucher"])
     let add = ["store-server", "voucher", "add", "--data", "data", "--product", Tool.chapter1]
     let printed = try tool.succeed(add + ["--count", "2"]).output.split(separator: "\n")
@@ -188,8 +185,7 @@ struct StoreServerTests {
 
   @Test("What is sold after a backup can be asked again under the same identifier")
   func backup() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     let body = "{\"productIdentifier\": \"\(Tool.chapter1)\", \"account\": \"alice\"}"
     #expect(try tool.buy(server.url, "before", body).status == 201)
@@ -214,8 +210,7 @@ struct StoreServerTests {
 
   @Test("A changed catalog is sold and reported without a restart, and also after one", .slow)
   func publication() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     var server = try SellingProcess(tool)
     let start = try #require(
       try tool.call("\(server.url)v1/events").document["cursor"] as? String)
@@ -237,8 +232,7 @@ struct StoreServerTests {
 
   @Test("A publication is reported once, even if the data folder cannot record it", .slow)
   func unrecordedPublication() throws {
-    let tool = try Tool.withBook()
-    try tool.addKey()
+    let tool = try Tool.withShop()
     let server = try SellingProcess(tool)
     func events(_ query: String) throws -> (count: Int?, cursor: String) {
       let answer = try tool.call("\(server.url)v1/events\(query)").document

@@ -20,35 +20,22 @@ extension Tool {
     "executable-inside", "link-chain", "missing-plist", "not-an-archive", "truncated",
   ].map { sample("bad/\($0).pkg") }
 
-  /// Returns a tool in a folder with an empty store.
-  static func withStore() throws -> Tool {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
-    return tool
-  }
-
-  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
-  static func withBook() throws -> Tool {
-    let tool = try Tool.withStore()
-    try tool.succeed(
-      "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("chapter2-1.0.pkg"))
-    return tool
-  }
-
   /// A product with two contents.
   static let course = "com.example.course"
   /// A product without content.
   static let club = "com.example.club"
 
+  /// Returns a tool in a folder with an empty store.
+  static func withStore() throws -> Tool { try StoreTemplate.empty.copy() }
+
+  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
+  static func withBook() throws -> Tool { try StoreTemplate.book.copy() }
+
+  /// Returns a tool like `withBook`, with a key for `store-server` whose token is in `token`.
+  static func withShop() throws -> Tool { try StoreTemplate.shop.copy() }
+
   /// Returns a tool in a folder with a store of a chapter, a course and a club.
-  static func withCourse() throws -> Tool {
-    let tool = try Tool.withStore()
-    try tool.succeed(
-      "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("course-1.0.pkg"),
-      sample("course-audio-1.0.pkg"))
-    try tool.succeed("store", "add", "store", club, "--title", "Club")
-    return tool
-  }
+  static func withCourse() throws -> Tool { try StoreTemplate.course.copy() }
 
   /// Runs the tool, which must succeed.
   @discardableResult
@@ -103,7 +90,8 @@ extension Tool {
   /// Creates a store with com.example.book, and a copy of its root as in the pages.
   func offerBook() throws {
     try succeed("store", "init", "store")
-    let pages = Data((0..<300_000).map { _ in UInt8.random(in: 0...255) })
+    var random = SplitMix(state: 1)
+    let pages = Data(random.bytes(300_000))
     let package = try makePackage("com.example.book", "1.0", ["pages": pages])
     try succeed("store", "publish", "store", package)
     try FileManager.default.copyItem(

@@ -1,20 +1,11 @@
-import Glibc
-
 /// A client of a server on this machine, which sends bytes and receives one response after another.
 package final class APIClient {
-  private let socket: Int32
+  package typealias End = ClientSocket.End
+
+  private let socket: ClientSocket
   private var received: [UInt8] = []
   /// Stops with its last reference.
   private let server: AnyObject?
-
-  /// How a connection ended.
-  package enum End: Error, Hashable {
-    case refused
-    case closed
-    case reset
-    /// Nothing arrived within the time limit of tests.
-    case silence
-  }
 
   /// A received response.
   package struct Response: Sendable {
@@ -33,33 +24,13 @@ package final class APIClient {
   }
 
   package init(port: UInt16, of server: AnyObject? = nil) throws {
-    let socket = Loopback.stream()
-    self.socket = socket
+    socket = try ClientSocket(port: port)
     self.server = server
-    // Otherwise, single bytes would be sent together.
-    var one: Int32 = 1
-    setsockopt(
-      socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
-    guard Loopback.at(port, { connect(socket, $0, $1) }) == 0 else { throw End.refused }
-    // A long poll waits up to 30 s.
-    var timeout = timeval(tv_sec: 90, tv_usec: 0)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
   }
-
-  deinit { close(socket) }
 
   package func send(_ text: String) { send(Array(text.utf8)) }
 
-  package func send(_ bytes: [UInt8]) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let sent = rest.withUnsafeBytes {
-        Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-      }
-      guard sent > 0 else { return }
-      rest = rest.dropFirst(sent)
-    }
-  }
+  package func send(_ bytes: [UInt8]) { socket.send(bytes) }
 
   /// Sends a request with these lines after the Host field.
   package func request(_ method: String, _ target: String, _ lines: String..., body: String = "") {
@@ -114,10 +85,7 @@ package final class APIClient {
   }
 
   /// Whether bytes or the end of the connection have arrived.
-  package var hasInput: Bool {
-    var waited = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-    return !received.isEmpty || poll(&waited, 1, 0) > 0
-  }
+  package var hasInput: Bool { !received.isEmpty || socket.hasInput() }
 
   /// Receives until the connection ends, and returns how.
   package func end() -> End {
@@ -127,10 +95,10 @@ package final class APIClient {
   }
 
   /// Ends the direction to the server: the request is not continued.
-  package func half() { shutdown(socket, Int32(SHUT_WR)) }
+  package func half() { socket.half() }
 
   /// Closes the connection.
-  package func leave() { shutdown(socket, Int32(SHUT_RDWR)) }
+  package func leave() { socket.leave() }
 
   private func receive(through text: String) throws(End) -> String {
     let mark = Array(text.utf8)
@@ -147,13 +115,5 @@ package final class APIClient {
     return String(decoding: received[..<count], as: UTF8.self)
   }
 
-  private func receiveMore() throws(End) {
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    let count = recv(socket, &buffer, buffer.count, 0)
-    guard count > 0 else {
-      let end: End = count == 0 ? .closed : errno == ECONNRESET ? .reset : .silence
-      throw end
-    }
-    received += buffer[..<count]
-  }
+  private func receiveMore() throws(End) { received += try socket.receive() }
 }

@@ -1,5 +1,5 @@
 import Foundation
-package import Glibc
+import Glibc
 import Concurrency
 
 /// A web server on a free loopback port whose answers a test determines.
@@ -216,107 +216,6 @@ private final class Sockets: Sendable {
     state.withLock { state in
       state.isShutDown = true
       for socket in state.open { shutdown(socket, Int32(SHUT_RDWR)) }
-    }
-  }
-}
-
-/// Sockets on 127.0.0.1 for tests.
-package enum Loopback {
-  /// 127.0.0.1.
-  package static let address: UInt32 = 0x7f00_0001
-
-  /// Creates a listening socket on `port`, or on a free port.
-  package static func listen(
-    at port: Int = 0, of address: UInt32 = Loopback.address, backlog: Int32 = 128
-  ) throws -> (socket: Int32, port: Int) {
-    let bound = try bind(port, of: address)
-    guard Glibc.listen(bound.socket, backlog) == 0 else {
-      close(bound.socket)
-      throw POSIXError(.EADDRNOTAVAIL)
-    }
-    return bound
-  }
-
-  /// Binds a socket to a free port.
-  ///
-  /// A server with SO_REUSEADDR can share the port.
-  static func bind(
-    _ port: Int = 0, of address: UInt32 = Loopback.address
-  ) throws -> (socket: Int32, port: Int) {
-    let descriptor = stream()
-    var one: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-    var found = sockaddr_in()
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &found) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        at(UInt16(port), of: address) { Glibc.bind(descriptor, $0, $1) } == 0
-          && getsockname(descriptor, $0, &length) == 0
-      }
-    }
-    guard isBound else {
-      close(descriptor)
-      throw POSIXError(.EADDRNOTAVAIL)
-    }
-    return (descriptor, Int(UInt16(bigEndian: found.sin_port)))
-  }
-
-  /// Whether a server accepts connections on `port`.
-  package static func answers(on port: Int) -> Bool {
-    let descriptor = stream()
-    defer { close(descriptor) }
-    return at(UInt16(port)) { connect(descriptor, $0, $1) } == 0
-  }
-
-  /// Creates a TCP socket.
-  package static func stream() -> Int32 {
-    socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-  }
-
-  /// Calls `body`, a system call that takes an address, with the address of `port`.
-  package static func at(
-    _ port: UInt16, of host: UInt32 = Loopback.address,
-    _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
-  ) -> Int32 {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = host.bigEndian
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-  }
-
-  static func readHead(_ socket: Int32) -> String? {
-    var head: [UInt8] = []
-    let end = Array("\r\n\r\n".utf8)
-    var byte: UInt8 = 0
-    while !head.suffix(4).elementsEqual(end) {
-      guard head.count < 1 << 16, recv(socket, &byte, 1, 0) == 1 else { return nil }
-      head.append(byte)
-    }
-    return String(decoding: head, as: UTF8.self)
-  }
-
-  /// Reads `count` bytes, or returns nil if the connection ends before.
-  static func read(_ count: Int, from socket: Int32) -> [UInt8]? {
-    guard count > 0 else { return [] }
-    var bytes = [UInt8](repeating: 0, count: count)
-    return recv(socket, &bytes, count, Int32(MSG_WAITALL)) == count ? bytes : nil
-  }
-
-  static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
-    bytes.withUnsafeBytes { buffer in
-      var sent = 0
-      while sent < buffer.count {
-        let count = Glibc.send(
-          socket, buffer.baseAddress.map { $0 + sent }, buffer.count - sent, Int32(MSG_NOSIGNAL))
-        if count <= 0 { return false }
-        sent += count
-      }
-      return true
     }
   }
 }

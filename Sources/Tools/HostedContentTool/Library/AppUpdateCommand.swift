@@ -30,7 +30,7 @@ enum AppUpdateCommand {
     let question = try AppUpdateQuestion(arguments)
     let answer = try await question.answer()
     let policy = AppUpdatePolicy(
-      all: .annoying, minimumSupportedVersion: question.minimum, daysSinceRelease: 0)
+      all: .annoying, minimumSupportedVersion: question.minimum, minimumReleaseAge: .zero)
     let decision = policy.decision(
       about: answer.offer, installed: question.app, history: UpdateHistory(), now: Date())
     try console.print(Report(decision, answer)) {

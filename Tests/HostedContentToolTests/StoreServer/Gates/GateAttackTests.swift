@@ -5,7 +5,7 @@ import Testing
 
 /// nginx and the store server as the guide says, and clients without the URL of a file.
 @Suite(
-  "Attacks on a gate", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  "Attacks on a gate", .slow,
   .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"), .waiting, .timeLimit(.hang))
 struct GateAttackTests {
   private static let refusals = [400, 401, 403, 404, 405]

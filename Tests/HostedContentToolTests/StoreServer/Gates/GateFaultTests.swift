@@ -7,7 +7,7 @@ import Testing
 
 /// Each fault of a content server behind nginx, and of the server that decides about URLs.
 @Suite(
-  "A gate with faulty servers", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  "A gate with faulty servers", .slow,
   .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"), .waiting, .timeLimit(.hang))
 struct GateFaultTests {
   private static let faults = [

@@ -5,7 +5,7 @@ import Testing
 
 /// Downloads through the guide's gates that take longer than the lifetime of a URL.
 @Suite(
-  "Downloads while URLs expire", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  "Downloads while URLs expire", .slow,
   .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"), .waiting, .timeLimit(.hang))
 struct GateRenewalTests {
   private static let lifetime = 3

@@ -9,7 +9,7 @@ import Testing
 /// failure can lose a commit that every process sees.
 @Suite(
   "Nothing is answered or reported before it is durable", .waiting, .serialized,
-  .enabled(if: SlowTests.areOn, "with the slow tests"),
+  .slow,
   .enabled(if: SyncDelay.isUsable, Comment(rawValue: SyncDelay.reason)),
   .timeLimit(.hang))
 struct StoreServerDurabilityTests {

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Kills a store server, its database and its clients at random moments, and restarts them.
@@ -8,7 +9,7 @@ import Testing
 /// repeats the moments of a run as far as the machine's timing allows.
 @Suite(
   "A store server and its clients, killed at random moments", .serialized,
-  .enabled(if: SlowTests.areOn, "with the slow tests"), .timeLimit(.minutes(240)))
+  .slow, .timeLimit(.minutes(240)))
 struct StoreServerKillTests {
   /// The number of kills of one ledger, so that it can be examined in memory.
   private static let roundsPerLedger = 25
@@ -20,9 +21,7 @@ struct StoreServerKillTests {
     let environment = ProcessInfo.processInfo.environment
     let kills =
       Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
-      ?? (database == .sqlite
-        ? SlowTests.count(quick: 24, slow: 24, all: 1_000)
-        : SlowTests.count(quick: 8, slow: 8, all: 250))
+      ?? (database == .sqlite ? SlowTests.count(24, all: 1_000) : SlowTests.count(8, all: 250))
     let first = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     for start in stride(from: 0, to: kills, by: Self.roundsPerLedger) {
       // The first ledger of another run with this seed is killed at the same moments.

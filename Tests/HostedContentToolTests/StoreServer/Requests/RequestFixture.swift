@@ -17,8 +17,7 @@ struct RequestFixture: Sendable {
   let token: String
 
   init() throws {
-    tool = try Tool.withBook()
-    try tool.addKey()
+    tool = try Tool.withShop()
     token = try tool.text("token")
     server = try SellingProcess(tool)
   }
