@@ -1,3 +1,4 @@
+import ContentModel
 import Dispatch
 import StoreLedger
 import TestSupport

@@ -14,14 +14,18 @@ struct FinishNoticeTests {
     let seller = Seller(service, Environment(), timeout: 60)
     let transactions = (0..<100).map { "t\($0)" }
     let acknowledged = Watched<[String]>([])
-    seller.onAnswer = { [weak seller] event in
-      guard case .finishAcknowledged(let transaction) = event else { return }
-      let count = acknowledged.change { list in
-        list.append(transaction)
-        return list.count
-      }
-      if count < transactions.count { seller?.notifyFinished(Self.notice(transactions[count])) }
-    }
+    seller.start(
+      Seller.Receiver(
+        onAnswer: { [weak seller] event in
+          guard case .finishAcknowledged(let transaction) = event else { return }
+          let count = acknowledged.change { list in
+            list.append(transaction)
+            return list.count
+          }
+          if count < transactions.count {
+            seller?.notifyFinished(Self.notice(transactions[count]))
+          }
+        }, onProblem: { _ in }))
     seller.notifyFinished(Self.notice(transactions[0]))
     await acknowledged.wait { $0.count >= transactions.count }
     #expect(service.finished.value == transactions)
