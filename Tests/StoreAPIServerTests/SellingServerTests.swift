@@ -74,7 +74,7 @@ struct SellingServerTests {
 
   @Test func `a store that cannot be read since the start is reported once`() throws {
     let store = try SampleStore()
-    let version = try StoreCatalog(store.catalog()) { _ in }.version
+    _ = try StoreCatalog(store.catalog()) { _ in }
     try store.hideMetadata()
     let reports = Watched<[ContentError]>([])
     let catalog = try StoreCatalog(store.catalog()) { error in
@@ -82,7 +82,29 @@ struct SellingServerTests {
     }
     catalog.refreshPeriodically()
     #expect(reports.value.count == 1)
-    #expect(catalog.version == version)
+  }
+
+  @Test func `a store that cannot be read at a start is not a publication`() throws {
+    let store = try SampleStore()
+    let ledger = Ledger(try store.data().ledgerDatabase())
+    let publications = { (catalog: StoreCatalog) in
+      try PublicationRecorder(
+        catalog, ledger, store.data(), now: { Date() }, report: { _ in })
+    }
+    try publications(StoreCatalog(store.catalog()) { _ in }).record()
+    try store.hideMetadata()
+    let catalog = try StoreCatalog(store.catalog()) { _ in }
+    let recorder = try publications(catalog)
+    try recorder.record()
+    #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+    try store.showMetadata()
+    try catalog.refreshNow()
+    try recorder.record()
+    #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+    try store.add("a")
+    try catalog.refreshNow()
+    try recorder.record()
+    #expect(try ledger.events(after: 0, limit: 10).map(\.kind) == [.published])
   }
 
   @Test func `events are deleted after 30 days, once an hour`() throws {
@@ -149,6 +171,12 @@ private final class SampleStore {
   func hideMetadata() throws {
     let store = try folder.directory.directory("store")
     try store.rename("metadata", to: store, "hidden")
+  }
+
+  /// Makes it readable again.
+  func showMetadata() throws {
+    let store = try folder.directory.directory("store")
+    try store.rename("hidden", to: store, "metadata")
   }
 }
 

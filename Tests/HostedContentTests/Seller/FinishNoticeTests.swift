@@ -34,7 +34,7 @@ struct FinishNoticeTests {
 
   @Test(.slow) func `a notice that fails does not delay the others`() async {
     let service = FinishLog(failing: "t0")
-    let seller = Seller(service, Environment(), timeout: 60)
+    let seller = Self.seller(service)
     for transaction in ["t0", "t1", "t2"] { seller.notifyFinished(Self.notice(transaction)) }
     await service.finished.wait { $0 == ["t1", "t2"] }
     seller.stop()
@@ -76,7 +76,7 @@ struct FinishNoticeTests {
     async
   {
     let service = FinishLog(isHeld: true)
-    let seller = Seller(service, Environment(), timeout: 60)
+    let seller = Self.seller(service)
     seller.waitForNotices(until: .distantFuture)
     seller.notifyFinished(Self.notice("t0"))
     seller.waitForNotices(until: .now())
@@ -102,6 +102,13 @@ struct FinishNoticeTests {
     seller.stop()
     await hasEnded.wait { $0 }
     service.isHeld.change { $0 = false }
+  }
+
+  /// A seller whose answers are ignored.
+  private static func seller(_ service: FinishLog) -> Seller {
+    let seller = Seller(service, Environment(), timeout: 60)
+    seller.start(Seller.Receiver(onAnswer: { _ in }, onProblem: { _ in }))
+    return seller
   }
 
   private static func notice(_ transaction: String) -> FinishNotice {

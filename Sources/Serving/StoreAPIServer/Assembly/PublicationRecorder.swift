@@ -15,26 +15,25 @@ final class PublicationRecorder: Sendable {
   private let state: Serialized<State>
 
   private struct State: Sendable {
-    /// The version of the catalog that clients know.
-    var version: String
+    /// The version of the catalog that clients know; nil before the first one.
+    var version: String?
     /// Whether the last periodic attempt failed.
     var hasFailed = false
   }
 
-  /// Reads which version clients know; it is the current one at the first start.
+  /// Reads which version clients know; the first catalog is not an event.
   init(
     _ catalog: StoreCatalog, _ ledger: Ledger, _ folder: StoreServerFolder,
     now: @escaping @Sendable () -> Date, report: @escaping @Sendable (ContentError) -> Void
   ) throws {
-    let current = catalog.version
-    let known = try folder.catalogVersion()
-    if known == nil { try folder.setCatalogVersion(current) }
     self.catalog = catalog
     self.ledger = ledger
     self.folder = folder
     self.now = now
     self.report = report
-    state = Serialized(State(version: known ?? current))
+    state = Serialized(State(version: try folder.catalogVersion()))
+    // The catalog of the first start is known.
+    try state.use { if $0.version == nil { try record(&$0) } }
   }
 
   /// Records an event if the catalog has changed, also since the last run.
@@ -56,9 +55,10 @@ final class PublicationRecorder: Sendable {
   }
 
   private func record(_ state: inout State) throws {
-    let version = catalog.version
-    guard state.version != version else { return }
-    for result in try ledger.commit([.publish], at: now()) { _ = try result.get() }
+    guard let version = catalog.fetchedVersion, version != state.version else { return }
+    if state.version != nil {
+      for result in try ledger.commit([.publish], at: now()) { _ = try result.get() }
+    }
     state.version = version
     // Not tried again if it fails: each attempt would add an event.
     try folder.setCatalogVersion(version)

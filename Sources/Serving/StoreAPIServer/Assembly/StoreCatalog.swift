@@ -15,6 +15,8 @@ package final class StoreCatalog: SaleCatalog {
 
   private struct State {
     var loaded: CatalogSnapshot
+    /// The version of the last catalog that was fetched; nil before the first one.
+    var fetchedVersion: String?
     /// Products that were looked up in it.
     var products: [ProductIdentifier: Product] = [:]
     var isRefreshing = false
@@ -35,7 +37,9 @@ package final class StoreCatalog: SaleCatalog {
     self.report = report
     let first: State
     do {
-      first = State(loaded: try source.refresh(), refreshed: ContinuousClock.now)
+      let loaded = try source.refresh()
+      first = State(
+        loaded: loaded, fetchedVersion: loaded.version, refreshed: ContinuousClock.now)
     } catch {
       guard let loaded = try source.cached() else { throw error }
       let failure = ContentError(error, while: "reading the catalog")
@@ -49,6 +53,11 @@ package final class StoreCatalog: SaleCatalog {
   package func refreshPeriodically() {
     refresh(olderThan: source.isLocal ? Self.minimumAge : .seconds(10))
   }
+
+  /// The version of the newest catalog; nil if the store was not reached yet.
+  ///
+  /// The catalog of an earlier run lacks the version of its snapshot, so its version is another.
+  var fetchedVersion: String? { state.withLock { $0.fetchedVersion } }
 
   /// Ends running requests to the store.
   package func close() { source.close() }
@@ -143,7 +152,7 @@ package final class StoreCatalog: SaleCatalog {
         state.isRefreshing = false
         state.refreshed = ContinuousClock.now
         if state.loaded.version != loaded.version { state.products = [:] }
-        (state.loaded, state.failure) = (loaded, nil)
+        (state.loaded, state.fetchedVersion, state.failure) = (loaded, loaded.version, nil)
       }
     }
   }
