@@ -61,4 +61,15 @@ extension PolicyTests {
       #expect(policy.minimumReleaseAge == .seconds(age))
     }
   }
+
+  @Test("A minimum age of any number of seconds is the one that was set, also after JSON")
+  func exactReleaseAge() throws {
+    for seconds in [11, 780, 5_880] {
+      let policy = AppUpdatePolicy(minimumReleaseAge: .seconds(seconds))
+      #expect(policy.minimumReleaseAge == .seconds(seconds))
+      let read = try JSONDecoder().decode(
+        AppUpdatePolicy.self, from: JSONEncoder().encode(policy))
+      #expect(read.minimumReleaseAge == .seconds(seconds))
+    }
+  }
 }

@@ -31,6 +31,8 @@ final class StoreHost: Sendable {
     /// The open library.
     var session: Session?
     /// The thread that closes the last engine; other threads that close the queue wait for it.
+    ///
+    /// Kept after the close: within an observer's call, it has not waited for this call.
     var closing: (thread: pthread_t, engine: WeakReference<PaymentQueue>)?
     var observers: [ObserverAdapter] = []
     var delegate: DelegateAdapter?

@@ -21,11 +21,6 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     var loads = 0
   }
 
-  private struct Load {
-    let number: Int
-    let parameters: Result<ProductPageParameters, any Error>
-  }
-
   /// Creates an empty page.
   public override init() { host = .shared }
 
@@ -51,9 +46,10 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     withParameters parameters: [String: Any],
     completionBlock block: (@Sendable (Bool, (any Error)?) -> Void)? = nil
   ) {
-    let load = begin(parameters)
+    let request = Result { try ProductPageParameters(storeKit: parameters) }
+    let number = nextLoad()
     Task { [self] in
-      let failure = await loadPage(load)
+      let failure = await load(request, number)
       host.deliver { block?(failure == nil, failure) }
     }
   }
@@ -61,7 +57,8 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   /// Loads an item's page; throws the errors of the method with a block.
   @discardableResult
   open func loadProduct(withParameters parameters: [String: Any]) async throws -> Bool {
-    if let failure = await loadPage(begin(parameters)) { throw failure }
+    let request = Result { try ProductPageParameters(storeKit: parameters) }
+    if let failure = await load(request, nextLoad()) { throw failure }
     return true
   }
 
@@ -77,23 +74,23 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     host.deliver { [self] in delegate?.productViewControllerDidFinish(self) }
   }
 
-  private func begin(_ parameters: [String: Any]) -> Load {
-    let number = state.withLock { state in
+  private func nextLoad() -> Int {
+    state.withLock { state in
       state.loads += 1
       return state.loads
     }
-    return Load(
-      number: number, parameters: Result { try ProductPageParameters(storeKit: parameters) })
   }
 
   /// Loads a page; returns the error if it fails.
-  private func loadPage(_ load: Load) async -> SKError? {
+  private func load(_ request: Result<ProductPageParameters, any Error>, _ number: Int) async
+    -> SKError?
+  {
     do {
-      let page = try await lookup().productPage(for: load.parameters.get())
-      setPage(page.url, of: load)
+      let page = try await lookup().productPage(for: request.get())
+      setPage(page.url, of: number)
       return nil
     } catch {
-      setPage(nil, of: load)
+      setPage(nil, of: number)
       let cause = ContentError(error, while: "loading a page")
       return SKError.make(
         .storeProductNotAvailable,
@@ -104,8 +101,8 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     }
   }
 
-  private func setPage(_ url: URL?, of load: Load) {
-    state.withLock { if $0.loads == load.number { $0.pageURL = url } }
+  private func setPage(_ url: URL?, of load: Int) {
+    state.withLock { if $0.loads == load { $0.pageURL = url } }
   }
 
   private func lookup() throws -> AppLookup {

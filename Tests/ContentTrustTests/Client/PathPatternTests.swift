@@ -21,9 +21,10 @@ import Testing
     #expect(!pattern.matches(String(repeating: "a", count: 4000)))
   }
 
-  @Test(.slow, .timeLimit(.minutes(1)))
+  @Test(.timeLimit(.hang))
   func `a pattern with many brackets that are not closed is matched quickly`() {
-    let pattern = PathPattern("*" + String(repeating: "[", count: 4000) + "x")
-    #expect(!pattern.matches(String(repeating: "[", count: 4096)))
+    // So long that it would take an hour if each bracket were searched for its end.
+    let pattern = PathPattern("*" + String(repeating: "[", count: 200_000) + "x")
+    #expect(!pattern.matches(String(repeating: "[", count: 200_002)))
   }
 }

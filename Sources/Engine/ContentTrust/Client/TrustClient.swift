@@ -259,7 +259,7 @@ package final class TrustClient: Sendable {
 
   /// Restores the timestamp and the snapshot of an earlier run, for comparison.
   ///
-  /// Ignores a file that is damaged or signed by other keys, but not that it cannot be checked.
+  /// Ignores files that are damaged or signed by other keys, and throws other errors.
   private func restoreKept(_ trusted: inout TrustedMetadata) throws {
     func restore(_ name: MetadataName, _ accept: ([UInt8]) throws -> Void) throws {
       guard let kept = try folder.metadata(name) else { return }

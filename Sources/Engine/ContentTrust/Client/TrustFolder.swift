@@ -39,7 +39,7 @@ final class TrustFolder: Sendable {
     }
   }
 
-  /// Whether `name` has a file: a delegated role may have the name of the record of refreshes.
+  /// Whether `name` is stored: the file of a role `last-refresh` would replace another file.
   private func keeps(_ name: MetadataName) -> Bool { name.encodedFileName != Self.refreshName }
 
   /// The path of the metadata `name`, for messages.

@@ -184,8 +184,10 @@ package struct TrustedMetadata: Sendable {
     return known.role
   }
 
-  /// Returns the role `name` in `bytes`, which is the file that the snapshot lists and has the
-  /// signatures that `delegator` requires.
+  /// Returns the role `name` in `bytes`.
+  ///
+  /// Checks that it is the file that the snapshot lists, is signed as `delegator` requires, and has
+  /// not expired.
   func role(
     _ name: String, in bytes: [UInt8], for delegator: Delegator, now: Date
   ) throws -> SignedMetadata<TargetsRole> {
