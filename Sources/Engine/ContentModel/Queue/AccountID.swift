@@ -22,6 +22,9 @@ public struct AccountID: RawRepresentable, Hashable, Comparable, Codable, Sendab
     left.rawValue.hasSameBytes(as: right.rawValue)
   }
 
+  /// Compares the bytes; the `!=` of `RawRepresentable` would compare the texts.
+  public static func != (left: Self, right: Self) -> Bool { !(left == right) }
+
   /// Compares the bytes.
   public static func < (left: Self, right: Self) -> Bool {
     left.rawValue.precedesByBytes(right.rawValue)
