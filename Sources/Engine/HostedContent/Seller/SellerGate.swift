@@ -56,7 +56,9 @@ struct SellerGate: GrantLookup {
 
   func latestGrant(of product: ProductIdentifier, account: AccountID?) async throws -> Grant? {
     guard let latest = try await service.latest(of: product, account: account) else { return nil }
-    if await refusal(of: latest) == nil { return latest }
+    guard let error = await refusal(of: latest) else { return latest }
+    // Only for a missing or invalid grant may content be removed.
+    guard error.code == .receiptInvalid else { throw error }
     // An earlier grant may have a valid receipt.
     return try await grants(account: account).last { $0.payment.productIdentifier == product }
   }
