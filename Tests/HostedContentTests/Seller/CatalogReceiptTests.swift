@@ -158,6 +158,7 @@ struct CatalogReceiptTests {
   @Test func `a grant that cannot be checked does not count as missing`() async throws {
     let queue = try await queueWithoutKeys()
     _ = service.grant(product, "1")
+    await #expect(throws: ContentError.self) { try await queue.grants() }
     await #expect(throws: ContentError.self) { try await queue.isGranted(product) }
     queue.close()
   }

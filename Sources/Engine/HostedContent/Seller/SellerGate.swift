@@ -47,8 +47,10 @@ struct SellerGate: GrantLookup {
 
   func grants(account: AccountID?) async throws -> [Grant] {
     let grants = try await service.grants(account: account)
-    return zip(grants, await refusals(of: grants)).compactMap { grant, error in
+    return try zip(grants, await refusals(of: grants)).compactMap { grant, error in
       guard let error else { return grant }
+      // A grant that cannot be checked is not missing, which could remove its content.
+      guard error.code == .receiptInvalid else { throw error }
       report(error)
       return nil
     }
@@ -56,9 +58,7 @@ struct SellerGate: GrantLookup {
 
   func latestGrant(of product: ProductIdentifier, account: AccountID?) async throws -> Grant? {
     guard let latest = try await service.latest(of: product, account: account) else { return nil }
-    guard let error = await refusal(of: latest) else { return latest }
-    // Only for a missing or invalid grant may content be removed.
-    guard error.code == .receiptInvalid else { throw error }
+    if await refusal(of: latest) == nil { return latest }
     // An earlier grant may have a valid receipt.
     return try await grants(account: account).last { $0.payment.productIdentifier == product }
   }
