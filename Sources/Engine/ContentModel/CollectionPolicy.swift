@@ -42,7 +42,7 @@ extension CollectionPolicy {
   package func plan(_ candidates: [CollectionCandidate]) -> (
     surplus: [CollectionCandidate], overQuota: [CollectionCandidate]
   ) {
-    // A caller can set the variable to anything, also by decoding.
+    // The variable and a decoder accept any number.
     let count = max(1, keptVersions)
     var surplus: [CollectionCandidate] = []
     var kept: [CollectionCandidate] = []

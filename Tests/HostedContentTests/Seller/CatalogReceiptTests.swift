@@ -136,17 +136,30 @@ struct CatalogReceiptTests {
     queue.close()
   }
 
+  /// Returns a queue whose known catalog cannot be read, and whose store cannot be reached.
+  private func queueWithoutKeys() async throws -> PaymentQueue {
+    try list(key)
+    let first = try queue()
+    #expect(try await buy("1", signedBy: key, first) == nil)
+    first.close()
+    try Data().write(to: URL(filePath: "\(fixture.libraryPath)/trust/root.json"))
+    try FileManager.default.removeItem(atPath: fixture.storePath)
+    return try queue()
+  }
+
   @Test func `no purchase is accepted without a check if the known catalog cannot be read`()
     async throws
   {
-    try list(key)
-    var queue = try queue()
-    #expect(try await buy("1", signedBy: key, queue) == nil)
-    queue.close()
-    try Data().write(to: URL(filePath: "\(fixture.libraryPath)/trust/root.json"))
-    try FileManager.default.removeItem(atPath: fixture.storePath)
-    queue = try self.queue()
+    let queue = try await queueWithoutKeys()
     for number in 2...3 { #expect(try await buy("\(number)", signedBy: nil, queue) != nil) }
+    queue.close()
+  }
+
+  @Test func `a grant that cannot be checked does not count as missing`() async throws {
+    let queue = try await queueWithoutKeys()
+    _ = service.grant(product, "1")
+    await #expect(throws: ContentError.self) { try await queue.grants() }
+    await #expect(throws: ContentError.self) { try await queue.isGranted(product) }
     queue.close()
   }
 

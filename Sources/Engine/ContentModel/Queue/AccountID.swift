@@ -22,6 +22,9 @@ public struct AccountID: RawRepresentable, Hashable, Comparable, Codable, Sendab
     left.rawValue.hasSameBytes(as: right.rawValue)
   }
 
+  /// Compares the bytes; the `!=` of `RawRepresentable` would compare the texts.
+  public static func != (left: Self, right: Self) -> Bool { !(left == right) }
+
   /// Compares the bytes.
   public static func < (left: Self, right: Self) -> Bool {
     left.rawValue.precedesByBytes(right.rawValue)
@@ -29,7 +32,9 @@ public struct AccountID: RawRepresentable, Hashable, Comparable, Codable, Sendab
 
   /// Hashes the bytes.
   public func hash(into hasher: inout Hasher) {
-    for byte in rawValue.utf8 { hasher.combine(byte) }
-    hasher.combine(rawValue.utf8.count)
+    var text = rawValue
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    // Not a byte of UTF-8, so that no name is the beginning of another one.
+    hasher.combine(UInt8.max)
   }
 }

@@ -43,8 +43,8 @@ extension PaymentQueue {
 
   /// Returns the damaged paths of `content`.
   ///
-  /// An empty path stands for the whole folder: the record of its files cannot be read. A repair
-  /// writes the record again.
+  /// An empty path stands for the whole folder: it was deleted, or the record of its files cannot be
+  /// read. A repair creates the folder and the record again.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
     do {
       return try library.verify(content, isStopped: repairs.check).map(\.path)

@@ -154,7 +154,8 @@ final class SignedContents: Sendable {
   ///
   /// The newest known catalog counts. After a refusal it is refreshed, at most once a minute,
   /// because the key may be new. If no catalog is known, one is fetched, at most once a minute, and
-  /// receipts are not checked until that succeeds.
+  /// receipts are not checked until that succeeds. If the known one cannot be read, its error is
+  /// thrown until that succeeds.
   func checkReceipt(of grant: Grant, ownAccount: AccountID?) async throws {
     // Usually without another thread: a restore checks thousands of receipts.
     var keys = knownReceiptKeys

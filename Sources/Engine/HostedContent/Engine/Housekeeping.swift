@@ -71,8 +71,8 @@ extension PaymentQueue {
   /// Removes a version; `current` then names the newest remaining version.
   ///
   /// Returns after its files are deleted. Works on a full disk. If it throws, nothing has changed,
-  /// or the next start deletes the remaining files. Throws `notInstalled`, or `contentInUse` if a
-  /// lease or an unfinished transaction needs the version.
+  /// or the next start completes the removal. Throws `notInstalled`, or `contentInUse` if a lease
+  /// or an unfinished transaction needs the version.
   public func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
     try engine.remove(content, version: version)
   }

@@ -47,8 +47,10 @@ struct SellerGate: GrantLookup {
 
   func grants(account: AccountID?) async throws -> [Grant] {
     let grants = try await service.grants(account: account)
-    return zip(grants, await refusals(of: grants)).compactMap { grant, error in
+    return try zip(grants, await refusals(of: grants)).compactMap { grant, error in
       guard let error else { return grant }
+      // A grant that cannot be checked is not missing, which could remove its content.
+      guard error.code == .receiptInvalid else { throw error }
       report(error)
       return nil
     }

@@ -33,7 +33,7 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
     self.installed = installed
     offered = offer.version
     let (length, isTooLong) = offer.package.length.addingReportingOverflow(offer.index.length)
-    // Only a download checks the lengths.
+    // The lengths that a service names are not checked before a download.
     bytesInFull = isTooLong ? .max : length
     bytesToMove = bytesInFull
   }

@@ -30,7 +30,8 @@ extension StoreServerConnection {
     }
     return ContentError(
       .paymentInvalid,
-      "The store server does not support the account name “\(account.rawValue.printable(limit: 260))”",
+      "The store server does not support the account name "
+        + "“\(account.rawValue.printable(limit: 260))”",
       remedy: "Use a one-way hash of the account name")
   }
 
