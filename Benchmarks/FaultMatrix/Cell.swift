@@ -56,8 +56,8 @@ struct Cell {
         outcome.violations.append("failed once the fault was gone: \(error)")
       }
     }
-    for name in names where !fixture.isRight(name, library: library) {
-      outcome.violations.append("wrong bytes in \(name)")
+    for name in names where !fixture.isInstalled(name, library: library) {
+      outcome.violations.append("\(name) is missing or has wrong bytes")
     }
     fetched += queue.statistics.bytesFetched
     outcome.wasted = queue.statistics.transfers.bytesWasted

@@ -71,7 +71,7 @@ struct Fixture {
   }
 
   /// Returns whether the file of `name` is installed, with the right bytes.
-  func isRight(_ name: String, library: String) -> Bool {
+  func isInstalled(_ name: String, library: String) -> Bool {
     let number = Self.names.firstIndex(of: name) ?? 0
     let path = folder.path("\(library)/products/\(name)/current/Contents/noise.bin")
     return FileManager.default.contents(atPath: path) == Data(Self.contents(number))

@@ -114,9 +114,7 @@ struct UsageTests {
     #expect(try tool.tree().isEmpty)
   }
 
-  @Test(
-    "The timeout is a number of seconds, from 1 to 11 days",
-    arguments: ["0", "-1", "x", "", "1.5", "1000001", "9223372036854775807"])
+  @Test("The timeout is a number of at least 1", arguments: ["0", "-1", "x", "", "1.5"])
   func timeout(value: String) throws {
     try Tool().fail(
       "get", "x", "--store", "s", "--library", "l", "--timeout", value, status: 2,
@@ -137,9 +135,7 @@ struct UsageTests {
     "Network options are checked before anything is created",
     arguments: [
       ("--limit-rate", "fast"), ("--limit-rate", "0"), ("--connections", "0"),
-      ("--connections", "9223372036854775807"), ("--connect-timeout", "9223372036854775807"),
-      ("--stall-timeout", "1000001"), ("--header", "no-colon"), ("--mirror", "/a/folder"),
-      ("--attempts", "x"),
+      ("--header", "no-colon"), ("--mirror", "/a/folder"), ("--attempts", "x"),
       ("--allow-plain-http", "store.example.com"), ("--allow-plain-http", "https://h/"),
     ])
   func networkOptions(option: String, value: String) throws {

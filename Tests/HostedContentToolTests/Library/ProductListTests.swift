@@ -20,6 +20,8 @@ struct ProductListTests {
     let json = try result.json()
     #expect((json["products"] as? [Any])?.count == names.count)
     #expect(json["invalidProductIdentifiers"] as? [String] == ["missing"])
+    // Like the keys of a short list.
+    #expect(result.output.hasPrefix("{\"invalidProductIdentifiers\":"))
   }
 
   @Test("The lengths of contents are added up, even if no package can be that long")

@@ -37,6 +37,15 @@ struct WebStoreCommandTests {
     #expect(try tool.text("lib2/products/com.example.a/current/Contents/text") == "Another\n")
   }
 
+  @Test("Times and numbers of requests have no maximum")
+  func largeNumbers() throws {
+    let options = [
+      "--timeout", "--connections", "--attempts", "--connect-timeout", "--stall-timeout",
+      "--busy-timeout",
+    ].flatMap { [$0, "\(Int.max)"] }
+    try tool.succeed(["get", "com.example.a", "--library", "lib"] + store + options)
+  }
+
   @Test(
     "Trust on first use requires its option and prints a note")
   func firstUse() throws {

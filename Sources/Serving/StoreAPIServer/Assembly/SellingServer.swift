@@ -51,7 +51,6 @@ package final class SellingServer: Sendable {
     let catalog = try StoreCatalog(source, report: report)
     Self.check(key.verificationKey, in: catalog, report)
     let ledger = try Self.openLedger(in: folder, key, configuration)
-    // Creates the ledger the first time.
     let pruner = try EventPruner(ledger, now: configuration.now, report: report)
     let publications = try PublicationRecorder(
       catalog, ledger, folder, now: configuration.now, report: report)

@@ -185,11 +185,6 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// The value of `option` as seconds of a timeout, from 1 to 11 days.
-  func timeout(_ option: String) throws -> Int? {
-    try number(option, minimum: 1, maximum: 1_000_000)
-  }
-
   /// The value of `option` as a case of `Choice`; nil without the option.
   func choice<Choice: CaseIterable & RawRepresentable>(_ option: String) throws -> Choice?
   where Choice.RawValue == String {

@@ -87,7 +87,7 @@ extension Arguments {
     network.stallTimeout = try seconds("--stall-timeout") ?? network.stallTimeout
     network.busyTimeout = try seconds("--busy-timeout") ?? network.busyTimeout
     network.attempts = try number("--attempts", minimum: 1) ?? network.attempts
-    if let connections = try number("--connections", minimum: 1, maximum: 10_000) {
+    if let connections = try number("--connections", minimum: 1) {
       network.limits.connectionsPerHost = connections
       network.limits.connections = max(network.limits.connections, connections)
     }
@@ -96,7 +96,7 @@ extension Arguments {
   }
 
   private func seconds(_ option: String) throws -> Duration? {
-    try timeout(option).map { .seconds($0) }
+    try number(option, minimum: 1).map { .seconds($0) }
   }
 
   /// The value of `--limit-rate`; nil without the option.

@@ -30,7 +30,7 @@ final class InstallSession: Sendable {
   private static let tries = 2
 
   convenience init(_ arguments: Arguments, _ console: Console) throws {
-    let seconds = try arguments.timeout("--timeout") ?? 90
+    let seconds = try arguments.number("--timeout", minimum: 1) ?? 90
     try self.init(
       arguments.queueConfiguration(console), account: arguments.account(), seconds: seconds,
       console)

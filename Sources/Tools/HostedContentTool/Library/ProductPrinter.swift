@@ -6,6 +6,8 @@ import ContentModel
 /// needs little memory.
 struct ProductPrinter {
   private let console: Console
+  /// The identifiers that the store does not offer.
+  private let invalid: [String]
   /// Products that are not printed yet.
   private var waiting: [Product] = []
   /// Whether the first products are printed, after the beginning of the table or JSON document.
@@ -16,7 +18,10 @@ struct ProductPrinter {
   private static let limit = 1_000
   private static let heading = ["product", "version", "size", "price", "title"]
 
-  init(_ console: Console) { self.console = console }
+  init(_ console: Console, invalid: [String] = []) {
+    self.console = console
+    self.invalid = invalid
+  }
 
   /// Whether no product was added.
   var isEmpty: Bool { !hasBegun && waiting.isEmpty }
@@ -26,8 +31,8 @@ struct ProductPrinter {
     if waiting.count > Self.limit { try printWaiting() }
   }
 
-  /// Prints the rest; `invalid` are identifiers that the store does not offer.
-  mutating func end(invalid: [String]) throws {
+  /// Prints the rest.
+  mutating func end() throws {
     if console.printsJSON {
       guard hasBegun else {
         sortWaiting()
@@ -35,9 +40,7 @@ struct ProductPrinter {
           json: Report(products: waiting, invalidProductIdentifiers: invalid))
       }
       try printWaiting()
-      console.print(document: "],\"invalidProductIdentifiers\":")
-      try console.print(json: invalid)
-      console.print(document: "}")
+      console.print(document: "]}")
     } else if !waiting.isEmpty {
       try printWaiting()
     }
@@ -56,8 +59,14 @@ struct ProductPrinter {
     sortWaiting()
     if console.printsJSON {
       for product in waiting {
-        console.print(document: hasBegun ? "," : "{\"products\":[")
-        hasBegun = true
+        if hasBegun {
+          console.print(document: ",")
+        } else {
+          console.print(document: "{\"invalidProductIdentifiers\":")
+          try console.print(json: invalid)
+          console.print(document: ",\"products\":[")
+          hasBegun = true
+        }
         try console.print(json: product)
       }
     } else if hasBegun {

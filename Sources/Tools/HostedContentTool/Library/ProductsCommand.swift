@@ -20,9 +20,9 @@ enum ProductsCommand {
       trustsOnFirstUse: arguments.trustsOnFirstUse(console),
       library: arguments.has("--library") ? arguments.library() : nil,
       mirrors: arguments.mirrors(), network: arguments.network())
-    var printer = ProductPrinter(console)
+    var printer = ProductPrinter(console, invalid: response.invalidProductIdentifiers)
     try printer.add(response.products)
-    try printer.end(invalid: response.invalidProductIdentifiers)
+    try printer.end()
     return console.reportMissing(in: response) ? .done : .failed
   }
 
@@ -42,7 +42,7 @@ enum ProductsCommand {
     if printer.isEmpty, !hasFailed, !console.printsJSON {
       console.print("The store has no products.")
     }
-    try printer.end(invalid: [])
+    try printer.end()
     return hasFailed ? .failed : .done
   }
 }
