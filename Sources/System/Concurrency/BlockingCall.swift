@@ -12,8 +12,11 @@ public func performBlocking<Value: Sendable, Failure: Error>(
   _ body: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {
   let result = await withCheckedContinuation { continuation in
-    // Unlike Swift's pool, libdispatch adds threads while others block.
-    DispatchQueue.global().async { continuation.resume(returning: Result(catching: body)) }
+    // A queue of its own gets a thread at once. Swift's pool uses the threads of the global queue,
+    // and libdispatch replaces only one blocked thread of it per second.
+    DispatchQueue(label: "hostedcontent.blocking").async {
+      continuation.resume(returning: Result(catching: body))
+    }
   }
   return try result.get()
 }
