@@ -165,12 +165,9 @@ struct WindowTests {
       for header in [\ZipWriter.Entry.local, \.central] {
         writer.entries[1][keyPath: header].method = method
         writer.entries[1][keyPath: header].packed = data.count
-        if !hasDescriptor { writer.entries[1][keyPath: header].plain = 1 << 28 }
-      }
-      if hasDescriptor {
-        // libarchive then ignores the length in the directory, which is 1.
-        writer.entries[1].local.flags |= 8
-        writer.entries[1].local.plain = 0
+        writer.entries[1][keyPath: header].flags |= hasDescriptor ? 8 : 0
+        // With a descriptor, 0 means that the length is unknown.
+        writer.entries[1][keyPath: header].plain = hasDescriptor ? 0 : 1 << 28
       }
       #expect(try examine(writer.bytes).findings.map(\.rule) == ["limit-window"])
     }

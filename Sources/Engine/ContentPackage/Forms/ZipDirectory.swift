@@ -165,8 +165,8 @@ struct ZipDirectory {
   /// Source: APPNOTE.TXT 6.3, §5.8 and §5.10.
   private func checkWindow(_ local: Entry, _ range: Range<Int64>) throws {
     let method = local.method
-    // Data fill a window up to their length, which is certain without a descriptor. 7-Zip declares
-    // 32 MiB for each file of a large archive.
+    // Data fill a window only up to their length, which can be unknown with a data descriptor.
+    // 7-Zip declares 32 MiB for each file of a large archive.
     let isShort = !local.hasDescriptor && local.plainLength <= WindowScanner.limit
     guard !range.isEmpty, !isShort || method == 98 else { return }
     let length = method == 14 ? 9 : method == 98 ? 2 : 0
