@@ -248,7 +248,7 @@ struct BuildTests {
     for name in left { #expect(try directory.contents(of: name, limit: 10) == [1]) }
   }
 
-  @Test("A package is not put in place if another build has replaced its file")
+  @Test("A package is not put in place if another build has replaced its file, which is kept")
   func fileReplaced() throws {
     let source = try chapterFolder()
     let directory = output.directory
@@ -264,5 +264,6 @@ struct BuildTests {
           productIdentifier: nil, version: nil)
       } == .buildFailed)
     #expect(try directory.status(of: "out.pkg") == nil)
+    #expect(try directory.contents(of: ".out.pkg.new", limit: 10) == [1])
   }
 }

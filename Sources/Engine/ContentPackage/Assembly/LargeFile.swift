@@ -41,8 +41,8 @@ final class LargeFile: @unchecked Sendable {
     self.parts = parts
     // The file stays writable until it is complete, so that a restart can tell the difference.
     let file = try folder.updatedFile(name, mode: 0o644)
-    // It can be a file of another package that was published as the same version.
-    if try file.status().size > entry.size { try file.truncate(to: entry.size) }
+    // An existing file can be from another package that was published as the same version.
+    if !written.isEmpty, try file.status().size > entry.size { try file.truncate(to: entry.size) }
     self.file = file
     state = Mutex(State(isWritten: parts.indices.map { written.contains($0) }))
   }

@@ -31,17 +31,13 @@ private struct InstalledPieces {
   private(set) var pieces: [[UInt8]: Set<Digest>] = [:]
 
   init(_ index: PackageIndex) {
-    for file in index.files {
+    let plan = index.isConsistent ? index.payload.map { AssemblyPlan(index, $0) } : nil
+    for (number, file) in index.files.enumerated() {
       guard let digest = file.digest else { continue }
       files.insert(digest)
+      let parts = plan?.partsOfFile[number] ?? 0..<0
       // A file that was not cut is one piece.
-      pieces[Array(file.path.utf8)] = [digest]
-    }
-    guard let payload = index.payload, index.isConsistent else { return }
-    let plan = AssemblyPlan(index, payload)
-    for (number, part) in plan.parts.enumerated() {
-      guard let digest = plan.digest(ofPart: number) else { continue }
-      pieces[Array(index.files[part.file].path.utf8)]?.insert(digest)
+      pieces[Array(file.path.utf8)] = Set(parts.compactMap { plan?.digest(ofPart: $0) } + [digest])
     }
   }
 }

@@ -36,6 +36,9 @@ package func buildPackage(
   try output.removeFile(newName)
   // Outside of `do`, so that the cleanup only removes a file that this call has created.
   let file = try output.createFile(newName)
+  let inode = try file.status().identity.inode
+  // Another build of the same package removes the file and creates its own.
+  func isOwn() throws -> Bool { try output.status(of: newName)?.identity.inode == inode }
   do {
     let archive = try writeArchive(
       file, content, info, workers ?? WorkerThreads.standardCount, limits)
@@ -43,9 +46,8 @@ package func buildPackage(
       FileByteSource(output.file(newName)), name: outputName, limits: limits)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
     // Last, so that the disk writes while the archive is read back.
-    let status = try archive.sync()
-    // Another build of the same package removes the file and creates its own.
-    guard try output.status(of: newName)?.identity.inode == status.identity.inode else {
+    try archive.sync()
+    guard try isOwn() else {
       throw ContentError(
         .buildFailed, "\(output.path(of: newName)) was replaced while it was written",
         remedy: "Make sure that no other program builds the same package, and try again",
@@ -56,7 +58,7 @@ package func buildPackage(
     return examination
   } catch {
     // Report the first error. If the file cannot be removed now, the next build removes it.
-    try? output.removeFile(newName)
+    if (try? isOwn()) == true { try? output.removeFile(newName) }
     throw error
   }
 }

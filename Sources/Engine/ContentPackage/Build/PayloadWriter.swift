@@ -92,8 +92,8 @@ final class PayloadWriter {
   /// Writes `bytes` before the payload.
   func complete(beginning bytes: [UInt8]) throws { try output.complete(beginning: bytes) }
 
-  /// Makes the whole file durable, and returns its status.
-  func sync() throws -> FileStatus { try output.sync() }
+  /// Makes the whole file durable.
+  func sync() throws { try output.sync() }
 
   // MARK: Groups
 
@@ -189,10 +189,7 @@ private final class PayloadOutput: @unchecked Sendable {
     }
   }
 
-  func sync() throws -> FileStatus {
-    try file.sync()
-    return try file.status()
-  }
+  func sync() throws { try file.sync() }
 
   func finish() throws -> (length: Int64, checksum: [UInt8]) {
     (end - start, try digest.finishBytes())

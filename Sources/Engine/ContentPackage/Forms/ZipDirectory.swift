@@ -154,17 +154,21 @@ struct ZipDirectory {
     guard !overflow, dataEnd <= following else {
       throw Self.refused("has overlapping entries, such as \(Self.shown(entry))")
     }
-    try checkWindow(entry.method, Int64(start)..<Int64(dataEnd))
+    try checkWindow(local, Int64(start)..<Int64(dataEnd))
     // A checksum and two lengths of 4 or 8 bytes, with or without a signature.
     let descriptor = following - dataEnd
     return local.hasDescriptor && [12, 16, 20, 24].contains(descriptor) ? following : dataEnd
   }
 
-  /// Throws if the decoder of `method` needs too much memory for the data in `range`.
+  /// Throws if the decoder needs too much memory for the data of `local`, which are in `range`.
   ///
   /// Source: APPNOTE.TXT 6.3, §5.8 and §5.10.
-  private func checkWindow(_ method: UInt64, _ range: Range<Int64>) throws {
-    guard !range.isEmpty else { return }
+  private func checkWindow(_ local: Entry, _ range: Range<Int64>) throws {
+    let method = local.method
+    // Data fill a window only up to their length, which can be unknown with a data descriptor.
+    // 7-Zip declares 32 MiB for each file of a large archive.
+    let isShort = !local.hasDescriptor && local.plainLength <= WindowScanner.limit
+    guard !range.isEmpty, !isShort || method == 98 else { return }
     let length = method == 14 ? 9 : method == 98 ? 2 : 0
     let header = try source.bytes(
       at: UInt64(range.lowerBound), count: min(length, range.count))[...]
