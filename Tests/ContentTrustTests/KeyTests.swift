@@ -64,7 +64,7 @@ import Testing
     let bytes = try #require(Hexadecimal.bytes(of: Self.vectors[0].publicKey))
     let key = try #require(PublicKey(bytes: bytes))
     #expect(
-      try key.identifier == "74c181c7ad8a0855d4b55e44d2ba87aabdddb196832571f15f92fece332e4916")
+      key.identifier == "74c181c7ad8a0855d4b55e44d2ba87aabdddb196832571f15f92fece332e4916")
   }
 
   @Test func `writing and reading preserves a key`() throws {
@@ -108,7 +108,7 @@ import Testing
     let encrypted = try key.pem(passphrase: secret)
     let read = try SigningKey(pem: encrypted, passphrase: secret)
     #expect(read.publicKey == key.publicKey)
-    #expect(try read.publicKey.identifier == key.publicKey.identifier)
+    #expect(read.publicKey.identifier == key.publicKey.identifier)
     #expect(throws: ContentError.self) { try SigningKey(pem: encrypted) }
     #expect(throws: ContentError.self) {
       try SigningKey(pem: encrypted, passphrase: Array("another".utf8))

@@ -46,7 +46,7 @@ struct SampleRepository {
   ) throws {
     let signing = try keys ?? roles[name]?.keys ?? [SigningKey.generate()]
     if roles[name] == nil { roles[name] = Delegated(expires: sample.expires, keys: signing) }
-    let identifiers = try signing.map { try $0.publicKey.identifier }
+    let identifiers = signing.map(\.publicKey.identifier)
     for (identifier, key) in zip(identifiers, signing) {
       delegatedKeys[delegator, default: [:]][identifier] = key
     }

@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test func `a bin of the same name, made for another number of bins, is refused`() throws {
-    var sixteen = SampleCatalog(sample, bits: 4)
+    var sixteen = try SampleCatalog(sample, bits: 4)
     for product in try BinNames.products(2, prefix: "p", bin: 1, bits: 4) {
       try sixteen.add(product)
     }
@@ -197,7 +197,7 @@ import Testing
     later.version = 4
     var files = try later.files()
     let targets = try #require(files["metadata/4.targets.json"])
-    let versions = try later.names().reduce(into: [String: MetadataFile]()) {
+    let versions = later.names.reduce(into: [String: MetadataFile]()) {
       $0["\($1).json"] = MetadataFile(version: $1 == bin ? 2 : 4)
     }
     let snapshot = try sample.signer(.snapshot).sign(

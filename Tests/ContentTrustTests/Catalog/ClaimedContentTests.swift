@@ -17,7 +17,7 @@ import Testing
     _ products: [ProductIdentifier: [ProductIdentifier]],
     owners: [ProductIdentifier: ProductIdentifier] = [:]
   ) throws -> SampleCatalog {
-    var list = SampleCatalog(sample, bits: 0)
+    var list = try SampleCatalog(sample, bits: 0)
     list.owners = owners
     for (product, contents) in products {
       list.records[product] = try SampleCatalog.record(product, contents: contents).json

@@ -10,6 +10,8 @@ struct SampleCatalog {
   let sample: SampleMetadata
   /// There are 2 to the power of `bits` bins, or only one list if it is 0.
   let bits: Int64
+  /// The delegations to the bins; nil if there are none.
+  let delegations: Delegations?
   /// The version of all metadata except the root.
   var version: Int64 = 1
   /// The bytes of each product's record.
@@ -17,13 +19,14 @@ struct SampleCatalog {
   /// The products of contents with names of their own.
   var owners: [ProductIdentifier: ProductIdentifier] = [:]
 
-  init(_ sample: SampleMetadata, bits: Int64 = 2) {
+  init(_ sample: SampleMetadata, bits: Int64 = 2) throws {
     (self.sample, self.bits) = (sample, bits)
+    delegations = try bits == 0 ? nil : sample.rootRole().targetBins(bits: bits)
   }
 
   /// Returns a store with three products in each of four bins.
   static func withThreeProductsInEachBin(_ sample: SampleMetadata) throws -> SampleCatalog {
-    var catalog = SampleCatalog(sample)
+    var catalog = try SampleCatalog(sample)
     for bin in 0..<4 {
       for product in try BinNames.products(3, prefix: "p", bin: bin, bits: 2) {
         try catalog.add(product)
@@ -79,17 +82,12 @@ struct SampleCatalog {
 
   // MARK: Bins
 
-  /// The delegations to the bins.
-  func delegations() throws -> Delegations? {
-    try bits == 0 ? nil : sample.rootRole().targetBins(bits: bits)
-  }
-
   /// The names of the bins, in order.
-  func names() throws -> [String] { try delegations()?.bins?.names ?? [] }
+  var names: [String] { delegations?.bins?.names ?? [] }
 
   /// The name of the bin of `product`, or an empty one if there is only one list.
   func bin(of product: ProductIdentifier) throws -> String {
-    try delegations()?.bins?.name(for: StorePath.entry(product)) ?? ""
+    try delegations?.bins?.name(for: StorePath.entry(product)) ?? ""
   }
 
   /// The products in the bin `name`, sorted.
@@ -153,7 +151,7 @@ struct SampleCatalog {
     var files: [String: [UInt8]] = [:]
     for (product, record) in records { files[try path(of: product)] = record }
     var promises: [String: MetadataFile] = [:]
-    for name in try names() {
+    for name in names {
       files[path(of: name)] = try signed(bin(name))
       files[try recordsPath(of: name)] = try recordsFile(of: name)
       if !unlisted.contains(name) { promises["\(name).json"] = MetadataFile(version: version) }
@@ -161,7 +159,7 @@ struct SampleCatalog {
     let targets = try signed(
       TargetsRole(
         version: version, expires: sample.expires, targets: targets(in: ""),
-        delegations: delegations()))
+        delegations: delegations))
     let snapshot = try sample.signer(.snapshot).sign(
       SnapshotRole(
         version: version, expires: sample.expires,

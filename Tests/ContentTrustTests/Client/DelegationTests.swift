@@ -150,7 +150,7 @@ import Testing
   @Test func `the first bits of the name's hash determine the hash bin`() throws {
     var repository = SampleRepository(sample)
     let key = try SigningKey.generate()
-    let identifier = try key.publicKey.identifier
+    let identifier = key.publicKey.identifier
     repository.delegatedKeys["targets"] = [identifier: key]
     repository.succinct["targets"] = .object([
       "keyids": .array([.string(identifier)]), "threshold": .integer(1),

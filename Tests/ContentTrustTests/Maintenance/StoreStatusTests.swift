@@ -86,7 +86,7 @@ struct StoreStatusTests {
     let root = try TrustedMetadata(root: shop.store.initialRoot()).root
     #expect(status.roles.map(\.keys.present) == [1, 0, 1, 1])
     #expect(
-      try status.roles[1].keys.missing == root.publicKeys(of: .targets).map { try $0.identifier })
+      status.roles[1].keys.missing == root.publicKeys(of: .targets).map(\.identifier))
     try shop.fixture.folder.opened().removeTree("store.keys")
     let bare = try shop.store.status(now: shop.at(2))
     #expect(bare.roles.map(\.keys.present) == [0, 0, 0, 0])

@@ -116,7 +116,7 @@ package struct JSONWebSignature: Sendable {
     }
     let header = JSONValue.object([
       "alg": .string(algorithm), "typ": .string(type),
-      "kid": .string(try key.publicKey.identifier),
+      "kid": .string(key.publicKey.identifier),
     ])
     let message = "\(Base64URL.text(of: header.encoded)).\(Base64URL.text(of: claims.encoded))"
     let bytes = try key.sign(Array(message.utf8))

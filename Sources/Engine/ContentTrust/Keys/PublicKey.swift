@@ -12,6 +12,8 @@ package struct PublicKey: Sendable {
   package let bytes: [UInt8]
   /// The key in PEM form (SubjectPublicKeyInfo).
   package let pem: String
+  /// The key's identifier: the SHA-256 of the canonical form of its object.
+  package let identifier: String
   private let key: CryptoKey
 
   /// The maximum length of a public key, in characters or bytes.
@@ -44,10 +46,13 @@ package struct PublicKey: Sendable {
     guard let kind = key.kind, let encoded = try? key.publicDER, let pem = try? key.publicPEM,
       Self.isUnique(encoded, kind)
     else { return nil }
+    let bytes = kind == .ed25519 ? Array(encoded.suffix(32)) : encoded
+    guard let digest = try? Digest(of: Self.json(kind, bytes, pem).canonical) else { return nil }
     self.kind = kind
     self.pem = pem
     self.key = key
-    bytes = kind == .ed25519 ? Array(encoded.suffix(32)) : encoded
+    self.bytes = bytes
+    identifier = digest.hex
   }
 
   /// Whether a key that libcrypto encodes as `encoded` has no other encoding.
@@ -91,7 +96,9 @@ package struct PublicKey: Sendable {
   }
 
   /// The key object in metadata.
-  package var json: JSONValue {
+  package var json: JSONValue { Self.json(kind, bytes, pem) }
+
+  private static func json(_ kind: KeyKind, _ bytes: [UInt8], _ pem: String) -> JSONValue {
     .object([
       "keytype": .string(kind.rawValue), "scheme": .string(kind.scheme),
       "keyval": .object([
@@ -99,9 +106,6 @@ package struct PublicKey: Sendable {
       ]),
     ])
   }
-
-  /// The key's identifier: the SHA-256 of the canonical form of its object.
-  package var identifier: String { get throws { try Digest(of: json.canonical).hex } }
 
   /// Whether `signature` is a signature of `message` by this key; false if it is malformed.
   ///

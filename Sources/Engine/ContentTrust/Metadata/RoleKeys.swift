@@ -14,7 +14,7 @@ package struct RoleKeys: Hashable, Sendable {
 
   /// Any `threshold` of `keys` must sign.
   init(_ keys: [PublicKey], threshold: Int64) throws {
-    self.init(identifiers: Set(try keys.map { try $0.identifier }), threshold: threshold)
+    self.init(identifiers: Set(keys.map(\.identifier)), threshold: threshold)
   }
 
   init(_ field: MetadataField) throws {
@@ -43,7 +43,7 @@ package struct KeyList: Sendable {
   private let objects: [String: JSONValue]
 
   init(_ keys: some Sequence<PublicKey>) throws {
-    self.keys = try keys.reduce(into: [:]) { $0[try $1.identifier] = $1 }
+    self.keys = keys.reduce(into: [:]) { $0[$1.identifier] = $1 }
     objects = self.keys.mapValues(\.json)
   }
 

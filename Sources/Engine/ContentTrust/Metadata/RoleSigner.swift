@@ -26,7 +26,7 @@ package struct RoleSigner: Sendable {
     let message = signed.canonical
     let signatures = try keys.map { key in
       JSONValue.object([
-        "keyid": .string(try key.publicKey.identifier),
+        "keyid": .string(key.publicKey.identifier),
         "sig": .string(Hexadecimal.text(of: try key.sign(message))),
       ])
     }

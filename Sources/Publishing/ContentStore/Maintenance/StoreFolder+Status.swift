@@ -69,7 +69,7 @@ extension StoreFolder {
       keys: StoreStatus.Keys(
         listed: listed.count, required: Int(clamping: root.roles[role.name]?.threshold ?? 1),
         present: present.count,
-        missing: try listed.subtracting(present).map { try $0.identifier }.sorted(),
+        missing: listed.subtracting(present).map(\.identifier).sorted(),
         unreadable: unreadable))
   }
 
