@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// Calls during the opening of a library, which runs user code.
-@Suite("While the library is opening", .timeLimit(.hang))
+@Suite("While the library is opening", .waiting, .timeLimit(.hang))
 struct OpeningTests {
   /// The built-in seller, with a hook for the request of events.
   private struct HookedService: StoreService {

@@ -9,7 +9,7 @@ import Testing
 @testable import HostedContent
 
 /// Work and calls after a queue is closed.
-@Suite("Closing a queue", .timeLimit(.hang))
+@Suite("Closing a queue", .waiting, .timeLimit(.hang))
 struct ClosingTests {
   private let fixture: StoreFixture
   private let delivery = DispatchQueue(label: "closing.delivery")
