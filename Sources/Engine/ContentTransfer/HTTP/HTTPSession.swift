@@ -11,6 +11,8 @@ package final class HTTPSession: Sendable {
   /// The hosts that could not be reached recently, by origin.
   let health = Mutex<[String: Health]>([:])
   let rates = HostRates()
+  /// Memory for small files, 16 of which are fetched at a time.
+  let slabs = SlabPool(limit: 2 << 20)
 
   /// Creates a session without connecting.
   ///

@@ -15,7 +15,7 @@ final class PieceFetch {
   private let session: HTTPSession
   private let ticket: TransferTicket
   private let handover = Handover()
-  private let slabs = SlabPool()
+  private let slabs: SlabPool
   private var plan: FetchPlan
   private var mirrors: MirrorBook
   private var wrongPieces: WrongPieces
@@ -34,6 +34,7 @@ final class PieceFetch {
     self.urls = urls
     self.session = session
     self.ticket = ticket
+    slabs = SlabPool(of: session.slabs)
     plan = FetchPlan(pieces)
     bytesLeft = pieces.reduce(0) { $0 + Int64($1.length) }
     mirrors = MirrorBook(urls.addresses, session)

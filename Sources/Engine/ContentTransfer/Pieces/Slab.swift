@@ -31,17 +31,57 @@ final class SlabLoan: Sendable {
   deinit { giveBack(slab) }
 }
 
-/// Reuses the slabs of one fetch, because new memory costs a page fault per 4 KiB.
+/// Idle slabs, because new memory costs a page fault per 4 KiB, and threads that map memory at the
+/// same time wait for each other.
+///
+/// A fetch has a pool. When it ends, the pool of its session takes some of its slabs.
 final class SlabPool: Sendable {
-  private let idle = Mutex<[Int: [Slab]]>([:])
+  private struct Idle {
+    var slabs: [Int: [Slab]] = [:]
+    var bytes = 0
+
+    mutating func take(capacity: Int) -> Slab? {
+      guard let slab = slabs[capacity]?.popLast() else { return nil }
+      bytes -= capacity
+      return slab
+    }
+
+    mutating func add(_ slab: Slab, limit: Int) {
+      guard bytes + slab.memory.count <= limit else { return }
+      bytes += slab.memory.count
+      slabs[slab.memory.count, default: []].append(slab)
+    }
+  }
+
+  private let idle = Mutex(Idle())
+  private let session: SlabPool?
+  private let limit: Int
 
   /// The capacity in bytes above which slabs are not kept, because other fetches need the memory.
   private static let maximumKept = 4 << 20
 
+  /// Creates the pool of a fetch; nil for one without a session.
+  init(of session: SlabPool?) {
+    self.session = session
+    limit = .max
+  }
+
+  /// Creates the pool of a session, which keeps up to `limit` bytes between fetches.
+  init(limit: Int) {
+    session = nil
+    self.limit = limit
+  }
+
+  deinit {
+    guard let session else { return }
+    for slab in idle.withLock({ Array($0.slabs.values.joined()) }) { session.giveBack(slab) }
+  }
+
   /// Returns a slab of at least `capacity` bytes.
   func take(capacity: Int) -> Slab {
     let rounded = Self.rounded(capacity)
-    return idle.withLock { $0[rounded]?.popLast() } ?? Slab(capacity: rounded)
+    return idle.withLock { $0.take(capacity: rounded) }
+      ?? session?.idle.withLock { $0.take(capacity: rounded) } ?? Slab(capacity: rounded)
   }
 
   /// Takes `slab` back for reuse.
@@ -50,7 +90,7 @@ final class SlabPool: Sendable {
     slab.used = 0
     slab.pieces = 0..<0
     slab.isValid.removeAll(keepingCapacity: true)
-    idle.withLock { $0[slab.memory.count, default: []].append(slab) }
+    idle.withLock { $0.add(slab, limit: limit) }
   }
 
   /// Rounds a capacity up to one of a few sizes, so that slabs can be reused.
