@@ -64,8 +64,7 @@ struct FetchWatch {
     let prefix = "\(World.libraryPath)/staging/"
     guard path.hasPrefix(prefix) else { return }
     let name = String(path.dropFirst(prefix.count))
-    fetched[name] = nil
-    durable[name] = nil
+    forget(name)
     doomed.remove(name)
   }
 
@@ -75,6 +74,12 @@ struct FetchWatch {
     fetched = [:]
     durable = [:]
     doomed.formUnion(seen)
+  }
+
+  /// Any piece of this download may be fetched again.
+  mutating func forget(_ download: String) {
+    fetched[download] = nil
+    durable[download] = nil
   }
 
   /// Returns false if the piece was delivered before.

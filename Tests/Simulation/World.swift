@@ -186,6 +186,12 @@ extension World: DiskDirector {
     } else if case .fails(let number) = fault {
       totals.count("disk \(Self.names[number] ?? "?") \(call.rawValue)")
       trace.event("\(call.rawValue) \(path) fails: \(Self.names[number] ?? "?")")
+      // A staged file that cannot be read is fetched again.
+      if number == EIO, [.open, .read, .stat].contains(call),
+        let download = Self.download(ofStaging: path)
+      {
+        watch.forget(download)
+      }
     }
     return fault
   }
