@@ -179,10 +179,14 @@ struct OpeningTests {
       mayEnd.block { $0 }
       hasEnded.change { $0 = true }
     })
-    try host.configure(configuration {})
+    let waits = Watched(0)
+    var configuration = try configuration {}
+    configuration.queue.environment.execution = SignalWatch { waits.change { $0 += 1 } }
+    try host.configure(configuration)
     host.add(observer, of: queue)
     host.add(payment())
     await hasBegun.wait { $0 }
+    waits.change { $0 = 0 }
     let haveWaited = Watched<[Bool]>([])
     // Closing waits for some seconds at most, so nothing here waits for a thread of tasks.
     await onOwnThread {
@@ -191,10 +195,11 @@ struct OpeningTests {
         DispatchQueue(label: "closing \(number)").async(group: closing) {
           host.close()
           haveWaited.change { $0.append(hasEnded.value) }
+          // Counts like a wait, so that a call that did not wait fails the test.
+          waits.change { $0 += 1 }
         }
       }
-      // Long enough for a call that does not wait.
-      usleep(50_000)
+      waits.block { $0 >= 2 }
       mayEnd.change { $0 = true }
       closing.wait()
     }

@@ -166,15 +166,10 @@ struct RequestTests {
 
   @Test("A page stays if an earlier load ends after it")
   func lastPage() async throws {
-    let isRequested = Watched(false)
+    let ended = Watched(0)
     let server = try ScriptedServer { request in
       let number = request.path.contains("id=1&") ? 1 : 2
-      if number == 1 {
-        isRequested.block { $0 }
-        usleep(100_000)
-      } else {
-        isRequested.change { $0 = true }
-      }
+      if number == 1 { ended.block { $0 == 1 } }
       let page = "https://apps.example.com/app/id\(number)"
       let body = #"{"results": [{"trackId": \#(number), "trackViewUrl": "\#(page)"}]}"#
       return .http("200 OK", body: Array(body.utf8))
@@ -185,7 +180,6 @@ struct RequestTests {
     configuration.lookup = .init(server: try #require(URL(string: server.url())))
     let queue = try SKPaymentQueue(configuration: configuration)
     let page = SKStoreProductViewController(queue: queue)
-    let ended = Watched(0)
     for number in 1...2 {
       let parameters: [String: Any] = [SKStoreProductParameterITunesItemIdentifier: number]
       page.loadProduct(withParameters: parameters) { _, _ in ended.change { $0 += 1 } }

@@ -10,7 +10,7 @@ struct SampleCatalog {
   let sample: SampleMetadata
   /// There are 2 to the power of `bits` bins, or only one list if it is 0.
   let bits: Int64
-  /// The delegations to the bins; nil if there are none.
+  /// The delegations to the bins; nil without bins.
   let delegations: Delegations?
   /// The version of all metadata except the root.
   var version: Int64 = 1

@@ -14,7 +14,7 @@ public struct RepairReport: Hashable, Codable, Sendable {
   public let version: ContentVersion
   /// Paths that were damaged, missing or unexpected, relative to the version's folder.
   ///
-  /// An empty path stands for the whole folder.
+  /// An empty path means the whole folder.
   public let damagedPaths: [String]
   /// Bytes fetched, without the index; 0 if the version was intact.
   public let bytesFetched: Int64
@@ -43,7 +43,7 @@ extension PaymentQueue {
 
   /// Returns the damaged paths of `content`.
   ///
-  /// An empty path stands for the whole folder: it was deleted, or the record of its files cannot be
+  /// An empty path means the whole folder: it was deleted, or the record of its files cannot be
   /// read. A repair creates the folder and the record again.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
     do {

@@ -4,8 +4,12 @@ import Glibc
 ///
 /// For what another program or a deallocation changes. For what the test itself changes, use a
 /// semaphore or `Watched`, which do not poll.
-package func blockUntil(_ condition: () throws -> Bool) rethrows {
-  while try !condition() { usleep(500) }
+///
+/// Looks again after `interval` microseconds.
+package func blockUntil(
+  every interval: UInt32 = 500, _ condition: () throws -> Bool
+) rethrows {
+  while try !condition() { usleep(interval) }
 }
 
 /// Suspends the task until `condition` is true, or until a time limit cancels the task.
@@ -17,6 +21,6 @@ extension ChildProcess {
   /// Blocks until `condition` is true or the process has ended.
   package func wait(until condition: () throws -> Bool) rethrows {
     // Conditions often read a file, and programs take longer to start.
-    while isRunning, try !condition() { usleep(2_000) }
+    try blockUntil(every: 2_000) { try !isRunning || condition() }
   }
 }
