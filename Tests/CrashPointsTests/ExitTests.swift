@@ -19,7 +19,7 @@ struct ExitTests {
     let template = try World()
     try await CrashOperation.install.prepare(template)
     let worlds = try (0..<4).map { _ in try template.copy() }
-    let runs = SlowTests.count(200, all: 1_000)
+    let runs = SlowTests.count(100, all: 1_000)
     let failures = Failures()
     await onOwnThread(givingWay: true) {
       DispatchQueue.concurrentPerform(iterations: worlds.count) { lane in

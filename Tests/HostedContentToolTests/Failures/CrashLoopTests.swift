@@ -18,7 +18,7 @@ struct CrashLoopTests {
     let environment = ProcessInfo.processInfo.environment
     let kills =
       Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
-      ?? SlowTests.count(50, all: 300)
+      ?? SlowTests.count(30, all: 300)
     let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     var random = SplitMix(state: seed)
     print("crash loop: \(kills) kills, seed \(seed)")

@@ -18,7 +18,7 @@ struct PublisherCrashLoopTests {
     let environment = ProcessInfo.processInfo.environment
     let kills =
       Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
-      ?? SlowTests.count(80, all: 400)
+      ?? SlowTests.count(40, all: 400)
     let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     var random = SplitMix(state: seed)
     let tool = try Tool.withStore()

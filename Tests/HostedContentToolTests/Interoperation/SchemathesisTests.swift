@@ -12,7 +12,7 @@ struct SchemathesisTests {
   @Test("Each response is as the server's own description of its API says")
   func cases() throws {
     let tool = try Tool()
-    let count = SlowTests.count(1_000, all: 10_000)
+    let count = SlowTests.count(500, all: 10_000)
     let result = try tool.run(
       [String(count)], program: SourceTree.path("Scripts/api-cases"),
       environment: ["HOSTEDCONTENT_TOOL": Tool.path, "TMPDIR": tool.folder.path])
