@@ -189,7 +189,7 @@ struct ReuseTests {
     let survey = try content.survey(nil, reusing: [tree])
     let written = Mutex(Int64(0))
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      survey, name: "out.pkg", expected: expectedPackage(entries: content.index.files),
       in: new.directory, progress: { count in written.withLock { $0 += count } })
     _ = try assembly.finish()
     #expect(survey.bytesToWrite == 1_500_000)

@@ -115,8 +115,8 @@ final class PackageWalk {
     }
   }
 
-  private static func sizeMismatch(_ path: String, _ promised: Int64, _ found: Int64) -> Finding {
-    let more = found > promised ? "at least " : ""
-    return .damaged("“\(path)” has \(more)\(found) bytes, expected \(promised)", path: path)
+  private static func sizeMismatch(_ path: String, _ expected: Int64, _ found: Int64) -> Finding {
+    let more = found > expected ? "at least " : ""
+    return .damaged("“\(path)” has \(more)\(found) bytes, expected \(expected)", path: path)
   }
 }
