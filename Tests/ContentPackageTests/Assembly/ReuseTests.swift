@@ -225,6 +225,25 @@ struct ReuseTests {
     #expect(try read(path, new) == library()[path])
   }
 
+  @Test func `a trusted installed file that is not sealed and cannot be opened is fetched`() throws
+  {
+    let path = "Contents/film.bin"
+    _ = try installed()
+    try old.directory.directory("Contents").file("film.bin").setPermissions(0o600)
+    // Trusted, since the change of the permissions is recorded.
+    let files = try BuiltContent.library.index.files.map {
+      InstalledFile(entry: $0, identity: try status($0.path, old)?.identity)
+    }
+    let failing = FileSystem(willPerform: { step, place in
+      if step == .open, place.hasSuffix(path) { throw SystemFailure(EACCES) }
+    })
+    let tree = ReusableTree(root: try old.opened(failing), files: files)
+    let content = try BuiltContent.library
+    #expect(try !content.survey(nil, reusing: [tree]).missing.isEmpty)
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read(path, new) == library()[path])
+  }
+
   private func read(_ path: String, _ folder: TemporaryFolder) throws -> [UInt8] {
     let parts = path.pathComponents()
     return try folder.directory.directory(at: parts.dropLast())

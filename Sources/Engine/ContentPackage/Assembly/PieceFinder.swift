@@ -68,6 +68,8 @@ final class PieceFinder {
   // MARK: Installed files
 
   /// Returns the status of an installed file if it has the bytes of `file`.
+  ///
+  /// A file that is not sealed will be copied, so it is read even if it is trusted.
   private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
     let tree = catalog.trees[place.tree]
     let installed = tree.files[place.file]
@@ -75,7 +77,7 @@ final class PieceFinder {
     guard let status = try parent.folder.status(of: parent.name), status.kind == .file,
       status.size == file.size
     else { return nil }
-    if tree.isTrusted, status.identity == installed.identity { return status }
+    if tree.isTrusted, status.isSealed, status.identity == installed.identity { return status }
     return try hash(parent.folder.file(parent.name)) == file.digest ? status : nil
   }
 
