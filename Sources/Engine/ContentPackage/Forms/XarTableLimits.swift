@@ -15,7 +15,7 @@ struct XarTableLimits {
   static let depth = 64
   /// Levels of nested elements.
   static let elementDepth = 128
-  /// Total bytes of paths, targets, owners and names of attributes.
+  /// Total bytes of paths, targets, owners, and names and values of attributes.
   static let textTotal = 8 << 20
   /// Bytes of one text or comment.
   static let textLength = 1 << 20
@@ -73,7 +73,8 @@ struct XarTableLimits {
     kept += length
     guard kept <= Self.textTotal else {
       throw Self.exceeded(
-        "limit-paths", "has more than \(Self.textTotal >> 20) MiB of paths and other texts")
+        "limit-paths",
+        "has more than \(Self.textTotal >> 20) MiB of paths, attributes and other texts")
     }
   }
 
