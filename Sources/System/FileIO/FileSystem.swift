@@ -129,29 +129,12 @@ package struct SystemFailure: Error, Hashable {
   package init(_ number: Int32) { self.number = number }
 }
 
-/// A kind of step on the file system, for messages and hooks.
+/// A kind of step on the file system; the raw value is the verb in the message “Cannot … path”.
 package enum FileOperation: String, Sendable, CaseIterable {
-  case open, create, createDirectory, read, write, sync, rename, remove, link, list, status, lock
-  case journal
-
-  /// The verb in the message “Cannot … path”.
-  var verb: String {
-    switch self {
-    case .open: "open"
-    case .create: "create"
-    case .createDirectory: "create the folder"
-    case .read: "read"
-    case .write: "write"
-    case .sync: "sync"
-    case .rename: "rename"
-    case .remove: "remove"
-    case .link: "link"
-    case .list: "list"
-    case .status: "read the status of"
-    case .lock: "lock"
-    case .journal: "write the journal"
-    }
-  }
+  case open, create, read, write, sync, rename, remove, link, list, lock
+  case createDirectory = "create the folder"
+  case status = "read the status of"
+  case journal = "write the journal"
 }
 
 extension ContentError {
@@ -184,7 +167,7 @@ extension ContentError {
       }
     self.init(
       code,
-      "Cannot \(operation.verb) \(path)"
+      "Cannot \(operation.rawValue) \(path)"
         + (isUnsupported ? ": the file system does not support this" : ""),
       remedy: remedy, subject: path, cause: String(cString: strerror(number)))
   }

@@ -12,19 +12,10 @@ extension FileSystem {
     isReadOnly = true
     willPerform = { operation, path in
       try other.willPerform?(operation, path)
-      guard !operation.isReading else { return }
+      guard ![.open, .read, .list, .status, .lock].contains(operation) else { return }
       throw ContentError(
-        .inconsistent, "Cannot \(operation.verb) \(path): nothing may be changed here",
+        .inconsistent, "Cannot \(operation.rawValue) \(path): nothing may be changed here",
         remedy: "Report this message as a bug", subject: path)
-    }
-  }
-}
-
-extension FileOperation {
-  fileprivate var isReading: Bool {
-    switch self {
-    case .open, .read, .list, .status, .lock: true
-    case .create, .createDirectory, .write, .sync, .rename, .remove, .link, .journal: false
     }
   }
 }
