@@ -77,27 +77,18 @@ final class ArchiveStream: ByteStream {
   }
 }
 
-/// A stream with a size limit and a checksum.
-final class LimitedStream: ByteStream {
+/// A stream whose bytes must have a checksum at the end, unless that is nil.
+final class ChecksumStream: ByteStream {
   private let inner: any ByteStream
   private var checksum: FileChecksum?
-  private var allowed: Int64
 
-  /// Creates a stream that throws a finding for more than `limit` bytes.
-  ///
-  /// The bytes must have `checksum` at the end, unless it is nil.
-  init(_ inner: any ByteStream, limit: Int64, checksum: consuming FileChecksum?) {
+  init(_ inner: any ByteStream, _ checksum: consuming FileChecksum?) {
     self.inner = inner
     self.checksum = checksum
-    allowed = limit
   }
 
   func next() throws -> UnsafeRawBufferPointer {
     let bytes = try inner.next()
-    allowed -= Int64(bytes.count)
-    if allowed < 0 {
-      throw Finding.limit("limit-size", "The decompressed package exceeds the size limit")
-    }
     try checksum?.update(bytes)
     return bytes
   }
