@@ -76,20 +76,22 @@ func checkReplaceable(_ name: String, in folder: Directory) throws {
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ info: ContentInfoDocument, _ workers: Int,
   _ limits: PackageLimits
-) throws -> PayloadWriter {
+) throws -> PayloadOutput {
   let texts = ProductTexts(info: info, content: content)
-  let small = try texts.files.map { path, bytes in
+  let small = try texts.files.map { name, bytes in
     XarWriter.File(
-      path: path, length: Int64(bytes.count), checksum: try DigestStream.bytes(.sha1, of: bytes))
+      name: name, length: Int64(bytes.count), checksum: try DigestStream.bytes(.sha1, of: bytes))
   }
   let smallBytes = texts.files.flatMap(\.bytes)
-  var packed = XarWriter.File(path: "\(texts.name)/Payload")
-  let start = Int64(try XarWriter.beginning(of: small + [packed]).count + smallBytes.count)
-  let payload = try PayloadWriter(
-    file, at: start, upTo: limits.packageLength, workers: workers)
+  var packed = XarWriter.File(name: "Payload")
+  func beginning() throws -> [UInt8] {
+    try XarWriter.beginning(of: small + [packed], folder: texts.folder) + smallBytes
+  }
+  let output = PayloadOutput(file, at: Int64(try beginning().count), upTo: limits.packageLength)
+  let payload = try PayloadWriter(output, workers: workers)
   (packed.length, packed.checksum) = try writeEntries(of: content, info, to: payload)
-  try payload.complete(beginning: XarWriter.beginning(of: small + [packed]) + smallBytes)
-  return payload
+  try output.complete(beginning: beginning())
+  return output
 }
 
 private func writeEntries(
