@@ -131,19 +131,10 @@ final class PieceFinder {
   }
 
   private func matches(_ part: Int, in file: borrowing File, at offset: Int64) throws -> Bool {
-    let length = plan.parts[part].length
     guard let expected = plan.digest(ofPart: part) else { return false }
+    let range = offset..<(offset + Int64(plan.parts[part].length))
     var digest = DigestStream()
-    var done = 0
-    while done < length {
-      let room = UnsafeMutableRawBufferPointer(
-        rebasing: buffer[..<min(buffer.count, length - done)])
-      let count = try file.read(into: room, at: offset + Int64(done))
-      try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
-      done += count
-      if count < room.count { break }
-    }
-    return try digest.finish() == expected && done == length
+    return try digest.finish(reading: file, range, through: buffer) == expected
   }
 
   /// Cuts a file as the builder does, and returns the pieces that are missing.
