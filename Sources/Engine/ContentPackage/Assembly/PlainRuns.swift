@@ -42,12 +42,9 @@ struct PlainRuns {
   /// need no copy this way.
   /// Source: RFC 1952 §2.3, RFC 1951 §3.2.4.
   init?(storedIn member: UnsafeRawBufferPointer, plainLength: Int) {
-    func number(_ place: Int, _ length: Int) -> UInt32 {
-      (0..<length).reduce(0) { $0 | UInt32(member[place + $1]) << UInt32(8 * $1) }
-    }
     // Header: magic, deflate, no optional fields, fixed length. Trailer: CRC-32 and length.
     let end = member.count - 8
-    guard end >= 10, number(0, 4) == 0x00_08_8b_1f else { return nil }
+    guard end >= 10, member.littleEndian(0, 4) == 0x00_08_8b_1f else { return nil }
     var runs: [UnsafeRawBufferPointer] = []
     var checksum: UInt32 = 0
     var count = 0
@@ -56,10 +53,10 @@ struct PlainRuns {
     while !isLast {
       // Block header: last or not, stored, zero padding. Then the length and its complement.
       guard place + 5 <= end, member[place] <= 1 else { return nil }
-      let length = Int(number(place + 1, 2))
-      guard number(place + 3, 2) == ~UInt32(length) & 0xffff, place + 5 + length <= end else {
-        return nil
-      }
+      let length = Int(member.littleEndian(place + 1, 2))
+      guard member.littleEndian(place + 3, 2) == 0xffff - UInt64(length),
+        place + 5 + length <= end
+      else { return nil }
       isLast = member[place] == 1
       let run = UnsafeRawBufferPointer(rebasing: member[(place + 5)..<(place + 5 + length)])
       checksum = libdeflate_crc32(checksum, run.baseAddress, run.count)
@@ -67,8 +64,8 @@ struct PlainRuns {
       count += length
       place += 5 + length
     }
-    guard place == end, count == plainLength, number(end, 4) == checksum,
-      number(end + 4, 4) == UInt32(truncatingIfNeeded: count)
+    guard place == end, count == plainLength, member.littleEndian(end, 4) == checksum,
+      member.littleEndian(end + 4, 4) == UInt32(truncatingIfNeeded: count)
     else { return nil }
     self.runs = runs
   }
