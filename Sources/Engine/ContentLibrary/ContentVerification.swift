@@ -11,7 +11,6 @@ package struct ContentDamage: Hashable, Codable, Sendable {
   package let path: String
   package let problem: Problem
 
-  /// The kind of the difference.
   package enum Problem: String, Codable, Sendable {
     case missing, changed, unexpected
     /// `current` does not name an existing version. Reported for the newest version.

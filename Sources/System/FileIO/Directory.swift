@@ -35,7 +35,6 @@ package final class Directory: Sendable {
 
   // MARK: Folders
 
-  /// Opens the folder `name`.
   package func directory(_ name: String) throws -> Directory {
     try checkName(name)
     return try directory(at: name, path(of: name))

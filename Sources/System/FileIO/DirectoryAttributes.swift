@@ -10,7 +10,6 @@ extension Directory {
     }
   }
 
-  /// Sets the permission bits of this folder.
   package func setPermissions(_ permissions: UInt32) throws {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
   }

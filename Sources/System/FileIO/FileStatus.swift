@@ -36,7 +36,6 @@ package struct FileStatus: Hashable, Sendable {
   /// Whether it is readable by its owner, and neither writable nor executable.
   package var isSealed: Bool { permissions & 0o400 != 0 && permissions & ~0o444 == 0 }
 
-  /// The size in bytes.
   package var size: Int64 { identity.size }
 
   /// The last change of the bytes, in seconds since 1970.

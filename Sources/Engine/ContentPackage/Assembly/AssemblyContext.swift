@@ -43,7 +43,6 @@ final class AssemblyContext: Sendable {
         }))
   }
 
-  /// Adds `bytes` to the progress.
   func wrote(_ bytes: Int64) {
     writeback?.note(bytes)
     progress(bytes)
@@ -52,7 +51,6 @@ final class AssemblyContext: Sendable {
   /// The identity of each file that is complete, by its number in the index.
   var identities: [FileIdentity?] { state.withLock { $0.identities } }
 
-  /// Records that file `number` is complete.
   func complete(_ number: Int, _ identity: FileIdentity) {
     state.withLock { state in
       state.identities[number] = identity

@@ -2,7 +2,6 @@ import ContentModel
 
 /// The local copy of a file's bytes, if there is one; bytes with a local copy are not fetched.
 enum LocalCopy: Sendable {
-  /// The file must be fetched.
   case nothing
   /// The complete, verified file is in staging.
   case staged(FileIdentity)
@@ -10,10 +9,8 @@ enum LocalCopy: Sendable {
   ///
   /// It can be hard-linked if `isSealed`, that is, neither writable nor executable.
   case installed(tree: Int, path: String, isSealed: Bool)
-  /// Some parts of the file exist locally.
   case pieces([Piece])
 
-  /// A part of a file that exists locally.
   struct Piece: Sendable {
     let part: Int
     /// Nil if the part is already at its offset in the staged file.

@@ -41,9 +41,7 @@ final class MemberQueue: Sendable {
     while waiting.next() != nil {}
   }
 
-  /// Stores `error` if it is the first.
   func fail(_ error: any Error) { failure.withLock { $0 = $0 ?? error } }
 
-  /// The first error.
   var error: (any Error)? { failure.withLock { $0 } }
 }

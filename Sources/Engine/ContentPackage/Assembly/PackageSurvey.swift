@@ -6,7 +6,6 @@ package import FileIO
 ///
 /// Read-only.
 package struct PackageSurvey: Sendable {
-  /// A member that must be fetched.
   package struct Missing: Hashable, Sendable {
     /// The member's number in the index.
     package let member: Int
@@ -21,7 +20,6 @@ package struct PackageSurvey: Sendable {
   let plan: AssemblyPlan
   let catalog: ReuseCatalog
   let states: [LocalCopy]
-  /// Whether each part exists locally.
   let isLocal: [Bool]
   /// The entries of staging that are not part of the package.
   let unexpectedEntries: [UnexpectedEntry]
@@ -31,7 +29,6 @@ package struct PackageSurvey: Sendable {
   /// The members that must be fetched, in the order of the package.
   package let missing: [Missing]
 
-  /// Bytes that must be fetched.
   package var missingBytes: Int64 { missing.reduce(0) { $0 + Int64($1.length) } }
 
   /// The bytes of files that are not in staging yet, without links to installed files.

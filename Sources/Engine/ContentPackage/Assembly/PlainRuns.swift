@@ -4,10 +4,8 @@ import CDeflate
 ///
 /// Borrowed.
 struct PlainRuns {
-  /// The buffers, in order.
   let runs: [UnsafeRawBufferPointer]
 
-  /// Creates runs from one buffer.
   init(_ bytes: UnsafeRawBufferPointer) { runs = [bytes] }
 
   private init(_ runs: [UnsafeRawBufferPointer]) { self.runs = runs }
@@ -15,7 +13,6 @@ struct PlainRuns {
   /// The total number of bytes.
   var count: Int { runs.reduce(0) { $0 + $1.count } }
 
-  /// A subrange of the bytes.
   subscript(range: Range<Int>) -> PlainRuns {
     var start = 0
     var found: [UnsafeRawBufferPointer] = []
@@ -31,7 +28,6 @@ struct PlainRuns {
     return PlainRuns(found)
   }
 
-  /// Returns the first bytes, at most `limit`.
   func prefix(_ limit: Int) -> [UInt8] { Array(runs.joined().prefix(limit)) }
 
   // MARK: Stored members

@@ -13,13 +13,11 @@ final class WritebackThread: Sendable {
   private let due = BlockingQueue<Void>()
   private let closed = Atomic(false)
 
-  /// Counts `bytes` that were written.
   func note(_ bytes: Int64) {
     let (before, after) = self.bytes.wrappingAdd(bytes, ordering: .relaxed)
     if after / Self.stretch > before / Self.stretch { due.add((), if: \.isEmpty) }
   }
 
-  /// Whether `close` was called.
   var isClosed: Bool { closed.load(ordering: .relaxed) }
 
   /// Calls `body` each time enough bytes were written, until `close`.

@@ -113,6 +113,5 @@ struct ContentFolder {
       remedy: "Remove the sparse files. The app can create them")
   }
 
-  /// Opens the file of an entry on disk.
   func open(_ entry: CheckedEntry) throws -> File { try chain.file(entry.path) }
 }

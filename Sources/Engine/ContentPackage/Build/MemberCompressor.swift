@@ -18,7 +18,6 @@ final class MemberCompressor {
   private let emission: Emission
   private let workers: WorkerThreads
   private let emitter: WorkerThreads
-  /// The slot that the caller fills.
   private var current = Slot()
 
   /// Creates the threads; one of them calls `emit` for each compressed member until `finish`.
@@ -145,14 +144,12 @@ private final class MemberPacker {
   private let storer: Compressor
   private let sampler: Compressor
 
-  /// Creates the compressors; throws `outOfMemory`.
   init(level: Int32) throws {
     compressor = try Compressor(level: level)
     storer = try Compressor(level: 0)
     sampler = try Compressor(level: 1)
   }
 
-  /// Compresses `plain` into `packed`, and returns the compressed length.
   func pack(
     _ plain: Slice<UnsafeMutableRawBufferPointer>, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {

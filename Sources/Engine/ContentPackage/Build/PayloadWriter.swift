@@ -31,7 +31,6 @@ final class PayloadWriter {
     self.output = output
   }
 
-  /// Adds an entry whose data are `bytes`.
   func add(path: String, mode: UInt32, bytes: [UInt8] = []) throws {
     let header = try Self.header(path: path, mode: mode, size: Int64(bytes.count))
     try startGroup(header.count + bytes.count)
@@ -188,7 +187,6 @@ final class PayloadOutput: @unchecked Sendable {
     (end - start, try digest.finishBytes())
   }
 
-  /// Writes `bytes` before the payload.
   func complete(beginning bytes: [UInt8]) throws {
     guard Int64(bytes.count) == start else {
       throw ContentError(

@@ -8,7 +8,6 @@ import Digests
 /// file can be written before they are known. SHA-1 is used because libarchive and older readers do
 /// not support newer digests. Source: the xar format.
 enum XarWriter {
-  /// A file with its name, length and SHA-1.
   struct File {
     let name: String
     var length: Int64 = 0

@@ -8,14 +8,12 @@ import Glibc
 /// doubtful entry as a warning, so any result except OK and EOF is an error. Use it from one
 /// thread.
 final class ArchiveReader {
-  /// A supported format.
   enum Format {
     case xar, zip, tar, cpio
     /// Compressed data as one entry.
     case raw(Filter)
   }
 
-  /// A supported compression.
   enum Filter { case gzip, xz, zstd, bzip2 }
 
   private let archive: OpaquePointer

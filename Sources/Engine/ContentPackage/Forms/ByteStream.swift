@@ -14,7 +14,6 @@ extension UnsafeMutableRawBufferPointer {
 }
 
 extension ByteStream {
-  /// Reads to the end.
   func skipRest() throws {
     while try !next().isEmpty {}
   }
@@ -25,7 +24,6 @@ final class SourceStream: ByteStream {
   private let source: any ByteSource
   private let start: Int64
   private let buffer: UnsafeMutableRawBufferPointer
-  /// The number of bytes.
   let length: Int64
   /// The offset of the next byte in the stream.
   private(set) var offset: Int64 = 0
@@ -121,7 +119,6 @@ final class MeteredStream: ByteStream {
   /// The offset after the last byte that is not zero.
   private(set) var lastMark: Int64 = 0
 
-  /// Creates a stream that returns at most `limit` bytes.
   init(_ inner: any ByteStream, limit: Int64) {
     self.inner = inner
     self.limit = limit

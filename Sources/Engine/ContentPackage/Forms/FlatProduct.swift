@@ -4,7 +4,6 @@ import ContentModel
 ///
 /// Source: productbuild(1), `--content`.
 struct FlatProduct {
-  /// The path of the payload in the xar.
   let payloadPath: String
   /// The range of the payload in the xar, or nil if the xar stores it encoded.
   let payloadRange: Range<Int64>?

@@ -6,7 +6,6 @@ import ContentModel
 /// libarchive ignores: a tar that is truncated between entries, and wrong checksums in a xar.
 final class PackageReader {
   let form: PackageForm
-  /// The findings about the container itself.
   private(set) var containerFindings: [Finding] = []
 
   private let reader: ArchiveReader

@@ -19,7 +19,6 @@ final class PbzxStream: ByteStream {
   /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
 
-  /// Reads the header; throws a finding if it is invalid.
   init(_ upstream: any ByteStream) throws {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),

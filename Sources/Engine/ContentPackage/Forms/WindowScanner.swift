@@ -12,7 +12,6 @@ struct WindowScanner {
   /// The window of `xz -6` and `zstd -19`, in bytes.
   static let limit: UInt64 = 8 << 20
 
-  /// The kind of the current field.
   private enum State {
     // States of zstd.
     case frame
@@ -51,7 +50,6 @@ struct WindowScanner {
     }
   }
 
-  /// Parses the next bytes.
   mutating func push(_ bytes: UnsafeRawBufferPointer) throws {
     var rest = bytes[...]
     while !rest.isEmpty {

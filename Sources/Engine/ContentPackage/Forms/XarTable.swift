@@ -6,7 +6,6 @@ import ContentModel
 /// provides the checksums of files, because libarchive 3.6.2 does not detect a wrong one. Source:
 /// the xar format, header and table of contents.
 struct XarTable {
-  /// A file of the table.
   struct File {
     /// The path from the archive's root.
     let path: String

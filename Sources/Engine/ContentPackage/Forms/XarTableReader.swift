@@ -57,7 +57,6 @@ struct XarTableReader {
     }
   }
 
-  /// The encoding of a file's bytes.
   private enum Encoding {
     case stored, lzma, xz, other
 
@@ -75,7 +74,6 @@ struct XarTableReader {
     }
   }
 
-  /// The elements that are read.
   private enum Element: UInt32 {
     // Elements that a file may have only once come first, since each has a bit.
     case name, type, link, mode, data, offset, length, size, encoding, checksum
@@ -120,7 +118,6 @@ struct XarTableReader {
     }
   }
 
-  /// Reads the whole document.
   mutating func read(_ xml: [UInt8]) throws {
     try Self.checkEncoding(xml)
     var rest = xml[...]
@@ -252,7 +249,6 @@ struct XarTableReader {
     }
   }
 
-  /// Returns the value of an attribute, or nil if it is missing.
   private static func value(_ name: String, _ attributes: [XarMarkup.Attribute]) -> String? {
     attributes.first { $0.name == name }?.value
   }

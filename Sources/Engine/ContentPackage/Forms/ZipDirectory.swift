@@ -190,7 +190,6 @@ struct ZipDirectory {
 extension ZipDirectory.Entry {
   private static let unknown: UInt64 = 0xffff_ffff
 
-  /// Whether the lengths follow the data.
   var hasDescriptor: Bool { flags & 8 != 0 }
 
   /// Returns whether a local header matches its entry in the directory.

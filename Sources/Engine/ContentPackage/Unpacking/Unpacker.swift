@@ -11,7 +11,6 @@ final class Unpacker {
   private let linked: FolderChain
   private let progress: (Int64) throws -> Void
 
-  /// The current file.
   private var file: File?
   /// The decompressed bytes written so far.
   private var written: Int64 = 0
@@ -50,7 +49,6 @@ final class Unpacker {
     }
   }
 
-  /// Adds bytes to the current file.
   func add(_ bytes: UnsafeRawBufferPointer) throws {
     try file?.write(bytes)
     written += Int64(bytes.count)
