@@ -134,12 +134,11 @@ package struct ThreadLimits {
   }
 
   private static func contents(_ path: String) -> String? {
-    var bytes = [UInt8](repeating: 0, count: 8192)
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor != -1 else { return nil }
-    defer { close(descriptor) }
     // The relevant lines are at the start of longer files.
-    let count = read(descriptor, &bytes, bytes.count)
-    return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let count = try? bytes.withUnsafeMutableBytes {
+      try FileSystem.real.file(at: path).read(into: $0, at: 0)
+    }
+    return count.map { String(decoding: bytes[..<$0], as: UTF8.self) }
   }
 }

@@ -36,11 +36,7 @@ final class AssemblyContext: Sendable {
     comparesDigests = comparingDigests
     self.writeback = writeback
     self.progress = progress
-    state = Mutex(
-      State(
-        identities: survey.states.map { state in
-          if case .staged(let identity) = state { identity } else { nil }
-        }))
+    state = Mutex(State(identities: survey.states.map(\.stagedIdentity)))
   }
 
   func wrote(_ bytes: Int64) {
@@ -68,10 +64,7 @@ final class AssemblyContext: Sendable {
       let entry = plan.index.files[number]
       let place = try chain.parent(of: entry.path)
       let range = plan.partsOfFile[number]
-      var written: Set<Int> = []
-      if case .pieces(let pieces) = survey.states[number] {
-        written = Set(pieces.filter { $0.source == nil }.map { $0.part - range.lowerBound })
-      }
+      let written = Set(survey.states[number].stagedParts.map { $0 - range.lowerBound })
       let file = try LargeFile(
         entry, Array(plan.parts[range]), written: written, in: place.folder, place.name, of: name,
         comparingDigest: comparesDigests)

@@ -118,9 +118,9 @@ final class LargeFile: @unchecked Sendable {
       throw ContentError.differs(entry.path, in: packageName)
     }
     // The index decides how many bytes the first part has.
-    var start = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
-    let count = try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
-    try ExecutableCode.refuse(start.prefix(count), at: entry.path, in: packageName)
+    if let kind = try ExecutableCode.kind(of: file) {
+      throw ExecutableCode.finding(kind, path: entry.path).error(in: packageName)
+    }
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
   }

@@ -22,4 +22,15 @@ enum LocalCopy: Sendable {
     let tree: Int
     let offset: Int64
   }
+
+  /// The identity of a complete file in staging.
+  var stagedIdentity: FileIdentity? {
+    if case .staged(let identity) = self { identity } else { nil }
+  }
+
+  /// The parts that are already at their offsets in the staged file.
+  var stagedParts: [Int] {
+    guard case .pieces(let pieces) = self else { return [] }
+    return pieces.filter { $0.source == nil }.map(\.part)
+  }
 }

@@ -40,8 +40,7 @@ package struct PackageSurvey: Sendable {
     return switch states[number] {
     case .staged, .installed(_, _, isSealed: true): 0
     case .nothing, .installed(_, _, isSealed: false): size
-    case .pieces(let pieces):
-      size - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+    case .pieces: size - states[number].stagedParts.reduce(0) { $0 + Int64(plan.parts[$1].length) }
     }
   }
 

@@ -51,7 +51,9 @@ struct ContentFolder {
       case .file:
         kind = .file
         let file = try directory.file(name)
-        try checkBeginning(of: file, path)
+        if let code = try ExecutableCode.kind(of: file) {
+          findings.append(ExecutableCode.finding(code, path: path))
+        }
         size += status.size
         // Holes in small files are irrelevant, and finding them takes time.
         if status.size > 1 << 20 { holes += try status.size - file.dataLength() }
@@ -60,14 +62,6 @@ struct ContentFolder {
       headers.append(
         ArchiveEntry(
           path: Array(path.utf8), kind: kind, permissions: permissions, size: status.size))
-    }
-  }
-
-  private mutating func checkBeginning(of file: borrowing File, _ path: String) throws {
-    var bytes = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
-    let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
-    if let kind = ExecutableCode.kind(of: bytes[..<count]) {
-      findings.append(ExecutableCode.finding(kind, path: path))
     }
   }
 

@@ -11,8 +11,8 @@ struct EntryCollector: ~Copyable {
   private let readsInfo: Bool
   private var digest = DigestStream()
   private var size: Int64 = 0
-  private var propertyList: [UInt8] = []
-  private var isPropertyList = false
+  /// The bytes of ContentInfo.plist, or nil during other entries.
+  private var propertyList: [UInt8]?
   // By path. Created at the first hard link, since few packages have one.
   private var positions: [String: Int]?
 
@@ -20,17 +20,15 @@ struct EntryCollector: ~Copyable {
 
   mutating func begin(_ entry: CheckedEntry) {
     size = 0
-    isPropertyList = readsInfo && entry.path == ContentInfo.fileName
-    propertyList = []
+    propertyList = readsInfo && entry.path == ContentInfo.fileName ? [] : nil
   }
 
   mutating func add(_ bytes: UnsafeRawBufferPointer) throws {
     size += Int64(bytes.count)
     try digest.update(bytes)
     // One byte more than the limit is kept, to detect a list that is too long.
-    if isPropertyList {
-      propertyList += bytes.prefix(ContentInfo.maximumLength + 1 - propertyList.count)
-    }
+    let room = ContentInfo.maximumLength + 1 - (propertyList?.count ?? 0)
+    propertyList?.append(contentsOf: bytes.prefix(room))
   }
 
   /// Adds and returns the entry.
@@ -43,7 +41,7 @@ struct EntryCollector: ~Copyable {
 
   /// Reads `info` if the entry that has ended is ContentInfo.plist; throws if it is invalid.
   mutating func readInfo() throws {
-    if isPropertyList { info = try ContentInfo(propertyList: propertyList) }
+    if let propertyList { info = try ContentInfo(propertyList: propertyList) }
   }
 
   private mutating func append(_ entry: IndexedFile) {

@@ -77,7 +77,7 @@ final class PackageWalk {
     _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ unpacker: Unpacker?, _ refuse: Refuse
   ) throws {
     let path = verdict.shown
-    try checkTotal(plainTotal.addingReportingOverflow(header.size ?? 0), path)
+    try checkTotal(adding: header.size ?? 0, path)
     var count: Int64 = 0
     while true {
       let bytes = try reader.nextBytes()
@@ -86,9 +86,9 @@ final class PackageWalk {
       if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
         try refuse(ExecutableCode.finding(kind, path: path))
       }
+      try checkTotal(adding: Int64(bytes.count), path)
       count += Int64(bytes.count)
       plainTotal += Int64(bytes.count)
-      try checkTotal((plainTotal, false), path)
       if let size = header.size, count > size { throw Self.sizeMismatch(path, size, count) }
       guard verdict.entry != nil else { continue }
       try collector.add(bytes)
@@ -107,8 +107,8 @@ final class PackageWalk {
     try reader.skipData()
   }
 
-  private func checkTotal(_ total: (partialValue: Int64, overflow: Bool), _ path: String) throws {
-    guard !total.overflow, total.partialValue <= plainLimit else {
+  private func checkTotal(adding size: Int64, _ path: String) throws {
+    guard size <= plainLimit - plainTotal else {
       throw Finding.limit(
         "limit-size", "The files have more than \(plainLimit) bytes, the limit for this package",
         path: path)
