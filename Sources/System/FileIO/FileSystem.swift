@@ -44,9 +44,7 @@ package struct FileSystem: Sendable {
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
   }
 
-  /// Opens a file by path for reading, following links.
-  ///
-  /// Do not use it for paths from outside.
+  /// Opens a file by path for reading, following links; not for paths from outside.
   package func file(at path: String) throws -> File {
     let descriptor = try perform(.open, path) { calls.open(path, O_RDONLY | O_CLOEXEC) }
     return File(descriptor: descriptor, path: path, fileSystem: self)

@@ -23,9 +23,7 @@ final class MemberQueue: Sendable {
   /// Ends the queue; its readers stop after the last member.
   func close() { waiting.close() }
 
-  /// Passes queued members to `body` until the queue ends.
-  ///
-  /// Calls `meanwhile` while it is empty.
+  /// Passes members to `body` until the queue ends; calls `meanwhile` while it is empty.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {

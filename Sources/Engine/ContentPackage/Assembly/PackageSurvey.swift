@@ -2,9 +2,7 @@ import Concurrency
 package import ContentModel
 package import FileIO
 
-/// The local copies of a package's content, and the members that are missing.
-///
-/// Read-only.
+/// The local copies of a package's content, and the members that are missing; read-only.
 package struct PackageSurvey: Sendable {
   package struct Missing: Hashable, Sendable {
     /// The member's number in the index.

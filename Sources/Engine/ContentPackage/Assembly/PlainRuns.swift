@@ -1,8 +1,6 @@
 import CDeflate
 
-/// The decompressed bytes of a member, in one or several buffers.
-///
-/// Borrowed.
+/// The borrowed, decompressed bytes of a member, in one or several buffers.
 struct PlainRuns {
   let runs: [UnsafeRawBufferPointer]
 

@@ -16,9 +16,7 @@ struct ContentFolder {
   /// The total bytes of all files, and the bytes of those that are in holes.
   private var (size, holes): (Int64, Int64) = (0, 0)
 
-  /// Lists the folder and checks it.
-  ///
-  /// Messages use `name` for it. Throws if the folder cannot be read.
+  /// Lists and checks the folder, whose name in messages is `name`; throws if it is unreadable.
   init(_ folder: Directory, name: String, limits: PackageLimits) throws {
     chain = FolderChain(folder)
     self.name = name

@@ -53,9 +53,7 @@ final class MemberCompressor {
     current = emission.free.next() ?? Slot()
   }
 
-  /// Waits until all members are emitted.
-  ///
-  /// Do not call `submit` after it.
+  /// Waits until all members are emitted; do not call `submit` after it.
   func finish() throws {
     join()
     try emission.check()

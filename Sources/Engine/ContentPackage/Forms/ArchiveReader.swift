@@ -82,9 +82,7 @@ final class ArchiveReader {
     }
   }
 
-  /// Returns the next entry, or nil at the end.
-  ///
-  /// Skips data that were not read.
+  /// Skips data that were not read, and returns the next entry, or nil at the end.
   func next() throws -> ArchiveEntry? {
     var entry: OpaquePointer?
     let result = try calling("read the next entry", alsoFine: ARCHIVE_EOF) {
@@ -95,9 +93,7 @@ final class ArchiveReader {
     return withLocale { Self.values(of: entry) }
   }
 
-  /// Reads data of the entry.
-  ///
-  /// Returns 0 at the end. Holes are filled with zeros.
+  /// Reads data of the entry, with zeros for holes; returns 0 at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if isDataEnded { return 0 }
     let count = withLocale { archive_read_data(archive, buffer.baseAddress, buffer.count) }

@@ -99,9 +99,7 @@ private final class ChunkedInput: ByteStream {
     return bytes
   }
 
-  /// Reads a number.
-  ///
-  /// Returns nil at the end. Throws a finding if it is truncated.
+  /// Reads a number; returns nil at the end, and throws a finding if it is truncated.
   func number() throws -> UInt64? {
     let bytes = try take(8)
     guard !bytes.isEmpty else { return nil }

@@ -32,7 +32,7 @@ struct XarTableReader {
     var offset: Int64 = 0
     var length: Int64 = 0
     var size: Int64?
-    var encoding = Encoding.other
+    var encoding: Encoding?
 
     /// The range of the bytes in the heap; numbers of 18 digits do not overflow.
     var range: Range<Int64> { offset..<(offset + length) }
@@ -45,7 +45,7 @@ struct XarTableReader {
       switch element {
       case .checksum: checksum = XarTableReader.checksum(style: style, text)
       case .encoding:
-        guard let encoding = style.flatMap({ Encoding.named[$0] }) else {
+        guard let encoding = style.flatMap(Encoding.init(rawValue:)) else {
           throw XarTableReader.refused("has an unknown encoding")
         }
         self.encoding = encoding
@@ -57,19 +57,18 @@ struct XarTableReader {
     }
   }
 
-  private enum Encoding {
-    case stored, lzma, xz, other
-
-    static let named: [String: Encoding] = [
-      "application/octet-stream": .stored, "application/x-gzip": .other,
-      "application/x-bzip2": .other, "application/x-lzma": .lzma, "application/x-xz": .xz,
-    ]
+  private enum Encoding: String {
+    case stored = "application/octet-stream"
+    case gzip = "application/x-gzip"
+    case bzip2 = "application/x-bzip2"
+    case lzma = "application/x-lzma"
+    case xz = "application/x-xz"
 
     var windowFormat: WindowScanner.Format? {
       switch self {
       case .lzma: .lzma
       case .xz: .xz
-      case .stored, .other: nil
+      case .stored, .gzip, .bzip2: nil
       }
     }
   }
@@ -114,7 +113,7 @@ struct XarTableReader {
   /// The ranges in the heap of files and extended attributes whose format declares a window.
   var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
     (nodes.map(\.data) + attributes).compactMap { data in
-      data.encoding.windowFormat.map { ($0, data.range) }
+      data.encoding?.windowFormat.map { ($0, data.range) }
     }
   }
 

@@ -48,9 +48,7 @@ indirect enum PropertyListValue: Codable {
     }
   }
 
-  /// The XML property list of this value.
-  ///
-  /// Keys are sorted, so the same value always has the same bytes.
+  /// The XML property list; keys are sorted, so the same value always has the same bytes.
   var document: [UInt8] {
     get throws {
       let encoder = PropertyListEncoder()

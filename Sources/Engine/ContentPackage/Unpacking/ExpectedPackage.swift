@@ -1,8 +1,6 @@
 package import ContentModel
 
-/// The package that the signed catalog describes.
-///
-/// Unpacking any other package fails.
+/// The package that the signed catalog describes; unpacking any other package fails.
 package struct ExpectedPackage: Sendable {
   /// The values that ContentInfo.plist must have.
   private let info: ContentInfo
