@@ -14,10 +14,6 @@ final class Unpacker {
   private var file: File?
   /// The decompressed bytes written so far.
   private var written: Int64 = 0
-  /// The identities of complete files.
-  private var identities: [String: FileIdentity] = [:]
-  // Paths of hard-linked files. Each new link changes the inode, and therefore the identity.
-  private var linkedPaths: Set<String> = []
 
   /// Writes into `folder`; `progress` gets the decompressed bytes written so far.
   init(
@@ -45,7 +41,6 @@ final class Unpacker {
     case .hardLink(let path):
       let source = try linked.parent(of: path)
       try source.folder.hardLink(source.name, to: place.folder, place.name)
-      linkedPaths.formUnion([entry.path, path])
     }
   }
 
@@ -57,10 +52,7 @@ final class Unpacker {
 
   /// Ends the current entry, whose content is `made`; `info` is nil until it was read.
   func end(_ entry: CheckedEntry, _ made: IndexedFile, _ info: ContentInfo?) throws {
-    if case .file = entry.kind {
-      identities[entry.path] = try file?.status().identity
-      file = nil
-    }
+    file = nil
     if let expected, let info { try expected.check(info, in: name) }
     guard expectedEntries != nil else { return }
     let known = expectedEntry(at: entry.path)
@@ -77,8 +69,11 @@ final class Unpacker {
       throw ContentError.differs(
         missing?.path ?? "an entry", "is missing, but listed in", in: name)
     }
-    for path in linkedPaths { identities[path] = try linked.status(of: path)?.identity }
-    return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
+    // Only now, since each hard link changes the inode, and therefore the identity.
+    return try entries.map { entry in
+      let identity = try entry.kind == .file ? chain.status(of: entry.path)?.identity : nil
+      return InstalledFile(entry: entry, identity: identity)
+    }
   }
 
   // MARK: The expected package
