@@ -23,18 +23,6 @@ package struct FileSystem: Sendable {
   /// Whether steps that change something fail; see `readOnly()`.
   package let isReadOnly: Bool
 
-  /// Creates a file system, or nil `calls` means the kernel's calls.
-  package init(
-    calls: (any SystemCalls)? = nil,
-    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
-    didCommit: (@Sendable (String) -> Void)? = nil
-  ) {
-    self.calls = calls ?? Kernel.shared
-    self.willPerform = willPerform
-    self.didCommit = didCommit
-    isReadOnly = false
-  }
-
   /// Opens a folder by path, following links; with `creating`, creates it and its parents first.
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
@@ -117,6 +105,19 @@ package struct FileSystem: Sendable {
     case .failure(let failure) where numbers.contains(failure.number): return false
     case .failure(let failure): throw ContentError(errno: failure.number, operation, path())
     }
+  }
+}
+
+extension FileSystem {
+  /// Creates a file system; nil `calls` are the kernel's calls.
+  package init(
+    calls: (any SystemCalls)? = nil,
+    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
+    didCommit: (@Sendable (String) -> Void)? = nil
+  ) {
+    self.init(
+      willPerform: willPerform, didCommit: didCommit, calls: calls ?? Kernel.shared,
+      isReadOnly: false)
   }
 }
 

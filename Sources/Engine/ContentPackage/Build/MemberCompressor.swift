@@ -91,17 +91,13 @@ final class MemberCompressor {
         // After an error, slots are still freed, so that no thread waits forever.
         do {
           try check()
-          try emit(slot)
+          guard slot.packedCount > 0 else { throw ContentError.outOfMemory("libdeflate") }
+          try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
         } catch {
           failure.withLock { $0 = error }
         }
         free.add(slot)
       }
-    }
-
-    private func emit(_ slot: Slot) throws {
-      guard slot.packedCount > 0 else { throw ContentError.outOfMemory("libdeflate") }
-      try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
     }
 
     /// Throws the error of `emit`, if any.
