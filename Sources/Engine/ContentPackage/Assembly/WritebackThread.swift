@@ -15,7 +15,7 @@ final class WritebackThread: Sendable {
 
   func note(_ bytes: Int64) {
     let (before, after) = self.bytes.wrappingAdd(bytes, ordering: .relaxed)
-    if after / Self.stretch > before / Self.stretch { due.add((), if: \.isEmpty) }
+    if after / Self.stretch > before / Self.stretch { due.add((), if: { $0.isEmpty }) }
   }
 
   var isClosed: Bool { closed.load(ordering: .relaxed) }

@@ -99,13 +99,7 @@ private func writeEntries(
 ) throws -> (length: Int64, checksum: [UInt8]) {
   try payload.add(path: ".", mode: 0o040755)
   // Its name sorts before "Contents".
-  try payload.add(
-    path: "./\(ContentInfo.fileName)", mode: 0o100644, size: Int64(info.bytes.count)
-  ) { buffer, offset in
-    let rest = info.bytes[Int(offset)...].prefix(buffer.count)
-    buffer.copyBytes(from: rest)
-    return rest.count
-  }
+  try payload.add(path: "./\(ContentInfo.fileName)", mode: 0o100644, bytes: info.bytes)
   for entry in content.entries {
     let path = "./\(entry.path)"
     switch entry.kind {

@@ -32,10 +32,11 @@ final class PayloadWriter {
   }
 
   func add(path: String, mode: UInt32, bytes: [UInt8] = []) throws {
-    let header = try Self.header(path: path, mode: mode, size: Int64(bytes.count))
-    try startGroup(header.count + bytes.count)
-    try append(header)
-    try append(bytes)
+    try add(path: path, mode: mode, size: Int64(bytes.count)) { buffer, offset in
+      let rest = bytes[Int(offset)...].prefix(buffer.count)
+      buffer.copyBytes(from: rest)
+      return rest.count
+    }
   }
 
   /// Adds a file of `size` bytes.

@@ -21,9 +21,7 @@ struct XarTable {
   private static let packedLimit: UInt64 = 8 << 20
   private static let plainLimit: UInt64 = 32 << 20
 
-  /// Reads the table.
-  ///
-  /// Throws a finding if the table is damaged, too long, or if libarchive does not support the
+  /// Throws a finding if the table is damaged or too long, or if libarchive does not support the
   /// algorithm of its digest.
   init(_ source: any ByteSource) throws {
     let header = try source.bytes(at: 0, count: Self.headerLength)
