@@ -4,10 +4,7 @@ import Glibc
 extension Directory {
   /// Sets the access time to now, or does nothing without permission.
   package func touch() {
-    _ = try? fileSystem.attempt(.write, path) {
-      calls.touch(descriptor)
-      return 0
-    }
+    _ = try? fileSystem.attempt(.write, path) { calls.touch(descriptor) }
   }
 
   package func setPermissions(_ permissions: UInt32) throws {
@@ -33,11 +30,9 @@ extension Directory {
     try fileSystem.perform(.status, path(of: name)) { calls.birthTime(descriptor, name) }
   }
 
-  /// Sets the extended attribute `name`; returns false if that fails, such as without support.
-  @discardableResult
-  package func setAttribute(_ name: String, to text: String) -> Bool {
-    let answer = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
-    if case .success = answer { return true } else { return false }
+  /// Sets the extended attribute `name`, or does nothing if that fails, such as without support.
+  package func setAttribute(_ name: String, to text: String) {
+    _ = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
   }
 
   /// Returns the bytes that this user may still write to this folder's file system.

@@ -17,12 +17,13 @@ struct XarTableReader {
     var pathLength = 0
     var name: String?
     var data = StoredData()
+    /// The data of its extended attributes.
+    var attributes: [StoredData] = []
     var identifier: Int64?
     /// The identifier of the file that this hard link refers to.
     var original: Int64?
     /// A bit for each element that was read: bits of the file, and from 16 on bits of its data.
     var elements: UInt32 = 0
-    var attributeCount = 0
   }
 
   /// The place and encoding of the bytes of a file or an extended attribute.
@@ -97,8 +98,6 @@ struct XarTableReader {
   private var text: [UInt8] = []
   private var style: String?
   private var isBase64 = false
-  /// The data of the extended attributes of all files.
-  private var attributes: [StoredData] = []
   private var limits = XarTableLimits()
 
   /// The files, in the order of the table.
@@ -112,7 +111,7 @@ struct XarTableReader {
 
   /// The ranges in the heap of files and extended attributes whose format declares a window.
   var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
-    (nodes.map(\.data) + attributes).compactMap { data in
+    (nodes.map(\.data) + nodes.flatMap(\.attributes)).compactMap { data in
       data.encoding?.windowFormat.map { ($0, data.range) }
     }
   }
@@ -221,9 +220,8 @@ struct XarTableReader {
     let isOfFile = elements.last == .file
     guard isOfFile || elements.suffix(2) == [.file, .data] else { return }
     if isOfFile, element == .attribute {
-      attributes.append(StoredData())
-      nodes[file].attributeCount += 1
-      try limits.addAttribute(nodes[file].attributeCount)
+      nodes[file].attributes.append(StoredData())
+      try limits.addAttribute(nodes[file].attributes.count)
     }
     if isOfFile, element == .type, let link = Self.value("link", attributes), link != "original" {
       nodes[file].original = try Self.number(Array(link.utf8))
@@ -268,7 +266,8 @@ struct XarTableReader {
       if elements.suffix(2) == [.file, .data] {
         try nodes[file].data.take(element, style: style, text)
       } else if elements.suffix(2) == [.file, .attribute] {
-        try attributes[attributes.count - 1].take(element, style: style, text)
+        let last = nodes[file].attributes.count - 1
+        try nodes[file].attributes[last].take(element, style: style, text)
         // libarchive reads all bytes of an attribute into memory.
         if element == .size { try limits.keep(Int(Self.number(text))) }
       }
