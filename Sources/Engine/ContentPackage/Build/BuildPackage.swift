@@ -87,7 +87,8 @@ private func writeArchive(
   func beginning() throws -> [UInt8] {
     try XarWriter.beginning(of: small + [packed], folder: texts.folder) + smallBytes
   }
-  let output = PayloadOutput(file, at: Int64(try beginning().count), upTo: limits.packageLength)
+  let start = Int64(try beginning().count)
+  let output = PayloadOutput(file, at: start, upTo: limits.packageLength)
   let payload = try PayloadWriter(output, workers: workers)
   (packed.length, packed.checksum) = try writeEntries(of: content, info, to: payload)
   try output.complete(beginning: beginning())

@@ -109,8 +109,7 @@ final class MemberCompressor {
   /// The buffers of one member.
   ///
   /// They belong to the caller, then to a worker until `isPacked` is signaled, then to the emitter.
-  ///
-  /// Unchecked, because the queues and the semaphore transfer the ownership of the buffers.
+  /// Unchecked, because the queues and the semaphore transfer the ownership.
   private final class Slot: @unchecked Sendable {
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity, alignment: 64)
