@@ -199,14 +199,10 @@ package final class Directory: Sendable {
     // NFS, ZFS before 2.2 and some FUSE file systems do not support the flag. A check before the
     // rename is enough if only one process works, which the library's lock ensures. In addition, no
     // rename replaces a folder that is not empty.
-    try fileSystem.perform(.rename, path) { () -> Int32 in
-      var status = stat()
-      guard calls.fstatat(folder.descriptor, newName, &status) != 0 else {
-        errno = EEXIST
-        return -1
-      }
-      return calls.renameat(descriptor, name, folder.descriptor, newName)
+    guard try folder.status(of: newName) == nil else {
+      throw ContentError(errno: EEXIST, .rename, path)
     }
+    try rename(name, to: folder, newName)
   }
 
   /// Removes the file or link `name`, if it exists.
