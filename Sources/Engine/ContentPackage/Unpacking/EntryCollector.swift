@@ -8,7 +8,6 @@ struct EntryCollector: ~Copyable {
   /// The values of ContentInfo.plist, or nil until a well-formed list was read.
   private(set) var info: ContentInfo?
 
-  private let readsInfo: Bool
   private var digest = DigestStream()
   private var size: Int64 = 0
   /// The bytes of ContentInfo.plist, or nil during other entries.
@@ -16,9 +15,7 @@ struct EntryCollector: ~Copyable {
   // By path. Created at the first hard link, since few packages have one.
   private var positions: [String: Int]?
 
-  init(readsInfo: Bool) { self.readsInfo = readsInfo }
-
-  mutating func begin(_ entry: CheckedEntry) {
+  mutating func begin(_ entry: CheckedEntry, readsInfo: Bool) {
     size = 0
     propertyList = readsInfo && entry.path == ContentInfo.fileName ? [] : nil
   }

@@ -10,7 +10,7 @@ final class PackageWalk {
   private let readsInfo: Bool
   private let plainLimit: Int64
   private var rules: EntryRules
-  private var collector: EntryCollector
+  private var collector = EntryCollector()
   private var plainTotal: Int64 = 0
 
   var form: PackageForm { reader.form }
@@ -32,7 +32,6 @@ final class PackageWalk {
     plainLimit = limits.plainLimit(packedLength: source.length)
     self.isContent = isContent
     self.readsInfo = readsInfo
-    collector = EntryCollector(readsInfo: readsInfo)
   }
 
   /// Reads all entries, and writes them with `unpacker`.
@@ -48,7 +47,7 @@ final class PackageWalk {
         try refuse(finding)
       }
       if let entry = verdict.entry {
-        collector.begin(entry)
+        collector.begin(entry, readsInfo: readsInfo)
         try unpacker?.begin(entry)
       }
       if header.kind == .file {
