@@ -62,13 +62,9 @@ extension FuzzTarget {
   {
     try? FileSystem.real.withTemporaryDirectory { outside in
       let inside = try outside.createDirectory("inside")
-      let promise = examination?.info.map {
-        UnpackPromise(
-          productIdentifier: $0.productIdentifier, contentIdentifier: $0.contentIdentifier,
-          version: $0.version, entries: nil)
-      }
+      let expected = examination?.info.map { ExpectedPackage($0, entries: nil) }
       let files = try unpackPackage(
-        MemorySource(bytes), name: "fuzzed", into: inside, promise: promise, limits: limits,
+        MemorySource(bytes), name: "fuzzed", into: inside, expected: expected, limits: limits,
         progress: { _ in })
       guard try outside.entries().map(\.name) == ["inside"] else { return [] }
       return files.map(\.entry)

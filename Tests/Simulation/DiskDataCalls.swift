@@ -107,7 +107,10 @@ extension SimulatedDisk {
     return 0
   }
 
-  package func touch(_ descriptor: Int32) { opened(descriptor)?.node.accessed = now }
+  package func touch(_ descriptor: Int32) -> Int32 {
+    opened(descriptor)?.node.accessed = now
+    return 0
+  }
 
   package func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32 {
     fail(ENOTSUP)

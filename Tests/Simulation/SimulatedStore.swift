@@ -144,7 +144,7 @@ struct SimulatedStore: Sendable {
   ) throws -> ExpectedTree {
     let unpacked = try output.createDirectory("unpacked")
     _ = try unpackPackage(
-      FileByteSource(output.file("out.pkg")), name: "out.pkg", into: unpacked, promise: nil
+      FileByteSource(output.file("out.pkg")), name: "out.pkg", into: unpacked, expected: nil
     ) { _ in }
     var entries: [String: [UInt8]?] = [:]
     for file in index.files {

@@ -7,7 +7,6 @@ import Glibc
 /// It is a shared flock(2) lock on the folder. It ends when the lease is released or the process
 /// ends.
 package final class ContentLease: Sendable {
-  /// The version of the lease.
   package let version: ContentVersion
   /// The path of the version's folder; it is valid while the lease exists.
   package var path: String { folder.path }

@@ -20,7 +20,6 @@ package final class ContentLibrary: Sendable {
   let ledger: SpaceLedger
   let trust = StagingTrust()
 
-  /// The name of the link to the current version.
   static let currentName = "current"
   static let newCurrentName = ".current.new"
 
@@ -143,7 +142,6 @@ package final class ContentLibrary: Sendable {
     try journal.installed(content).first { $0.version.rawValue == version.rawValue }
   }
 
-  /// Throws `notInstalled` unless this version is installed.
   func checkInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     guard try isInstalled(content, version) else {
       throw ContentError.notInstalled(content, version)

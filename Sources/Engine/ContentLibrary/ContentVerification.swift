@@ -11,7 +11,6 @@ package struct ContentDamage: Hashable, Codable, Sendable {
   package let path: String
   package let problem: Problem
 
-  /// The kind of the difference.
   package enum Problem: String, Codable, Sendable {
     case missing, changed, unexpected
     /// `current` does not name an existing version. Reported for the newest version.
@@ -171,17 +170,16 @@ extension ContentLibrary {
     _ pace: ReadThrottle?
   ) throws -> ContentDamage.Problem? {
     guard let status = try chain.status(of: entry.path) else { return .missing }
+    guard entry.isLike(status) else { return .changed }
     switch entry.kind {
     case .directory:
       // Other users must not be able to add files beside the verified ones.
-      return status.kind == .directory && status.permissions & 0o022 == 0 ? nil : .changed
+      return status.permissions & 0o022 == 0 ? nil : .changed
     case .link:
       let place = try chain.parent(of: entry.path)
       return try place.folder.link(place.name) == entry.target ? nil : .changed
     case .file:
-      guard status.kind == .file, status.size == entry.size, status.isSealed else {
-        return .changed
-      }
+      guard status.isSealed else { return .changed }
       let file = try chain.file(entry.path)
       var stream = DigestStream()
       let digest = try stream.finish(reading: file, through: buffer) { pace?.pass($0) }

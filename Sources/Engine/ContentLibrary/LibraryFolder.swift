@@ -2,9 +2,7 @@ package import FileIO
 import ContentModel
 import Glibc
 
-/// The folders of a library.
 package struct LibraryFolder: Sendable {
-  /// The library's root folder.
   package let root: Directory
   /// Installed versions, one folder for each content.
   package let products: Directory

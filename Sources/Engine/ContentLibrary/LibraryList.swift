@@ -5,7 +5,6 @@ import FileIO
 /// An installed version, as `ContentLibrary.list` returns it.
 package struct ListedContent: Sendable {
   package let content: InstalledContent
-  /// Whether `current` names it.
   package let isCurrent: Bool
   /// Whether recorded files are missing, or have another kind or size; nil if unknown.
   package let lacksFiles: Bool?

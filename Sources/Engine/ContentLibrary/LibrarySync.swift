@@ -7,12 +7,8 @@ import FileIO
 /// folders are synced with the whole file system, which costs about as much as one folder.
 /// Thread-safe.
 struct LibrarySync: Sendable {
-  private enum Request: Sendable {
-    case names(Directory)
-    case everything
-  }
-
-  private let step: GroupCommit<Request>
+  /// A request is the folder to sync, or nil for everything.
+  private let step: GroupCommit<Directory?>
   /// The only descriptor for syncing the file system.
   ///
   /// The kernel reports an error once to each open descriptor, so other descriptors could miss it.
@@ -26,20 +22,20 @@ struct LibrarySync: Sendable {
   }
 
   /// Returns after the names in `folder` are durable.
-  func names(in folder: Directory) throws { try join(.names(folder)) }
+  func names(in folder: Directory) throws { try join(folder) }
 
   /// Returns after all data and names on the library's file system are durable.
-  func everything() throws { try join(.everything) }
+  func everything() throws { try join(nil) }
 
-  private func join(_ request: Request) throws {
-    try step.join(request) { requests in
-      let outcome = Result { try sync(requests) }
-      return requests.map { _ in outcome }
+  private func join(_ folder: Directory?) throws {
+    try step.join(folder) { folders in
+      let outcome = Result { try sync(folders) }
+      return folders.map { _ in outcome }
     }
   }
 
-  private func sync(_ requests: [Request]) throws {
-    if requests.count == 1, case .names(let folder) = requests[0] { return try folder.sync() }
+  private func sync(_ folders: [Directory?]) throws {
+    if folders.count == 1, let folder = folders[0] { return try folder.sync() }
     do {
       try staging.syncFileSystem()
     } catch {

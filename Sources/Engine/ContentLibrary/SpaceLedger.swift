@@ -9,46 +9,31 @@ final class SpaceLedger: Sendable {
   /// The space for the journal and for folders, in bytes.
   fileprivate static let margin: Int64 = 4 << 20
 
-  private struct Request: Sendable {
-    let reservation: SpaceReservation
-    let claim: SpaceReservation.Claim
-  }
-
   fileprivate let root: Directory
-  private let step: GroupCommit<Request>
+  /// Held while free space is measured and claimed.
+  private let claiming: OperationLock
   fileprivate let claims = Mutex<[ObjectIdentifier: SpaceReservation.Claim]>([:])
 
   init(_ root: Directory, _ makeSignal: @escaping MakeThreadSignal) {
     self.root = root
-    step = GroupCommit(makeSignal)
+    claiming = OperationLock(makeSignal)
   }
 
   /// Sets the claim of `reservation` if it fits beside all others; throws `diskFull` otherwise.
   fileprivate func add(_ claim: SpaceReservation.Claim, of reservation: SpaceReservation) throws {
-    try step.join(Request(reservation: reservation, claim: claim)) { requests in
-      do {
-        // Read the claims before the free space: concurrent writes are then counted twice, not
-        // missed.
-        var reserved = claims.withLock { Array($0.values) }.reduce(0) { $0 + $1.bytesLeft }
-        let available = try root.availableBytes()
-        return requests.map { request in
-          Result { try add(request, beside: &reserved, available) }
-        }
-      } catch {
-        return requests.map { _ in .failure(error) }
+    try claiming.withLock {
+      // Read the claims before the free space: concurrent writes are then counted twice, not
+      // missed.
+      let reserved = claims.withLock { Array($0.values) }.reduce(0) { $0 + $1.bytesLeft }
+      let available = try root.availableBytes()
+      let needed = claim.bytes + Self.margin
+      guard needed <= available - reserved else {
+        throw reservation.error(
+          "needs \(needed) bytes", available, reserved: reserved,
+          lacking: needed - (available - reserved))
       }
+      claims.withLock { $0[ObjectIdentifier(reservation)] = claim }
     }
-  }
-
-  private func add(_ request: Request, beside reserved: inout Int64, _ available: Int64) throws {
-    let needed = request.claim.bytes + Self.margin
-    guard needed <= available - reserved else {
-      throw request.reservation.error(
-        "needs \(needed) bytes", available, reserved: reserved,
-        lacking: needed - (available - reserved))
-    }
-    reserved += request.claim.bytes
-    claims.withLock { $0[ObjectIdentifier(request.reservation)] = request.claim }
   }
 }
 

@@ -18,7 +18,6 @@ final class StagingTrust: Sendable {
     var begun: [String: Int] = [:]
   }
 
-  /// Records a failed sync.
   func noteFailure(_ error: any Error) {
     let error = ContentError(error, while: "writing to the disk")
     state.withLock { state in

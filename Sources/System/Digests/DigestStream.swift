@@ -48,7 +48,6 @@ package struct DigestStream: ~Copyable {
     isStarted = true
   }
 
-  /// Adds bytes.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
     try start()
     guard EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1 else {
@@ -82,7 +81,6 @@ package struct DigestStream: ~Copyable {
     return digest
   }
 
-  /// Returns the digest of `bytes`.
   package static func bytes(_ algorithm: Algorithm, of bytes: [UInt8]) throws -> [UInt8] {
     var stream = DigestStream(algorithm)
     try bytes.withUnsafeBytes { try stream.update($0) }

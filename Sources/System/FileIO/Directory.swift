@@ -8,24 +8,23 @@ import Concurrency
 /// attacker who replaces a folder by a link cannot redirect a write. Use it from any thread. The
 /// last reference closes it.
 package final class Directory: Sendable {
-  /// The path that was opened, for messages only.
-  package let path: String
-  package let fileSystem: FileSystem
-  let descriptor: Int32
+  /// The open folder, which is a file to the system.
+  let handle: File
   private let isLocked = Atomic(false)
 
+  /// The path that was opened, for messages only.
+  package var path: String { handle.path }
+  package var fileSystem: FileSystem { handle.fileSystem }
+  var descriptor: Int32 { handle.descriptor }
   var calls: any SystemCalls { fileSystem.calls }
 
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
-    self.descriptor = descriptor
-    self.path = path
-    self.fileSystem = fileSystem
+    handle = File(descriptor: descriptor, path: path, fileSystem: fileSystem)
   }
 
   deinit {
     // A child process has the folder open, too, from fork to exec.
-    if isLocked.load(ordering: .relaxed) { _ = calls.lock(descriptor, LOCK_UN) }
-    calls.close(descriptor)
+    if isLocked.load(ordering: .relaxed) { handle.unlock() }
   }
 
   /// Returns the path of `name` in this folder, for messages and URLs.
@@ -35,7 +34,6 @@ package final class Directory: Sendable {
 
   // MARK: Folders
 
-  /// Opens the folder `name`.
   package func directory(_ name: String) throws -> Directory {
     try checkName(name)
     return try directory(at: name, path(of: name))
@@ -201,14 +199,10 @@ package final class Directory: Sendable {
     // NFS, ZFS before 2.2 and some FUSE file systems do not support the flag. A check before the
     // rename is enough if only one process works, which the library's lock ensures. In addition, no
     // rename replaces a folder that is not empty.
-    try fileSystem.perform(.rename, path) { () -> Int32 in
-      var status = stat()
-      guard calls.fstatat(folder.descriptor, newName, &status) != 0 else {
-        errno = EEXIST
-        return -1
-      }
-      return calls.renameat(descriptor, name, folder.descriptor, newName)
+    guard try folder.status(of: newName) == nil else {
+      throw ContentError(errno: EEXIST, .rename, path)
     }
+    try rename(name, to: folder, newName)
   }
 
   /// Removes the file or link `name`, if it exists.

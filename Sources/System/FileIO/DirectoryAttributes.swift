@@ -4,34 +4,27 @@ import Glibc
 extension Directory {
   /// Sets the access time to now, or does nothing without permission.
   package func touch() {
-    _ = try? fileSystem.attempt(.write, path) {
-      calls.touch(descriptor)
-      return 0
-    }
+    _ = try? fileSystem.attempt(.write, path) { calls.touch(descriptor) }
   }
 
-  /// Sets the permission bits of this folder.
-  package func setPermissions(_ permissions: UInt32) throws {
-    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
-  }
+  package func setPermissions(_ mode: UInt32) throws { try handle.setPermissions(mode) }
 
   /// Sets the modification time of this folder, in seconds since 1970.
-  package func setModified(_ time: Double) throws {
-    try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
-  }
+  package func setModified(_ time: Double) throws { try handle.setModified(time) }
 
   /// Returns the status of this open folder, even if it was renamed.
-  package func status() throws -> FileStatus {
-    var status = stat()
-    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
-    return FileStatus(status)
+  package func status() throws -> FileStatus { try handle.status() }
+
+  /// Returns when `name` was created, in nanoseconds since 1970, or 0 if this is not recorded.
+  ///
+  /// Identifies a file together with its inode, which a new file often takes from a removed one.
+  package func birthTime(of name: String) throws -> Int64 {
+    try fileSystem.perform(.status, path(of: name)) { calls.birthTime(descriptor, name) }
   }
 
-  /// Sets the extended attribute `name`; returns false if that fails, such as without support.
-  @discardableResult
-  package func setAttribute(_ name: String, to text: String) -> Bool {
-    let answer = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
-    if case .success = answer { return true } else { return false }
+  /// Sets the extended attribute `name`, or does nothing if that fails, such as without support.
+  package func setAttribute(_ name: String, to text: String) {
+    _ = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
   }
 
   /// Returns the bytes that this user may still write to this folder's file system.

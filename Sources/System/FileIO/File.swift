@@ -7,8 +7,8 @@ import Glibc
 package struct File: ~Copyable, Sendable {
   /// The path that was opened, for messages only.
   package let path: String
-  private let descriptor: Int32
-  private let fileSystem: FileSystem
+  let descriptor: Int32
+  let fileSystem: FileSystem
 
   private var calls: any SystemCalls { fileSystem.calls }
 
@@ -20,7 +20,6 @@ package struct File: ~Copyable, Sendable {
 
   deinit { calls.close(descriptor) }
 
-  /// Returns the current status of the file.
   package func status() throws -> FileStatus {
     var status = stat()
     try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
@@ -151,7 +150,6 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.allocate(descriptor, off_t(length)) }
   }
 
-  /// Sets the permission bits.
   package func setPermissions(_ mode: UInt32) throws {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
@@ -166,7 +164,6 @@ package struct File: ~Copyable, Sendable {
   /// Guarantees nothing, and only waits if the disk falls behind.
   package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
-  /// Makes the bytes durable.
   package func sync() throws { try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) } }
 
   // MARK: Locking

@@ -7,13 +7,9 @@ package enum FileKind: Hashable, Sendable {
 
   /// Converts a type of readdir(3), or nil if the type is unknown.
   init?(entryType: UInt8) {
-    switch Int(entryType) {
-    case Int(DT_REG): self = .file
-    case Int(DT_DIR): self = .directory
-    case Int(DT_LNK): self = .link
-    case Int(DT_UNKNOWN): return nil
-    default: self = .other
-    }
+    guard Int(entryType) != Int(DT_UNKNOWN) else { return nil }
+    // As the macro DTTOIF does.
+    self.init(mode: UInt32(entryType) << 12)
   }
 
   init(mode: UInt32) {
@@ -40,7 +36,6 @@ package struct FileStatus: Hashable, Sendable {
   /// Whether it is readable by its owner, and neither writable nor executable.
   package var isSealed: Bool { permissions & 0o400 != 0 && permissions & ~0o444 == 0 }
 
-  /// The size in bytes.
   package var size: Int64 { identity.size }
 
   /// The last change of the bytes, in seconds since 1970.

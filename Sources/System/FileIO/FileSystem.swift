@@ -23,18 +23,6 @@ package struct FileSystem: Sendable {
   /// Whether steps that change something fail; see `readOnly()`.
   package let isReadOnly: Bool
 
-  /// Creates a file system, or nil `calls` means the kernel's calls.
-  package init(
-    calls: (any SystemCalls)? = nil,
-    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
-    didCommit: (@Sendable (String) -> Void)? = nil
-  ) {
-    self.calls = calls ?? Kernel.shared
-    self.willPerform = willPerform
-    self.didCommit = didCommit
-    isReadOnly = false
-  }
-
   /// Opens a folder by path, following links; with `creating`, creates it and its parents first.
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
@@ -44,9 +32,7 @@ package struct FileSystem: Sendable {
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
   }
 
-  /// Opens a file by path for reading, following links.
-  ///
-  /// Do not use it for paths from outside.
+  /// Opens a file by path for reading, following links; not for paths from outside.
   package func file(at path: String) throws -> File {
     let descriptor = try perform(.open, path) { calls.open(path, O_RDONLY | O_CLOEXEC) }
     return File(descriptor: descriptor, path: path, fileSystem: self)
@@ -122,6 +108,19 @@ package struct FileSystem: Sendable {
   }
 }
 
+extension FileSystem {
+  /// Creates a file system; nil `calls` are the kernel's calls.
+  package init(
+    calls: (any SystemCalls)? = nil,
+    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
+    didCommit: (@Sendable (String) -> Void)? = nil
+  ) {
+    self.init(
+      willPerform: willPerform, didCommit: didCommit, calls: calls ?? Kernel.shared,
+      isReadOnly: false)
+  }
+}
+
 /// The error number of a failed system call, as in errno(3); a hook throws it to make a step fail.
 package struct SystemFailure: Error, Hashable {
   package let number: Int32
@@ -129,29 +128,12 @@ package struct SystemFailure: Error, Hashable {
   package init(_ number: Int32) { self.number = number }
 }
 
-/// A kind of step on the file system, for messages and hooks.
+/// A kind of step on the file system; the raw value is the verb in the message “Cannot … path”.
 package enum FileOperation: String, Sendable, CaseIterable {
-  case open, create, createDirectory, read, write, sync, rename, remove, link, list, status, lock
-  case journal
-
-  /// The verb in the message “Cannot … path”.
-  var verb: String {
-    switch self {
-    case .open: "open"
-    case .create: "create"
-    case .createDirectory: "create the folder"
-    case .read: "read"
-    case .write: "write"
-    case .sync: "sync"
-    case .rename: "rename"
-    case .remove: "remove"
-    case .link: "link"
-    case .list: "list"
-    case .status: "read the status of"
-    case .lock: "lock"
-    case .journal: "write the journal"
-    }
-  }
+  case open, create, read, write, sync, rename, remove, link, list, lock
+  case createDirectory = "create the folder"
+  case status = "read the status of"
+  case journal = "write the journal"
 }
 
 extension ContentError {
@@ -184,7 +166,7 @@ extension ContentError {
       }
     self.init(
       code,
-      "Cannot \(operation.verb) \(path)"
+      "Cannot \(operation.rawValue) \(path)"
         + (isUnsupported ? ": the file system does not support this" : ""),
       remedy: remedy, subject: path, cause: String(cString: strerror(number)))
   }

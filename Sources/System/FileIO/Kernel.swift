@@ -153,11 +153,11 @@ final class Kernel: SystemCalls {
     Glibc.fchmodat(folder, name, mode, AT_SYMLINK_NOFOLLOW)
   }
 
-  func touch(_ descriptor: Int32) {
+  func touch(_ descriptor: Int32) -> Int32 {
     var times = [timespec(), timespec()]
     times[0].tv_nsec = hc_utime_now()
     times[1].tv_nsec = hc_utime_omit()
-    futimens(descriptor, times)
+    return futimens(descriptor, times)
   }
 
   func setModified(_ descriptor: Int32, _ time: timespec) -> Int32 {

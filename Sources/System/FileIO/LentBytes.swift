@@ -14,7 +14,6 @@ package struct LentBytes: @unchecked Sendable {
     self.lender = lender
   }
 
-  /// The number of bytes.
   package var count: Int { memory.count }
 
   /// Calls `body` with the bytes, which are only valid during the call.

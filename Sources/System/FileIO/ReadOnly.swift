@@ -4,28 +4,15 @@ extension FileSystem {
   /// Returns this file system without the steps that change something; they throw `inconsistent`.
   ///
   /// For code that only reports what it would write: a write that it overlooked fails.
-  package func readOnly() -> FileSystem { FileSystem(readOnly: self) }
-
-  private init(readOnly other: FileSystem) {
-    calls = other.calls
-    didCommit = other.didCommit
-    isReadOnly = true
-    willPerform = { operation, path in
-      try other.willPerform?(operation, path)
-      guard !operation.isReading else { return }
-      throw ContentError(
-        .inconsistent, "Cannot \(operation.verb) \(path): nothing may be changed here",
-        remedy: "Report this message as a bug", subject: path)
-    }
-  }
-}
-
-extension FileOperation {
-  fileprivate var isReading: Bool {
-    switch self {
-    case .open, .read, .list, .status, .lock: true
-    case .create, .createDirectory, .write, .sync, .rename, .remove, .link, .journal: false
-    }
+  package func readOnly() -> FileSystem {
+    FileSystem(
+      willPerform: { operation, path in
+        try willPerform?(operation, path)
+        guard ![.open, .read, .list, .status, .lock].contains(operation) else { return }
+        throw ContentError(
+          .inconsistent, "Cannot \(operation.rawValue) \(path): nothing may be changed here",
+          remedy: "Report this message as a bug", subject: path)
+      }, didCommit: didCommit, calls: calls, isReadOnly: true)
   }
 }
 

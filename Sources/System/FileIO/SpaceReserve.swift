@@ -9,7 +9,6 @@ package struct SpaceReserve: Sendable {
 
   private let folder: Directory
 
-  /// Creates the reserve of a library's folder.
   package init(in folder: Directory) { self.folder = folder }
 
   /// Releases the space; returns false if none was reserved.

@@ -60,7 +60,7 @@ package protocol SystemCalls: AnyObject, Sendable {
   /// `fchmodat` with `AT_SYMLINK_NOFOLLOW`.
   func fchmodat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32
   /// Sets the access time to now.
-  func touch(_ descriptor: Int32)
+  func touch(_ descriptor: Int32) -> Int32
   /// Sets only the modification time with `futimens`.
   func setModified(_ descriptor: Int32, _ time: timespec) -> Int32
   func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32

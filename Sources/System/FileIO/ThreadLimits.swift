@@ -7,12 +7,6 @@ import Glibc
 /// `pids.max` is the limit of control groups. libdispatch waits forever if it gets no thread, so
 /// code that needs threads checks first.
 package struct ThreadLimits {
-  /// A limit, and how many more threads it allows.
-  package struct Limit: Hashable, Sendable {
-    package let name: String
-    package let remaining: Int
-  }
-
   /// Returns the text of a file, or nil if it cannot be read.
   private let text: (String) -> String?
   /// Returns the names in `/proc`, among them the numbers of all processes.
@@ -53,15 +47,15 @@ package struct ThreadLimits {
     )
   }
 
-  /// Returns the first limit that does not allow `count` more threads, or nil.
-  package func exceeded(by count: Int) -> Limit? {
+  /// Returns the first limit that does not allow `count` more threads, and how many it allows.
+  package func exceeded(by count: Int) -> (name: String, remaining: Int)? {
     if let remaining = remainingOfUser(needed: count), remaining < count {
-      return Limit(name: "RLIMIT_NPROC of user \(user)", remaining: remaining)
+      return ("RLIMIT_NPROC of user \(user)", remaining)
     }
     for folder in Self.controlGroups(text("/proc/self/cgroup") ?? "") {
       guard let maximum = number(in: "\(folder)/pids.max") else { continue }
       let remaining = maximum - (number(in: "\(folder)/pids.current") ?? 0)
-      if remaining < count { return Limit(name: "\(folder)/pids.max", remaining: remaining) }
+      if remaining < count { return ("\(folder)/pids.max", remaining) }
     }
     return nil
   }
@@ -134,12 +128,11 @@ package struct ThreadLimits {
   }
 
   private static func contents(_ path: String) -> String? {
-    var bytes = [UInt8](repeating: 0, count: 8192)
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor != -1 else { return nil }
-    defer { close(descriptor) }
     // The relevant lines are at the start of longer files.
-    let count = read(descriptor, &bytes, bytes.count)
-    return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let count = try? bytes.withUnsafeMutableBytes {
+      try FileSystem.real.file(at: path).read(into: $0, at: 0)
+    }
+    return count.map { String(decoding: bytes[..<$0], as: UTF8.self) }
   }
 }

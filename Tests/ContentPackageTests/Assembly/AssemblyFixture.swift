@@ -50,7 +50,8 @@ struct BuiltContent {
     entries: [IndexedFile]? = nil, comparingDigests: Bool = true
   ) throws -> (files: [InstalledFile], fetched: Int64) {
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: entries ?? index.files), in: folder,
+      survey, name: "out.pkg", expected: expectedPackage(entries: entries ?? index.files),
+      in: folder,
       comparingDigests: comparingDigests, progress: { _ in })
     for member in survey.missing.prefix(limit) {
       let start = Int(member.offset)

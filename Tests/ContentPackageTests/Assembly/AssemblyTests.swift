@@ -30,7 +30,8 @@ struct AssemblyTests {
   @Test func `the result is the same as that of the unpacker`() throws {
     let content = try BuiltContent.library
     let (files, _) = try content.assemble(in: folder.directory)
-    let unpacked = try Unpacked(content.bytes, promise: promise(entries: content.index.files))
+    let unpacked = try Unpacked(
+      content.bytes, expected: expectedPackage(entries: content.index.files))
     #expect(try tree(folder.directory) == unpacked.made)
     #expect(files.map(\.entry) == unpacked.files.map(\.entry))
   }
@@ -43,7 +44,8 @@ struct AssemblyTests {
     let content = try BuiltContent(files)
     #expect(content.index.payload != nil)
     let (made, _) = try content.assemble(in: folder.directory)
-    let unpacked = try Unpacked(content.bytes, promise: promise(entries: content.index.files))
+    let unpacked = try Unpacked(
+      content.bytes, expected: expectedPackage(entries: content.index.files))
     #expect(try tree(folder.directory) == unpacked.made)
     let installed = ReusableTree(root: folder.directory, files: made)
     #expect(try content.survey(nil, reusing: [installed]).missing.isEmpty)
@@ -61,7 +63,7 @@ struct AssemblyTests {
     })
     let survey = try content.survey(nil)
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      survey, name: "out.pkg", expected: expectedPackage(entries: content.index.files),
       in: noting.directory(at: folder.path), workers: 2, comparingDigests: false,
       progress: { _ in })
     for member in survey.missing {
@@ -82,7 +84,7 @@ struct AssemblyTests {
     let content = try BuiltContent.library
     let survey = try content.survey(nil)
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      survey, name: "out.pkg", expected: expectedPackage(entries: content.index.files),
       in: folder.directory, progress: { _ in })
     for member in survey.missing.reversed() {
       let start = Int(member.offset)
@@ -192,7 +194,7 @@ struct AssemblyTests {
     let content = try BuiltContent.library
     let survey = try content.survey(nil)
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      survey, name: "out.pkg", expected: expectedPackage(entries: content.index.files),
       in: folder.directory, progress: { _ in })
     let member = try #require(survey.missing.first)
     let noise = noise(member.length, seed: 5)
@@ -274,7 +276,7 @@ struct AssemblyTests {
     let survey = try PackageSurvey(of: index, name: "out.pkg", staging: nil, reusing: [])
     let thrown = code {
       let assembly = try PackageAssembly(
-        survey, name: "out.pkg", promise: promise(entries: files), in: folder.directory,
+        survey, name: "out.pkg", expected: expectedPackage(entries: files), in: folder.directory,
         progress: { _ in })
       for member in survey.missing {
         try assembly.take(LentBytes(copyOf: packed[member.member]), at: member.offset)
@@ -293,7 +295,7 @@ struct AssemblyTests {
       let target = try TemporaryFolder()
       let assembly = try PackageAssembly(
         content.survey(nil), name: "out.pkg",
-        promise: promise(product, version, entries: content.index.files),
+        expected: expectedPackage(product, version, entries: content.index.files),
         in: target.directory, progress: { _ in })
       let thrown = code {
         for member in try content.survey(nil).missing {

@@ -115,7 +115,7 @@ struct DirectoryCachePrewarmerTests {
     #expect(survey.bytesToWrite >= WritebackThread.stretch)
     let looks = Looks()
     let assembly = try PackageAssembly(
-      survey, name: "x.pkg", promise: promise(entries: index.files),
+      survey, name: "x.pkg", expected: expectedPackage(entries: index.files),
       in: looks.folder(at: folder.path, end: "/large"), workers: 2, writeback: {},
       progress: { _ in })
     looks.last.wait()

@@ -189,7 +189,7 @@ struct ReuseTests {
     let survey = try content.survey(nil, reusing: [tree])
     let written = Mutex(Int64(0))
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      survey, name: "out.pkg", expected: expectedPackage(entries: content.index.files),
       in: new.directory, progress: { count in written.withLock { $0 += count } })
     _ = try assembly.finish()
     #expect(survey.bytesToWrite == 1_500_000)
@@ -219,6 +219,25 @@ struct ReuseTests {
       if step == .read, place.hasSuffix(path) { throw SystemFailure(EIO) }
     })
     let tree = ReusableTree(root: try old.opened(failing), files: files, isTrusted: false)
+    let content = try BuiltContent.library
+    #expect(try !content.survey(nil, reusing: [tree]).missing.isEmpty)
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read(path, new) == library()[path])
+  }
+
+  @Test func `a trusted installed file that is not sealed and cannot be opened is fetched`() throws
+  {
+    let path = "Contents/film.bin"
+    _ = try installed()
+    try old.directory.directory("Contents").file("film.bin").setPermissions(0o600)
+    // Trusted, since the change of the permissions is recorded.
+    let files = try BuiltContent.library.index.files.map {
+      InstalledFile(entry: $0, identity: try status($0.path, old)?.identity)
+    }
+    let failing = FileSystem(willPerform: { step, place in
+      if step == .open, place.hasSuffix(path) { throw SystemFailure(EACCES) }
+    })
+    let tree = ReusableTree(root: try old.opened(failing), files: files)
     let content = try BuiltContent.library
     #expect(try !content.survey(nil, reusing: [tree]).missing.isEmpty)
     try content.assemble(in: new.directory, reusing: [tree])

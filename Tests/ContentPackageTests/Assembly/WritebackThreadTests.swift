@@ -62,7 +62,8 @@ struct WritebackThreadTests {
     _ = try folder.directory.createFile("Contents")
     #expect(throws: ContentError.self) {
       _ = try PackageAssembly(
-        survey, name: "out.pkg", promise: promise(entries: files), in: folder.directory, workers: 2,
+        survey, name: "out.pkg", expected: expectedPackage(entries: files), in: folder.directory,
+        workers: 2,
         writeback: {}, progress: { _ in })
     }
   }

@@ -21,7 +21,7 @@ struct BuildTests {
     let examination = try examine(bytes)
     #expect(examination.form == .flatProductArchive)
     #expect(examination.isValid)
-    let unpacked = try Unpacked(bytes, promise: promise(entries: examination.entries))
+    let unpacked = try Unpacked(bytes, expected: expectedPackage(entries: examination.entries))
     #expect(unpacked.made == (try tree(folder.directory)))
   }
 

@@ -21,7 +21,7 @@ struct FormTests {
     #expect(examination.form == form)
     #expect(examination.findings == [])
     #expect(examination.info?.productIdentifier.rawValue == "com.example.test")
-    let unpacked = try Unpacked(bytes, promise: promise(entries: examination.entries))
+    let unpacked = try Unpacked(bytes, expected: expectedPackage(entries: examination.entries))
     #expect(unpacked.made == (try tree(folder.directory)))
     #expect(unpacked.files.map(\.entry) == examination.entries)
   }

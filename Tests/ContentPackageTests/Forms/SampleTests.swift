@@ -77,7 +77,7 @@ struct SampleTests {
     let target = try TemporaryFolder()
     let files = try unpackPackage(
       source(sample.path), name: sample.path, into: target.directory,
-      promise: promise(
+      expected: expectedPackage(
         sample.product, sample.version, content: sample.content, entries: examination.entries),
       progress: { _ in })
     #expect(files.map(\.entry) == examination.entries)
@@ -87,18 +87,20 @@ struct SampleTests {
   func badSamples(sample: (path: String, code: ContentError.Code)) throws {
     let outside = try TemporaryFolder()
     let inside = try outside.directory.createDirectory("inside")
-    // Samples of chapter 1 are compared with its promise. The others need no promise.
-    let isPromised = sample.path.contains("wrong-")
-    let promised = isPromised ? try promise("com.example.book.chapter1", "1.0", entries: nil) : nil
+    // Samples of chapter 1 are compared with an expected package, the others are not.
+    let isCompared = sample.path.contains("wrong-")
+    let expected =
+      isCompared ? try expectedPackage("com.example.book.chapter1", "1.0", entries: nil) : nil
     let thrown = code {
       _ = try unpackPackage(
-        source(sample.path), name: sample.path, into: inside, promise: promised, progress: { _ in })
+        source(sample.path), name: sample.path, into: inside, expected: expected, progress: { _ in }
+      )
     }
     #expect(thrown == sample.code)
     #expect(try outside.directory.entries().map(\.name) == ["inside"])
     if sample.code != .formUnknown {
       let examination = try examinePackage(source(sample.path), name: sample.path)
-      #expect(examination.isValid == isPromised)
+      #expect(examination.isValid == isCompared)
     }
   }
 
@@ -119,7 +121,7 @@ struct SampleTests {
     {
       let target = try TemporaryFolder()
       _ = try unpackPackage(
-        source("\(name).pkg"), name: name, into: target.directory, promise: nil,
+        source("\(name).pkg"), name: name, into: target.directory, expected: nil,
         progress: { _ in })
       let sources = try FileSystem.real.directory(at: "\(Self.folder)/sources/\(name)/Contents")
       #expect(try tree(target.directory.directory("Contents")) == tree(sources))

@@ -38,11 +38,11 @@ struct DamageTests {
   /// Returns the unpacked files, or nil for a refused package.
   ///
   /// Other errors fail the test.
-  private func outcome(_ bytes: [UInt8], _ promise: UnpackPromise?, _ box: TemporaryFolderBox)
+  private func outcome(_ bytes: [UInt8], _ expected: ExpectedPackage?, _ box: TemporaryFolderBox)
     throws -> [String: String]?
   {
     do {
-      return try Unpacked(bytes, promise: promise, into: box).made
+      return try Unpacked(bytes, expected: expected, into: box).made
     } catch let error as ContentError {
       #expect(error.group == .package, "\(error)")
       return nil
@@ -58,17 +58,17 @@ struct DamageTests {
       for length in stride(from: 0, to: bytes.count, by: step) {
         let box = TemporaryFolderBox()
         let cut = Array(bytes[..<length])
-        let made = try outcome(cut, promise(entries: entries), box)
+        let made = try outcome(cut, expectedPackage(entries: entries), box)
         // Only padding after the end may be missing.
         #expect(made == nil || made == whole, "\(name) cut at \(length)")
         #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
         let alone = try outcome(cut, nil, TemporaryFolderBox())
-        #expect(alone == nil || alone == whole, "\(name) cut at \(length), no promise")
+        #expect(alone == nil || alone == whole, "\(name) cut at \(length), nothing expected")
       }
     }
   }
 
-  @Test("If any byte is changed, the result is the promised content or an error")
+  @Test("If any byte is changed, the result is the expected content or an error")
   func flipped() throws {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
@@ -78,14 +78,14 @@ struct DamageTests {
         var changed = bytes
         changed[position] ^= position.isMultiple(of: 2) ? 0xff : 0x10
         let box = TemporaryFolderBox()
-        let made = try outcome(changed, promise(entries: entries), box)
+        let made = try outcome(changed, expectedPackage(entries: entries), box)
         #expect(made == nil || made == whole, "\(name) changed at \(position)")
         #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
       }
     }
   }
 
-  @Test("A changed byte in the payload of a built package is detected without a promise")
+  @Test("A changed byte in the payload of a built package is detected without an expected package")
   func payloadChecksum() throws {
     let bytes = try builtChapter()
     for position in stride(from: bytes.count - 1, to: bytes.count - 900, by: -37) {
@@ -95,7 +95,7 @@ struct DamageTests {
     }
   }
 
-  @Test("A changed byte in one long gzip member is detected without a promise")
+  @Test("A changed byte in one long gzip member is detected without an expected package")
   func longMember() throws {
     let folder = try TemporaryFolder()
     let bytes = noise(3 << 20, seed: 1)
@@ -139,7 +139,7 @@ struct DamageTests {
     let folder = try TemporaryFolder()
     #expect(throws: FailingSource.Failure.self) {
       try unpackPackage(
-        source, name: "x", into: folder.directory, promise: nil, progress: { _ in })
+        source, name: "x", into: folder.directory, expected: nil, progress: { _ in })
     }
   }
 }

@@ -50,7 +50,7 @@ struct DesynchronisationTests {
         RawEntry(path: Array("Contents/outer".utf8), data: hidden),
       ])
       guard let examination = try? examine(bytes), examination.isValid else { continue }
-      let unpacked = try Unpacked(bytes, promise: promise(entries: examination.entries))
+      let unpacked = try Unpacked(bytes, expected: expectedPackage(entries: examination.entries))
       #expect(unpacked.files.map(\.entry) == examination.entries)
     }
   }

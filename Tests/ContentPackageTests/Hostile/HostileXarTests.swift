@@ -192,13 +192,26 @@ struct HostileXarTests {
       """,
     ])
   func hiddenWindow(elements: String) throws {
+    try expectTableRefused("<data>\(elements)<size>5</size></data>")
+  }
+
+  @Test(
+    "The bytes of an extended attribute have the limits of the bytes of a file",
+    arguments: [
+      "<offset>OFFSET</offset><length>18</length><size>5</size>\(lzma)",
+      "<offset>OFFSET</offset><length>1000000</length><size>5</size>\(lzma)",
+      "<offset>OFFSET</offset><length>18</length><size>1000000000</size>",
+    ])
+  func attributeLimits(elements: String) throws {
+    try expectTableRefused("<ea><name>a</name>\(elements)</ea>")
+  }
+
+  /// Expects that a file with `elements` is refused before libarchive reads it.
+  private func expectTableRefused(_ elements: String) throws {
     // The header of lzma, with a window of 256 MiB.
     let heap = "]\0\0\0\u{10}" + String(repeating: "\0", count: 13)
     let bytes = Self.xar(
-      { offset in
-        let data = elements.replacingOccurrences(of: "OFFSET", with: "\(offset)")
-        return Self.file("<data>\(data)<size>5</size></data>")
-      }, heap: heap)
+      { Self.file(elements.replacingOccurrences(of: "OFFSET", with: "\($0)")) }, heap: heap)
     let finding = try #require(examine(bytes).findings.first)
     #expect(
       finding.rule == "limit-window" || finding.message.contains("xar table of contents"),

@@ -221,7 +221,7 @@ struct RuleTests {
       .hardLink("Contents/i", "Contents/d/h"),
     ]
     let unpacked = try Unpacked(
-      tar(entries), promise: promise(entries: examine(tar(entries)).entries))
+      tar(entries), expected: expectedPackage(entries: examine(tar(entries)).entries))
     #expect(unpacked.made["Contents/i"] == unpacked.made["Contents/a"])
     let identities = unpacked.files.filter { $0.entry.size == 5 }.map(\.identity)
     #expect(identities.count == 3)

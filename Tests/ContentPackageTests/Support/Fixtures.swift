@@ -78,7 +78,7 @@ struct Unpacked {
   let files: [InstalledFile]
 
   init(
-    _ bytes: [UInt8], promise: UnpackPromise? = nil, limits: PackageLimits = .standard,
+    _ bytes: [UInt8], expected: ExpectedPackage? = nil, limits: PackageLimits = .standard,
     isContent: Bool = true, into box: TemporaryFolderBox? = nil
   ) throws {
     let parent = try (box ?? outside).folder().directory
@@ -86,7 +86,7 @@ struct Unpacked {
     files =
       isContent
       ? try unpackPackage(
-        source, name: "test.pkg", into: parent.createDirectory("inside"), promise: promise,
+        source, name: "test.pkg", into: parent.createDirectory("inside"), expected: expected,
         limits: limits, progress: { _ in })
       : try unpack(
         source, name: "test.pkg", as: "inside", in: parent, isContent: false, limits: limits)
@@ -107,13 +107,13 @@ final class TemporaryFolderBox {
   }
 }
 
-func promise(
+func expectedPackage(
   _ product: String = "com.example.test", _ version: String = "1.0", content: String? = nil,
   entries: [IndexedFile]?
-) throws -> UnpackPromise {
-  UnpackPromise(
-    productIdentifier: try ProductIdentifier(validating: product),
-    contentIdentifier: try content.map { try ProductIdentifier(validating: $0) },
-    version: try ContentVersion(validating: version),
-    entries: entries)
+) throws -> ExpectedPackage {
+  ExpectedPackage(
+    ContentInfo(
+      productIdentifier: try ProductIdentifier(validating: product),
+      contentIdentifier: try content.map { try ProductIdentifier(validating: $0) },
+      version: try ContentVersion(validating: version)), entries: entries)
 }

@@ -37,33 +37,34 @@ struct UnpackTests {
     }
   }
 
-  @Test("A package that matches its promise is unpacked")
-  func asPromised() throws {
-    #expect(code { _ = try Unpacked(tar(entries), promise: promise(entries: files())) } == nil)
-    #expect(code { _ = try Unpacked(tar(entries), promise: promise(entries: nil)) } == nil)
+  @Test("The expected package is unpacked")
+  func asExpected() throws {
+    #expect(
+      code { _ = try Unpacked(tar(entries), expected: expectedPackage(entries: files())) } == nil)
+    #expect(code { _ = try Unpacked(tar(entries), expected: expectedPackage(entries: nil)) } == nil)
   }
 
-  @Test("A product or version that differs from the promise is refused")
+  @Test("A product or version that is not the expected one is refused")
   func wrongInfo() throws {
-    let product = try promise("com.example.other", entries: files())
-    #expect(code { _ = try Unpacked(tar(entries), promise: product) } == .wrongProduct)
-    let version = try promise("com.example.test", "1.1", entries: nil)
-    #expect(code { _ = try Unpacked(tar(entries), promise: version) } == .wrongVersion)
+    let product = try expectedPackage("com.example.other", entries: files())
+    #expect(code { _ = try Unpacked(tar(entries), expected: product) } == .wrongProduct)
+    let version = try expectedPackage("com.example.test", "1.1", entries: nil)
+    #expect(code { _ = try Unpacked(tar(entries), expected: version) } == .wrongVersion)
   }
 
-  @Test("Another content of the promised product is refused, and the message names it")
+  @Test("Another content of the expected product is refused, and the message names it")
   func wrongContent() throws {
     let audio = tar([.info(content: "com.example.test.audio")] + entries.dropFirst())
-    let own = try promise(entries: nil)
-    let error = #expect(throws: ContentError.self) { _ = try Unpacked(audio, promise: own) }
+    let own = try expectedPackage(entries: nil)
+    let error = #expect(throws: ContentError.self) { _ = try Unpacked(audio, expected: own) }
     #expect(error?.code == .wrongProduct)
     #expect(error?.message.contains("com.example.test.audio of com.example.test") == true)
-    let promised = try promise(content: "com.example.test.audio", entries: nil)
-    #expect(code { _ = try Unpacked(audio, promise: promised) } == nil)
-    #expect(code { _ = try Unpacked(tar(entries), promise: promised) } == .wrongProduct)
+    let expected = try expectedPackage(content: "com.example.test.audio", entries: nil)
+    #expect(code { _ = try Unpacked(audio, expected: expected) } == nil)
+    #expect(code { _ = try Unpacked(tar(entries), expected: expected) } == .wrongProduct)
   }
 
-  @Test("Any difference from the promised entries is refused")
+  @Test("Any difference from the expected entries is refused")
   func differences() throws {
     let good = try files()
     let additional = good + [IndexedFile(path: "Contents/z", kind: .directory)]
@@ -78,20 +79,22 @@ struct UnpackTests {
         target: old.target.map { $0 + "/." })
       if old.kind != .directory { changes.append(changed) }
     }
-    for promised in changes {
-      let thrown = code { _ = try Unpacked(tar(entries), promise: promise(entries: promised)) }
+    for expected in changes {
+      let thrown = code {
+        _ = try Unpacked(tar(entries), expected: expectedPackage(entries: expected))
+      }
       #expect(thrown == .indexMismatch)
     }
   }
 
-  @Test("A promise with another Unicode form of a path or target is not kept")
+  @Test("An expected path or target in another Unicode form does not match")
   func unicodeForms() throws {
     let decomposed = String(decoding: OddName.decomposed, as: UTF8.self)
     let bytes = tar([
       .info(), .file("Contents/\(OddName.composed)"), .link("Contents/l", OddName.composed),
     ])
     let good = try examine(bytes).entries
-    #expect(code { _ = try Unpacked(bytes, promise: promise(entries: good)) } == nil)
+    #expect(code { _ = try Unpacked(bytes, expected: expectedPackage(entries: good)) } == nil)
     for path in ["Contents/\(OddName.composed)", "Contents/l"] {
       let other = good.map { file in
         guard file.path == path else { return file }
@@ -99,17 +102,19 @@ struct UnpackTests {
           path: "Contents/\(file.kind == .link ? "l" : decomposed)", kind: file.kind,
           size: file.size, digest: file.digest, target: file.target.map { _ in decomposed })
       }
-      let thrown = code { _ = try Unpacked(bytes, promise: promise(entries: other)) }
+      let thrown = code { _ = try Unpacked(bytes, expected: expectedPackage(entries: other)) }
       #expect(thrown == .indexMismatch, "\(path)")
     }
   }
 
-  @Test("An entry that was not promised is not written")
+  @Test("An entry that is not expected is not written")
   func nothingWritten() throws {
     let box = TemporaryFolderBox()
-    let promised = try files().filter { $0.path != "Contents/d" && $0.path != "Contents/d/b" }
+    let expected = try files().filter { $0.path != "Contents/d" && $0.path != "Contents/d/b" }
     #expect(
-      code { _ = try Unpacked(tar(entries), promise: promise(entries: promised), into: box) }
+      code {
+        _ = try Unpacked(tar(entries), expected: expectedPackage(entries: expected), into: box)
+      }
         == .indexMismatch)
     let made = try tree(box.folder().directory)
     #expect(made["inside/Contents/d"] == nil)
@@ -123,7 +128,7 @@ struct UnpackTests {
     try inside.createLink("Contents", to: "../outside")
     let thrown = code {
       _ = try unpackPackage(
-        MemorySource(tar(entries)), name: "x", into: inside, promise: nil, progress: { _ in })
+        MemorySource(tar(entries)), name: "x", into: inside, expected: nil, progress: { _ in })
     }
     #expect(thrown != nil)
     #expect(try folder.directory.directory("outside").entries().isEmpty)
@@ -135,7 +140,7 @@ struct UnpackTests {
     try folder.directory.createDirectory("Contents").createFile("a").write([1])
     let thrown = code {
       _ = try unpackPackage(
-        MemorySource(tar(entries)), name: "x", into: folder.directory, promise: nil,
+        MemorySource(tar(entries)), name: "x", into: folder.directory, expected: nil,
         progress: { _ in })
     }
     #expect(thrown == .fileFailed)
@@ -150,14 +155,14 @@ struct UnpackTests {
     let folder = try TemporaryFolder()
     var seen: [Int64] = []
     _ = try unpackPackage(
-      MemorySource(bytes), name: "x", into: folder.directory, promise: nil,
+      MemorySource(bytes), name: "x", into: folder.directory, expected: nil,
       progress: { seen.append($0) })
     #expect(seen == seen.sorted())
     #expect(seen.last == (try examine(bytes).installedSize))
     let other = try TemporaryFolder()
     #expect(throws: Stop.self) {
       try unpackPackage(
-        MemorySource(bytes), name: "x", into: other.directory, promise: nil,
+        MemorySource(bytes), name: "x", into: other.directory, expected: nil,
         progress: { if $0 > 300_000 { throw Stop() } })
     }
   }
@@ -172,7 +177,7 @@ struct UnpackTests {
     }
     let thrown = code {
       _ = try unpackPackage(
-        MemorySource(tar(entries)), name: "x", into: full.directory(at: folder.path), promise: nil,
+        MemorySource(tar(entries)), name: "x", into: full.directory(at: folder.path), expected: nil,
         progress: { _ in })
     }
     #expect(thrown == .diskFull)

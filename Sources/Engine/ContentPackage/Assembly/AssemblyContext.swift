@@ -36,14 +36,9 @@ final class AssemblyContext: Sendable {
     comparesDigests = comparingDigests
     self.writeback = writeback
     self.progress = progress
-    state = Mutex(
-      State(
-        identities: survey.states.map { state in
-          if case .staged(let identity) = state { identity } else { nil }
-        }))
+    state = Mutex(State(identities: survey.states.map(\.stagedIdentity)))
   }
 
-  /// Adds `bytes` to the progress.
   func wrote(_ bytes: Int64) {
     writeback?.note(bytes)
     progress(bytes)
@@ -52,7 +47,6 @@ final class AssemblyContext: Sendable {
   /// The identity of each file that is complete, by its number in the index.
   var identities: [FileIdentity?] { state.withLock { $0.identities } }
 
-  /// Records that file `number` is complete.
   func complete(_ number: Int, _ identity: FileIdentity) {
     state.withLock { state in
       state.identities[number] = identity
@@ -70,10 +64,7 @@ final class AssemblyContext: Sendable {
       let entry = plan.index.files[number]
       let place = try chain.parent(of: entry.path)
       let range = plan.partsOfFile[number]
-      var written: Set<Int> = []
-      if case .pieces(let pieces) = survey.states[number] {
-        written = Set(pieces.filter { $0.source == nil }.map { $0.part - range.lowerBound })
-      }
+      let written = Set(survey.states[number].stagedParts.map { $0 - range.lowerBound })
       let file = try LargeFile(
         entry, Array(plan.parts[range]), written: written, in: place.folder, place.name, of: name,
         comparingDigest: comparesDigests)

@@ -16,7 +16,6 @@ struct AssemblyPlan: Sendable {
   let payload: PayloadIndex
   /// All parts, sorted by member and also by file, since both have the order of the payload.
   let parts: [Part]
-  /// The parts of each member.
   let partsOfMember: [Range<Int>]
   /// The parts of each entry of the index; the range is empty for an entry without data.
   let partsOfFile: [Range<Int>]

@@ -37,7 +37,7 @@ extension PackageSurvey {
   private static func mustRemove(_ state: LocalCopy) -> Bool {
     switch state {
     case .staged: false
-    case .pieces(let pieces): !pieces.contains { $0.source == nil }
+    case .pieces: state.stagedParts.isEmpty
     case .nothing, .installed: true
     }
   }

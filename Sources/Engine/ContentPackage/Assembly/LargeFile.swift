@@ -81,35 +81,29 @@ final class LargeFile: @unchecked Sendable {
     return mayPass ? try passOn(scratch, isFirstDone: false) : nil
   }
 
-  /// The next action of the thread that passes over the parts.
-  private enum Step {
-    case pass(Int), leave, seal
-  }
-
   /// Passes over the written parts that follow; returns the file's identity if it is complete.
   private func passOn(_ scratch: UnsafeMutableRawBufferPointer, isFirstDone: Bool) throws
     -> FileIdentity?
   {
     var isDone = isFirstDone
-    while true {
-      switch state.withLock({ Self.step(&$0, count: parts.count, isDone: isDone) }) {
-      case .leave: return nil
-      case .seal: return try seal()
-      case .pass(let next):
-        if comparesDigest { try hash(parts[next], scratch) }
-        isDone = true
-      }
+    while let next = nextWritten(after: isDone) {
+      if next == parts.count { return try seal() }
+      if comparesDigest { try hash(parts[next], scratch) }
+      isDone = true
     }
+    return nil
   }
 
-  private static func step(_ state: inout State, count: Int, isDone: Bool) -> Step {
-    if isDone { state.next += 1 }
-    guard state.next < count else { return .seal }
-    guard state.isWritten[state.next] else {
+  /// Returns the next part, or the number of parts at the end.
+  ///
+  /// Returns nil if the part is not written yet. Then another thread may continue.
+  private func nextWritten(after isDone: Bool) -> Int? {
+    state.withLock { state in
+      if isDone { state.next += 1 }
+      guard state.next < parts.count, !state.isWritten[state.next] else { return state.next }
       state.isPassing = false
-      return .leave
+      return nil
     }
-    return .pass(state.next)
   }
 
   private func hash(_ part: AssemblyPlan.Part, _ scratch: UnsafeMutableRawBufferPointer) throws {
@@ -124,9 +118,9 @@ final class LargeFile: @unchecked Sendable {
       throw ContentError.differs(entry.path, in: packageName)
     }
     // The index decides how many bytes the first part has.
-    var start = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
-    let count = try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
-    try ExecutableCode.refuse(start.prefix(count), at: entry.path, in: packageName)
+    if let kind = try ExecutableCode.kind(of: file) {
+      throw ExecutableCode.finding(kind, path: entry.path).error(in: packageName)
+    }
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
   }

@@ -2,7 +2,6 @@ import ContentModel
 
 /// The local copy of a file's bytes, if there is one; bytes with a local copy are not fetched.
 enum LocalCopy: Sendable {
-  /// The file must be fetched.
   case nothing
   /// The complete, verified file is in staging.
   case staged(FileIdentity)
@@ -10,10 +9,8 @@ enum LocalCopy: Sendable {
   ///
   /// It can be hard-linked if `isSealed`, that is, neither writable nor executable.
   case installed(tree: Int, path: String, isSealed: Bool)
-  /// Some parts of the file exist locally.
   case pieces([Piece])
 
-  /// A part of a file that exists locally.
   struct Piece: Sendable {
     let part: Int
     /// Nil if the part is already at its offset in the staged file.
@@ -24,5 +21,16 @@ enum LocalCopy: Sendable {
   struct Source: Sendable {
     let tree: Int
     let offset: Int64
+  }
+
+  /// The identity of a complete file in staging.
+  var stagedIdentity: FileIdentity? {
+    if case .staged(let identity) = self { identity } else { nil }
+  }
+
+  /// The parts that are already at their offsets in the staged file.
+  var stagedParts: [Int] {
+    guard case .pieces(let pieces) = self else { return [] }
+    return pieces.filter { $0.source == nil }.map(\.part)
   }
 }

@@ -71,11 +71,7 @@ final class LocalFileQueue: Sendable {
     let links = state.withLock(\.links)
     let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }
     let staged = survey.states.indices.filter { number in
-      if case .staged(let identity) = survey.states[number] {
-        names[identity.inode] != nil
-      } else {
-        false
-      }
+      survey.states[number].stagedIdentity.map { names[$0.inode] != nil } ?? false
     }
     return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file) + staged
   }

@@ -23,9 +23,7 @@ final class MemberQueue: Sendable {
   /// Ends the queue; its readers stop after the last member.
   func close() { waiting.close() }
 
-  /// Passes queued members to `body` until the queue ends.
-  ///
-  /// Calls `meanwhile` while it is empty.
+  /// Passes members to `body` until the queue ends; calls `meanwhile` while it is empty.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {
@@ -41,9 +39,7 @@ final class MemberQueue: Sendable {
     while waiting.next() != nil {}
   }
 
-  /// Stores `error` if it is the first.
   func fail(_ error: any Error) { failure.withLock { $0 = $0 ?? error } }
 
-  /// The first error.
   var error: (any Error)? { failure.withLock { $0 } }
 }

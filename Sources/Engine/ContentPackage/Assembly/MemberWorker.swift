@@ -122,7 +122,6 @@ final class MemberWorker {
     return try place.folder.status(of: place.name)?.identity
   }
 
-  /// Reads the identities of files again.
   func refreshIdentities(of files: [Int]) throws {
     for number in files {
       if let status = try chain.status(of: plan.index.files[number].path) {

@@ -10,7 +10,7 @@ package import FileIO
 /// that were taken before an error or a stop are still written, and the survey of the next attempt
 /// finds them. Use it from one thread.
 package final class PackageAssembly {
-  private let promise: UnpackPromise
+  private let expected: ExpectedPackage
   private let context: AssemblyContext
   private let decoders: MemberDecoderPool
   private let writebackThread: WorkerThreads?
@@ -28,12 +28,12 @@ package final class PackageAssembly {
   /// gets the bytes written, from any thread. Throws file system errors, and `indexMismatch` if a
   /// local file has changed since the survey.
   package init(
-    _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
+    _ survey: PackageSurvey, name: String, expected: ExpectedPackage, in folder: Directory,
     workers: Int? = nil, comparingDigests: Bool = true,
     writeback: (@Sendable () -> Void)? = nil, progress: @escaping @Sendable (Int64) -> Void
   ) throws {
     let workers = workers ?? WorkerThreads.standardCount
-    self.promise = promise
+    self.expected = expected
     let isLarge = workers > 0 && survey.bytesToWrite >= WritebackThread.stretch
     let turns = isLarge && writeback != nil ? WritebackThread() : nil
     context = AssemblyContext(
@@ -72,7 +72,7 @@ package final class PackageAssembly {
   /// Waits until all files are written.
   ///
   /// Returns every entry, in the order of the index. Throws `indexMismatch`, `archiveDamaged`,
-  /// `wrongProduct`, `wrongVersion` and similar errors if the package is not the one that `promise`
+  /// `wrongProduct`, `wrongVersion` and similar errors if the package is not the one that `expected`
   /// describes.
   package func finish() throws -> [InstalledFile] {
     try decoders.finish()
@@ -88,7 +88,7 @@ package final class PackageAssembly {
     }
     let list = try context.folder.contents(
       of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
-    try promise.check(ContentInfo(propertyList: list), in: name)
+    try expected.check(ContentInfo(propertyList: list), in: name)
     return files
   }
 }

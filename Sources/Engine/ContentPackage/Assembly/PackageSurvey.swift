@@ -2,11 +2,8 @@ import Concurrency
 package import ContentModel
 package import FileIO
 
-/// The local copies of a package's content, and the members that are missing.
-///
-/// Read-only.
+/// The local copies of a package's content, and the members that are missing; read-only.
 package struct PackageSurvey: Sendable {
-  /// A member that must be fetched.
   package struct Missing: Hashable, Sendable {
     /// The member's number in the index.
     package let member: Int
@@ -21,7 +18,6 @@ package struct PackageSurvey: Sendable {
   let plan: AssemblyPlan
   let catalog: ReuseCatalog
   let states: [LocalCopy]
-  /// Whether each part exists locally.
   let isLocal: [Bool]
   /// The entries of staging that are not part of the package.
   let unexpectedEntries: [UnexpectedEntry]
@@ -31,7 +27,6 @@ package struct PackageSurvey: Sendable {
   /// The members that must be fetched, in the order of the package.
   package let missing: [Missing]
 
-  /// Bytes that must be fetched.
   package var missingBytes: Int64 { missing.reduce(0) { $0 + Int64($1.length) } }
 
   /// The bytes of files that are not in staging yet, without links to installed files.
@@ -43,8 +38,7 @@ package struct PackageSurvey: Sendable {
     return switch states[number] {
     case .staged, .installed(_, _, isSealed: true): 0
     case .nothing, .installed(_, _, isSealed: false): size
-    case .pieces(let pieces):
-      size - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+    case .pieces: size - states[number].stagedParts.reduce(0) { $0 + Int64(plan.parts[$1].length) }
     }
   }
 

@@ -68,6 +68,8 @@ final class PieceFinder {
   // MARK: Installed files
 
   /// Returns the status of an installed file if it has the bytes of `file`.
+  ///
+  /// A file that is not sealed will be copied, so it is read even if it is trusted.
   private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
     let tree = catalog.trees[place.tree]
     let installed = tree.files[place.file]
@@ -75,7 +77,7 @@ final class PieceFinder {
     guard let status = try parent.folder.status(of: parent.name), status.kind == .file,
       status.size == file.size
     else { return nil }
-    if tree.isTrusted, status.identity == installed.identity { return status }
+    if tree.isTrusted, status.isSealed, status.identity == installed.identity { return status }
     return try hash(parent.folder.file(parent.name)) == file.digest ? status : nil
   }
 
@@ -129,19 +131,10 @@ final class PieceFinder {
   }
 
   private func matches(_ part: Int, in file: borrowing File, at offset: Int64) throws -> Bool {
-    let length = plan.parts[part].length
     guard let expected = plan.digest(ofPart: part) else { return false }
+    let range = offset..<(offset + Int64(plan.parts[part].length))
     var digest = DigestStream()
-    var done = 0
-    while done < length {
-      let room = UnsafeMutableRawBufferPointer(
-        rebasing: buffer[..<min(buffer.count, length - done)])
-      let count = try file.read(into: room, at: offset + Int64(done))
-      try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
-      done += count
-      if count < room.count { break }
-    }
-    return try digest.finish() == expected && done == length
+    return try digest.finish(reading: file, range, through: buffer) == expected
   }
 
   /// Cuts a file as the builder does, and returns the pieces that are missing.

@@ -1,13 +1,9 @@
 import CDeflate
 
-/// The decompressed bytes of a member, in one or several buffers.
-///
-/// Borrowed.
+/// The borrowed, decompressed bytes of a member, in one or several buffers.
 struct PlainRuns {
-  /// The buffers, in order.
   let runs: [UnsafeRawBufferPointer]
 
-  /// Creates runs from one buffer.
   init(_ bytes: UnsafeRawBufferPointer) { runs = [bytes] }
 
   private init(_ runs: [UnsafeRawBufferPointer]) { self.runs = runs }
@@ -15,7 +11,6 @@ struct PlainRuns {
   /// The total number of bytes.
   var count: Int { runs.reduce(0) { $0 + $1.count } }
 
-  /// A subrange of the bytes.
   subscript(range: Range<Int>) -> PlainRuns {
     var start = 0
     var found: [UnsafeRawBufferPointer] = []
@@ -31,7 +26,6 @@ struct PlainRuns {
     return PlainRuns(found)
   }
 
-  /// Returns the first bytes, at most `limit`.
   func prefix(_ limit: Int) -> [UInt8] { Array(runs.joined().prefix(limit)) }
 
   // MARK: Stored members
@@ -42,12 +36,9 @@ struct PlainRuns {
   /// need no copy this way.
   /// Source: RFC 1952 §2.3, RFC 1951 §3.2.4.
   init?(storedIn member: UnsafeRawBufferPointer, plainLength: Int) {
-    func number(_ place: Int, _ length: Int) -> UInt32 {
-      (0..<length).reduce(0) { $0 | UInt32(member[place + $1]) << UInt32(8 * $1) }
-    }
     // Header: magic, deflate, no optional fields, fixed length. Trailer: CRC-32 and length.
     let end = member.count - 8
-    guard end >= 10, number(0, 4) == 0x00_08_8b_1f else { return nil }
+    guard end >= 10, member.littleEndian(0, 4) == 0x00_08_8b_1f else { return nil }
     var runs: [UnsafeRawBufferPointer] = []
     var checksum: UInt32 = 0
     var count = 0
@@ -56,10 +47,10 @@ struct PlainRuns {
     while !isLast {
       // Block header: last or not, stored, zero padding. Then the length and its complement.
       guard place + 5 <= end, member[place] <= 1 else { return nil }
-      let length = Int(number(place + 1, 2))
-      guard number(place + 3, 2) == ~UInt32(length) & 0xffff, place + 5 + length <= end else {
-        return nil
-      }
+      let length = Int(member.littleEndian(place + 1, 2))
+      guard member.littleEndian(place + 3, 2) == 0xffff - UInt64(length),
+        place + 5 + length <= end
+      else { return nil }
       isLast = member[place] == 1
       let run = UnsafeRawBufferPointer(rebasing: member[(place + 5)..<(place + 5 + length)])
       checksum = libdeflate_crc32(checksum, run.baseAddress, run.count)
@@ -67,8 +58,8 @@ struct PlainRuns {
       count += length
       place += 5 + length
     }
-    guard place == end, count == plainLength, number(end, 4) == checksum,
-      number(end + 4, 4) == UInt32(truncatingIfNeeded: count)
+    guard place == end, count == plainLength, member.littleEndian(end, 4) == checksum,
+      member.littleEndian(end + 4, 4) == UInt32(truncatingIfNeeded: count)
     else { return nil }
     self.runs = runs
   }

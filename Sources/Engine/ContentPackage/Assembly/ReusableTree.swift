@@ -3,14 +3,12 @@ package import FileIO
 
 /// A tree of installed files; files and pieces that have not changed are not fetched again.
 package struct ReusableTree: Sendable {
-  /// The root folder.
   package let root: Directory
   /// The installed files, sorted by the bytes of their paths.
   package let files: [InstalledFile]
   /// Whether a file with its recorded identity counts as unchanged; if not, each file is hashed.
   package let isTrusted: Bool
 
-  /// Creates a tree of reusable files.
   package init(root: Directory, files: [InstalledFile], isTrusted: Bool = true) {
     self.root = root
     self.files = files

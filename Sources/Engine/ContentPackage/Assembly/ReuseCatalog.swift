@@ -2,7 +2,6 @@ import ContentModel
 
 /// An index of the files of installed trees, by digest and by path.
 final class ReuseCatalog: Sendable {
-  /// A file of a tree.
   struct Place: Hashable, Sendable {
     let tree: Int
     let file: Int

@@ -1,4 +1,3 @@
-import Dispatch
 import Concurrency
 
 /// Starts writing to disk while more data arrive, so that the final sync takes less time.
@@ -9,43 +8,26 @@ final class WritebackThread: Sendable {
   /// The bytes between two writes; they take the disk long enough for more to arrive meanwhile.
   static let stretch: Int64 = 32 << 20
 
-  private struct State {
-    var bytes: Int64 = 0
-    var isDue = false
-    var isClosed = false
-  }
+  private let bytes = Atomic<Int64>(0)
+  /// An element if a write is due; at most one waits while another write runs.
+  private let due = BlockingQueue<Void>()
+  private let closed = Atomic(false)
 
-  private let state = Mutex(State())
-  private let ready = DispatchSemaphore(value: 0)
-
-  /// Counts `bytes` that were written.
   func note(_ bytes: Int64) {
-    let begins = state.withLock { state in
-      state.bytes += bytes
-      guard state.bytes >= Self.stretch, !state.isDue else { return false }
-      state.bytes = 0
-      state.isDue = true
-      return true
-    }
-    if begins { ready.signal() }
+    let (before, after) = self.bytes.wrappingAdd(bytes, ordering: .relaxed)
+    if after / Self.stretch > before / Self.stretch { due.add((), if: { $0.isEmpty }) }
   }
 
-  /// Whether `close` was called.
-  var isClosed: Bool { state.withLock { $0.isClosed } }
+  var isClosed: Bool { closed.load(ordering: .relaxed) }
 
   /// Calls `body` each time enough bytes were written, until `close`.
   func run(_ body: () -> Void) {
-    while true {
-      ready.wait()
-      guard !isClosed else { return }
-      body()
-      state.withLock { $0.isDue = false }
-    }
+    while due.next() != nil, !isClosed { body() }
   }
 
   /// Ends `run`; call it after the last write.
   func close() {
-    state.withLock { $0.isClosed = true }
-    ready.signal()
+    closed.store(true, ordering: .relaxed)
+    due.close()
   }
 }

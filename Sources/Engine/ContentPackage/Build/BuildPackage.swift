@@ -76,20 +76,23 @@ func checkReplaceable(_ name: String, in folder: Directory) throws {
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ info: ContentInfoDocument, _ workers: Int,
   _ limits: PackageLimits
-) throws -> PayloadWriter {
+) throws -> PayloadOutput {
   let texts = ProductTexts(info: info, content: content)
-  let small = try texts.files.map { path, bytes in
+  let small = try texts.files.map { name, bytes in
     XarWriter.File(
-      path: path, length: Int64(bytes.count), checksum: try DigestStream.bytes(.sha1, of: bytes))
+      name: name, length: Int64(bytes.count), checksum: try DigestStream.bytes(.sha1, of: bytes))
   }
   let smallBytes = texts.files.flatMap(\.bytes)
-  var packed = XarWriter.File(path: "\(texts.name)/Payload")
-  let start = Int64(try XarWriter.beginning(of: small + [packed]).count + smallBytes.count)
-  let payload = try PayloadWriter(
-    file, at: start, upTo: limits.packageLength, workers: workers)
+  var packed = XarWriter.File(name: "Payload")
+  func beginning() throws -> [UInt8] {
+    try XarWriter.beginning(of: small + [packed], folder: texts.folder) + smallBytes
+  }
+  let start = Int64(try beginning().count)
+  let output = PayloadOutput(file, at: start, upTo: limits.packageLength)
+  let payload = try PayloadWriter(output, workers: workers)
   (packed.length, packed.checksum) = try writeEntries(of: content, info, to: payload)
-  try payload.complete(beginning: XarWriter.beginning(of: small + [packed]) + smallBytes)
-  return payload
+  try output.complete(beginning: beginning())
+  return output
 }
 
 private func writeEntries(
@@ -97,13 +100,7 @@ private func writeEntries(
 ) throws -> (length: Int64, checksum: [UInt8]) {
   try payload.add(path: ".", mode: 0o040755)
   // Its name sorts before "Contents".
-  try payload.add(
-    path: "./\(ContentInfo.fileName)", mode: 0o100644, size: Int64(info.bytes.count)
-  ) { buffer, offset in
-    let rest = info.bytes[Int(offset)...].prefix(buffer.count)
-    buffer.copyBytes(from: rest)
-    return rest.count
-  }
+  try payload.add(path: "./\(ContentInfo.fileName)", mode: 0o100644, bytes: info.bytes)
   for entry in content.entries {
     let path = "./\(entry.path)"
     switch entry.kind {

@@ -9,7 +9,6 @@ enum ContentCutter {
   static let minimum = 64 << 10
   /// The typical length of a piece.
   static let wanted = 112 << 10
-  /// The maximum length of a piece.
   static let maximum = 256 << 10
 
   // More zero bits make a cut rarer. High bits are used, since they depend on all 64 bytes.

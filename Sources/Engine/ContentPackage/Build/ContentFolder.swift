@@ -3,9 +3,7 @@ import FileIO
 
 /// A folder on disk that is packed.
 struct ContentFolder {
-  /// The entries to pack if no rule is broken, without ContentInfo.plist.
-  ///
-  /// They are sorted by the bytes of their paths.
+  /// The entries to pack if no rule is broken, without ContentInfo.plist, sorted by path.
   private(set) var entries: [CheckedEntry] = []
   /// All rules that the folder on disk breaks.
   private(set) var findings: [Finding] = []
@@ -16,9 +14,7 @@ struct ContentFolder {
   /// The total bytes of all files, and the bytes of those that are in holes.
   private var (size, holes): (Int64, Int64) = (0, 0)
 
-  /// Lists the folder and checks it.
-  ///
-  /// Messages use `name` for it. Throws if the folder cannot be read.
+  /// Lists and checks the folder, whose name in messages is `name`; throws if it is unreadable.
   init(_ folder: Directory, name: String, limits: PackageLimits) throws {
     chain = FolderChain(folder)
     self.name = name
@@ -51,7 +47,9 @@ struct ContentFolder {
       case .file:
         kind = .file
         let file = try directory.file(name)
-        try checkBeginning(of: file, path)
+        if let code = try ExecutableCode.kind(of: file) {
+          findings.append(ExecutableCode.finding(code, path: path))
+        }
         size += status.size
         // Holes in small files are irrelevant, and finding them takes time.
         if status.size > 1 << 20 { holes += try status.size - file.dataLength() }
@@ -60,14 +58,6 @@ struct ContentFolder {
       headers.append(
         ArchiveEntry(
           path: Array(path.utf8), kind: kind, permissions: permissions, size: status.size))
-    }
-  }
-
-  private mutating func checkBeginning(of file: borrowing File, _ path: String) throws {
-    var bytes = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
-    let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
-    if let kind = ExecutableCode.kind(of: bytes[..<count]) {
-      findings.append(ExecutableCode.finding(kind, path: path))
     }
   }
 
@@ -113,6 +103,5 @@ struct ContentFolder {
       remedy: "Remove the sparse files. The app can create them")
   }
 
-  /// Opens the file of an entry on disk.
   func open(_ entry: CheckedEntry) throws -> File { try chain.file(entry.path) }
 }

@@ -17,38 +17,31 @@ struct ContentInfoDocument {
     of folder: Directory, name: String, product: ProductIdentifier?, content: ProductIdentifier?,
     version: ContentVersion?
   ) throws {
-    guard try folder.status(of: ContentInfo.fileName) != nil else {
-      guard let product, let version else {
-        throw ContentError(
-          .contentInfoInvalid, "ContentInfo.plist not found in \(name)",
-          remedy: "Add the file, or set both the product identifier and the content version",
-          subject: name)
-      }
-      let info = ContentInfo(
-        productIdentifier: product, contentIdentifier: content, version: version)
-      self.info = info
-      bytes = try Self.list(of: info, changing: [:])
-      return
+    let found = try nilIf(.fileMissing) {
+      try folder.contents(of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
     }
-    let found = try folder.contents(
-      of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
     let known: ContentInfo?
     do {
-      known = try ContentInfo(propertyList: found)
+      known = try found.map { try ContentInfo(propertyList: $0) }
     } catch  where product != nil && version != nil {
       // Both keys are replaced, so they may be missing. The rest must still be well-formed.
       known = nil
     }
     guard let product = product ?? known?.productIdentifier, let version = version ?? known?.version
-    else { throw ContentInfo.invalid("a product identifier or a version is missing") }
-    let info = ContentInfo(
+    else {
+      throw ContentError(
+        .contentInfoInvalid, "ContentInfo.plist not found in \(name)",
+        remedy: "Add the file, or set both the product identifier and the content version",
+        subject: name)
+    }
+    info = ContentInfo(
       productIdentifier: product,
-      contentIdentifier: try content ?? Self.keptContent(known, found), version: version)
-    self.info = info
-    if let known, known == info, known.version.rawValue == version.rawValue {
+      contentIdentifier: try content ?? found.flatMap { try Self.keptContent(known, $0) },
+      version: version)
+    if let found, let known, known == info, known.version.rawValue == version.rawValue {
       bytes = found
     } else {
-      bytes = try Self.list(of: info, changing: Self.values(in: found))
+      bytes = try Self.list(of: info, changing: found.map { try Self.values(in: $0) } ?? [:])
     }
   }
 

@@ -30,7 +30,7 @@ package func convertPackage(
   return try output.withTemporaryDirectory(prefix) { folder in
     // The build can replace ContentInfo.plist.
     _ = try unpackPackage(
-      source, name: name, into: folder, promise: nil, limits: limits, readsInfo: false
+      source, name: name, into: folder, expected: nil, limits: limits, readsInfo: false
     ) { _ in }
     return try buildPackage(
       folder: folder, name: name, output: output, outputName: outputName,

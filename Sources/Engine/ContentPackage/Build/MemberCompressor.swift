@@ -18,7 +18,6 @@ final class MemberCompressor {
   private let emission: Emission
   private let workers: WorkerThreads
   private let emitter: WorkerThreads
-  /// The slot that the caller fills.
   private var current = Slot()
 
   /// Creates the threads; one of them calls `emit` for each compressed member until `finish`.
@@ -54,9 +53,7 @@ final class MemberCompressor {
     current = emission.free.next() ?? Slot()
   }
 
-  /// Waits until all members are emitted.
-  ///
-  /// Do not call `submit` after it.
+  /// Waits until all members are emitted; do not call `submit` after it.
   func finish() throws {
     join()
     try emission.check()
@@ -89,25 +86,18 @@ final class MemberCompressor {
     init(_ emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) { self.emit = emit }
 
     func run() {
-      var hasFailed = false
       while let slot = order.next() {
         slot.isPacked.wait()
         // After an error, slots are still freed, so that no thread waits forever.
-        if !hasFailed {
-          do {
-            try emit(slot)
-          } catch {
-            hasFailed = true
-            failure.withLock { $0 = error }
-          }
+        do {
+          try check()
+          guard slot.packedCount > 0 else { throw ContentError.outOfMemory("libdeflate") }
+          try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
+        } catch {
+          failure.withLock { $0 = error }
         }
         free.add(slot)
       }
-    }
-
-    private func emit(_ slot: Slot) throws {
-      guard slot.packedCount > 0 else { throw ContentError.outOfMemory("libdeflate") }
-      try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
     }
 
     /// Throws the error of `emit`, if any.
@@ -119,8 +109,7 @@ final class MemberCompressor {
   /// The buffers of one member.
   ///
   /// They belong to the caller, then to a worker until `isPacked` is signaled, then to the emitter.
-  ///
-  /// Unchecked, because the queues and the semaphore transfer the ownership of the buffers.
+  /// Unchecked, because the queues and the semaphore transfer the ownership.
   private final class Slot: @unchecked Sendable {
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity, alignment: 64)
@@ -147,39 +136,32 @@ private final class MemberPacker {
   private let compressor: Compressor
   private let storer: Compressor
   private let sampler: Compressor
-  private let sample = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 64)
 
-  /// Creates the compressors; throws `outOfMemory`.
   init(level: Int32) throws {
-    do {
-      compressor = try Compressor(level: level)
-      storer = try Compressor(level: 0)
-      sampler = try Compressor(level: 1)
-    } catch {
-      sample.deallocate()
-      throw error
-    }
+    compressor = try Compressor(level: level)
+    storer = try Compressor(level: 0)
+    sampler = try Compressor(level: 1)
   }
 
-  deinit { sample.deallocate() }
-
-  /// Compresses `plain` into `packed`, and returns the compressed length.
   func pack(
     _ plain: Slice<UnsafeMutableRawBufferPointer>, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {
     let plain = UnsafeRawBufferPointer(rebasing: plain)
-    return isIncompressible(plain)
+    return isIncompressible(plain, packed)
       ? storer.compressMember(plain, into: packed) : compressor.compressMember(plain, into: packed)
   }
 
   /// Whether samples of the middle and the end do not shrink; then the rest is not tried.
-  private func isIncompressible(_ plain: UnsafeRawBufferPointer) -> Bool {
+  ///
+  /// Overwrites `scratch`.
+  private func isIncompressible(
+    _ plain: UnsafeRawBufferPointer, _ scratch: UnsafeMutableRawBufferPointer
+  ) -> Bool {
     let length = Self.sampleLength
     guard plain.count >= 4 * length else { return false }
     return [plain.count / 2, plain.count - length].allSatisfy { start in
-      let count = sampler.deflate(
-        UnsafeRawBufferPointer(rebasing: plain[start..<(start + length)]), into: sample)
-      return count == 0 || count >= length
+      let sample = UnsafeRawBufferPointer(rebasing: plain[start..<(start + length)])
+      return sampler.deflate(sample, into: scratch) >= length
     }
   }
 }

@@ -25,21 +25,18 @@ final class PayloadWriter {
   /// The bytes in the current group.
   private var filled = 0
 
-  /// Writes to `file`, starting at `offset`.
-  ///
-  /// A file of more than `limit` bytes fails with `limitExceeded`.
-  init(_ file: consuming File, at offset: Int64, upTo limit: Int64, workers: Int) throws {
-    let output = PayloadOutput(file, offset, limit)
+  /// Compresses with `workers` threads, and writes to `output`.
+  init(_ output: PayloadOutput, workers: Int) throws {
     compressor = try MemberCompressor(workers: workers) { try output.write($0) }
     self.output = output
   }
 
-  /// Adds an entry whose data are `bytes`.
   func add(path: String, mode: UInt32, bytes: [UInt8] = []) throws {
-    let header = try Self.header(path: path, mode: mode, size: Int64(bytes.count))
-    try startGroup(header.count + bytes.count)
-    try append(header)
-    try append(bytes)
+    try add(path: path, mode: mode, size: Int64(bytes.count)) { buffer, offset in
+      let rest = bytes[Int(offset)...].prefix(buffer.count)
+      buffer.copyBytes(from: rest)
+      return rest.count
+    }
   }
 
   /// Adds a file of `size` bytes.
@@ -88,12 +85,6 @@ final class PayloadWriter {
     try compressor.finish()
     return try output.finish()
   }
-
-  /// Writes `bytes` before the payload.
-  func complete(beginning bytes: [UInt8]) throws { try output.complete(beginning: bytes) }
-
-  /// Makes the whole file durable.
-  func sync() throws { try output.sync() }
 
   // MARK: Groups
 
@@ -155,7 +146,7 @@ final class PayloadWriter {
 /// The file that compressed members are appended to, and its checksum.
 ///
 /// Unchecked, because only one thread uses it at a time: first the compressor's, then the caller's.
-private final class PayloadOutput: @unchecked Sendable {
+final class PayloadOutput: @unchecked Sendable {
   private let file: File
   private var digest = DigestStream(.sha1)
   private let start: Int64
@@ -167,14 +158,17 @@ private final class PayloadOutput: @unchecked Sendable {
   /// The bytes between two starts of writing to disk.
   private static let stretch: Int64 = 8 << 20
 
-  init(_ file: consuming File, _ start: Int64, _ limit: Int64) {
+  /// Writes to `file`, starting at `start`.
+  ///
+  /// A file of more than `limit` bytes fails with `limitExceeded`.
+  init(_ file: consuming File, at start: Int64, upTo limit: Int64) {
     self.file = file
     self.start = start
     self.limit = limit
     end = start
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer) throws {
+  fileprivate func write(_ bytes: UnsafeRawBufferPointer) throws {
     guard end + Int64(bytes.count) <= limit else {
       throw ContentError(
         .limitExceeded, "The package would have more than \(limit) bytes, the limit",
@@ -189,9 +183,8 @@ private final class PayloadOutput: @unchecked Sendable {
     }
   }
 
-  func sync() throws { try file.sync() }
-
-  func finish() throws -> (length: Int64, checksum: [UInt8]) {
+  /// Returns the length of the payload and the SHA-1 of its compressed bytes.
+  fileprivate func finish() throws -> (length: Int64, checksum: [UInt8]) {
     (end - start, try digest.finishBytes())
   }
 
@@ -204,4 +197,7 @@ private final class PayloadOutput: @unchecked Sendable {
     try bytes.withUnsafeBytes { try file.write($0, at: 0) }
     file.beginWritingBack()
   }
+
+  /// Makes the whole file durable.
+  func sync() throws { try file.sync() }
 }

@@ -21,11 +21,11 @@ struct ProductTexts {
   }
 
   /// The folder of the component in the archive.
-  var name: String { "\(identifier).pkg" }
+  var folder: String { "\(identifier).pkg" }
 
-  /// The paths and bytes, in the order of the archive.
-  var files: [(path: String, bytes: [UInt8])] {
-    [("Distribution", Array(distribution.utf8)), ("\(name)/PackageInfo", Array(packageInfo.utf8))]
+  /// The names and bytes of the file at the archive's root and the file in `folder`.
+  var files: [(name: String, bytes: [UInt8])] {
+    [("Distribution", Array(distribution.utf8)), ("PackageInfo", Array(packageInfo.utf8))]
   }
 
   private var distribution: String {
@@ -45,7 +45,7 @@ struct ProductTexts {
             <pkg-ref id="\(identifier)"/>
         </choice>
         <pkg-ref id="\(identifier)" version="0" onConclusion="none" \
-    installKBytes="\(kilobytes)">#\(name)</pkg-ref>
+    installKBytes="\(kilobytes)">#\(folder)</pkg-ref>
     </installer-gui-script>
 
     """

@@ -8,9 +8,8 @@ import Digests
 /// file can be written before they are known. SHA-1 is used because libarchive and older readers do
 /// not support newer digests. Source: the xar format.
 enum XarWriter {
-  /// A file with its path, length and SHA-1.
   struct File {
-    let path: String
+    let name: String
     var length: Int64 = 0
     var checksum = [UInt8](repeating: 0, count: Int(XarWriter.digestLength))
   }
@@ -20,9 +19,9 @@ enum XarWriter {
 
   /// Returns everything before the first file: header, table of contents and its digest.
   ///
-  /// A path has at most one folder, and the files of a folder follow each other.
-  static func beginning(of files: [File]) throws -> [UInt8] {
-    let table = Array(tableOfContents(files).utf8)
+  /// The first file is at the root, the others are in `folder`.
+  static func beginning(of files: [File], folder: String) throws -> [UInt8] {
+    let table = Array(tableOfContents(files, folder).utf8)
     // zlib's stored blocks, because the length must not depend on the content.
     let packed = try Compressor(level: 0).compressedStream(table)
     let header =
@@ -31,8 +30,14 @@ enum XarWriter {
     return try header + packed + DigestStream.bytes(.sha1, of: packed)
   }
 
-  private static func tableOfContents(_ files: [File]) -> String {
-    var text = """
+  private static func tableOfContents(_ files: [File], _ folder: String) -> String {
+    var offset = digestLength
+    let elements = files.enumerated().map { index, file in
+      defer { offset += file.length }
+      // The folder has number 2.
+      return element(file, number: index == 0 ? 1 : index + 2, offset: offset)
+    }
+    return """
       <?xml version="1.0" encoding="UTF-8"?>
       <xar>
        <toc>
@@ -40,38 +45,22 @@ enum XarWriter {
          <offset>0</offset>
          <size>\(digestLength)</size>
         </checksum>
+      \(elements[0])  <file id="2">
+         <name>\(folder)</name>
+         <type>directory</type>
+         <mode>0755</mode>
+      \(elements.dropFirst().joined())  </file>
+       </toc>
+      </xar>
 
       """
-    var number = 0
-    var openFolder: String?
-    func identifier() -> Int {
-      number += 1
-      return number
-    }
-    var offset = digestLength
-    for file in files {
-      let parts = file.path.pathComponents()
-      let folder = parts.count > 1 ? parts[0] : nil
-      if folder != openFolder {
-        if openFolder != nil { text += "  </file>\n" }
-        if let folder {
-          text += "  <file id=\"\(identifier())\">\n   <name>\(folder)</name>\n"
-          text += "   <type>directory</type>\n   <mode>0755</mode>\n"
-        }
-        openFolder = folder
-      }
-      text += element(file, name: parts.last ?? "", number: identifier(), offset: offset)
-      offset += file.length
-    }
-    if openFolder != nil { text += "  </file>\n" }
-    return text + " </toc>\n</xar>\n"
   }
 
-  private static func element(_ file: File, name: String, number: Int, offset: Int64) -> String {
+  private static func element(_ file: File, number: Int, offset: Int64) -> String {
     let checksum = Hexadecimal.text(of: file.checksum)
     return """
         <file id="\(number)">
-         <name>\(name)</name>
+         <name>\(file.name)</name>
          <type>file</type>
          <mode>0644</mode>
          <data>

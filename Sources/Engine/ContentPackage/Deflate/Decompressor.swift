@@ -15,7 +15,6 @@ struct Decompressor: ~Copyable {
 
   deinit { libdeflate_free_decompressor(handle) }
 
-  /// The result of decompressing a gzip member.
   enum Member: Equatable {
     /// The compressed and the decompressed length in bytes.
     case complete(packed: Int, plain: Int)

@@ -8,12 +8,9 @@ struct ArchiveEntry {
   /// The length of the data in bytes, or nil if the archive does not record it.
   let size: Int64?
 
-  /// The type of an entry.
   enum Kind: Hashable {
     case file, directory
-    /// A symbolic link with the bytes of its target.
     case link(target: [UInt8])
-    /// A hard link to the file at this path.
     case hardLink(to: [UInt8])
     /// An unsupported type, in words.
     case other(String)

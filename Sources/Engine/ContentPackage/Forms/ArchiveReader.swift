@@ -8,14 +8,12 @@ import Glibc
 /// doubtful entry as a warning, so any result except OK and EOF is an error. Use it from one
 /// thread.
 final class ArchiveReader {
-  /// A supported format.
   enum Format {
     case xar, zip, tar, cpio
     /// Compressed data as one entry.
     case raw(Filter)
   }
 
-  /// A supported compression.
   enum Filter { case gzip, xz, zstd, bzip2 }
 
   private let archive: OpaquePointer
@@ -84,9 +82,7 @@ final class ArchiveReader {
     }
   }
 
-  /// Returns the next entry, or nil at the end.
-  ///
-  /// Skips data that were not read.
+  /// Skips data that were not read, and returns the next entry, or nil at the end.
   func next() throws -> ArchiveEntry? {
     var entry: OpaquePointer?
     let result = try calling("read the next entry", alsoFine: ARCHIVE_EOF) {
@@ -97,9 +93,7 @@ final class ArchiveReader {
     return withLocale { Self.values(of: entry) }
   }
 
-  /// Reads data of the entry.
-  ///
-  /// Returns 0 at the end. Holes are filled with zeros.
+  /// Reads data of the entry, with zeros for holes; returns 0 at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if isDataEnded { return 0 }
     let count = withLocale { archive_read_data(archive, buffer.baseAddress, buffer.count) }

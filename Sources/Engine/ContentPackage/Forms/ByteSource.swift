@@ -44,7 +44,6 @@ extension ByteSource {
   }
 }
 
-/// A package in a file.
 package final class FileByteSource: ByteSource {
   package let length: Int64
   private let file: File

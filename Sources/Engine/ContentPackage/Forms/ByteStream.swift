@@ -14,7 +14,6 @@ extension UnsafeMutableRawBufferPointer {
 }
 
 extension ByteStream {
-  /// Reads to the end.
   func skipRest() throws {
     while try !next().isEmpty {}
   }
@@ -25,7 +24,6 @@ final class SourceStream: ByteStream {
   private let source: any ByteSource
   private let start: Int64
   private let buffer: UnsafeMutableRawBufferPointer
-  /// The number of bytes.
   let length: Int64
   /// The offset of the next byte in the stream.
   private(set) var offset: Int64 = 0
@@ -77,27 +75,18 @@ final class ArchiveStream: ByteStream {
   }
 }
 
-/// A stream with a size limit and a checksum.
-final class LimitedStream: ByteStream {
+/// A stream whose bytes must have a checksum at the end, unless that is nil.
+final class ChecksumStream: ByteStream {
   private let inner: any ByteStream
   private var checksum: FileChecksum?
-  private var allowed: Int64
 
-  /// Creates a stream that throws a finding for more than `limit` bytes.
-  ///
-  /// The bytes must have `checksum` at the end, unless it is nil.
-  init(_ inner: any ByteStream, limit: Int64, checksum: consuming FileChecksum?) {
+  init(_ inner: any ByteStream, _ checksum: consuming FileChecksum?) {
     self.inner = inner
     self.checksum = checksum
-    allowed = limit
   }
 
   func next() throws -> UnsafeRawBufferPointer {
     let bytes = try inner.next()
-    allowed -= Int64(bytes.count)
-    if allowed < 0 {
-      throw Finding.limit("limit-size", "The decompressed package exceeds the size limit")
-    }
     try checksum?.update(bytes)
     return bytes
   }
@@ -130,7 +119,6 @@ final class MeteredStream: ByteStream {
   /// The offset after the last byte that is not zero.
   private(set) var lastMark: Int64 = 0
 
-  /// Creates a stream that returns at most `limit` bytes.
   init(_ inner: any ByteStream, limit: Int64) {
     self.inner = inner
     self.limit = limit

@@ -49,10 +49,10 @@ enum Container {
     guard block.count == 512 else { return false }
     let digits = block[148..<156].drop { $0 == 32 }.prefix { (48...55).contains($0) }
     guard !digits.isEmpty else { return false }
-    let promised = digits.reduce(0) { $0 * 8 + Int($1 - 48) }
+    let declared = digits.reduce(0) { $0 * 8 + Int($1 - 48) }
     let found = block.enumerated().reduce(0) { sum, byte in
       sum + ((148..<156).contains(byte.offset) ? 32 : Int(byte.element))
     }
-    return promised == found
+    return declared == found
   }
 }

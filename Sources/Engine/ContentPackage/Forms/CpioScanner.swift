@@ -70,7 +70,6 @@ struct CpioScanner {
     return form.padded(form.fixedLength + name)
   }
 
-  /// Parses a complete header.
   private mutating func endHeader() -> Bool {
     guard let form = Form(magic: header), let nameLength = form.nameLength(header),
       let mode = form.mode(header), let size = form.size(header)

@@ -16,7 +16,6 @@ struct FileChecksum: ~Copyable {
   private let path: String
   private var stream: DigestStream
 
-  /// Creates a check of the file at `path`.
   init(_ expected: Expected, of path: String) {
     self.expected = expected
     self.path = path

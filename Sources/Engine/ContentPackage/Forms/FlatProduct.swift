@@ -4,7 +4,6 @@ import ContentModel
 ///
 /// Source: productbuild(1), `--content`.
 struct FlatProduct {
-  /// The path of the payload in the xar.
   let payloadPath: String
   /// The range of the payload in the xar, or nil if the xar stores it encoded.
   let payloadRange: Range<Int64>?
@@ -63,9 +62,8 @@ struct FlatProduct {
       let stored = payloadRange.flatMap { range in
         entry.size == Int64(range.count) ? SourceStream(source, range) : nil
       }
-      let data = LimitedStream(
-        stored ?? ArchiveStream(outer, of: source.length), limit: limit,
-        checksum: checksum.map { FileChecksum($0, of: payloadPath) })
+      let payload = MeteredStream(stored ?? ArchiveStream(outer, of: source.length), limit: limit)
+      let data = ChecksumStream(payload, checksum.map { FileChecksum($0, of: payloadPath) })
       let packed = ReadAheadStream.ifPossible(data)
       let plain = try plainPayload(packed)
       return (

@@ -12,11 +12,8 @@ final class GzipStream: ByteStream {
 
   private let upstream: TailStream
   private let decompressor: Decompressor
-  private let plain = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: GzipStream.memberLimit, alignment: 16)
-  // Longer than a compressed member of 1 MiB can be, including its header.
-  private let window = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: GzipStream.memberLimit + (192 << 10), alignment: 16)
+  private let plain: UnsafeMutableRawBufferPointer
+  private let window: UnsafeMutableRawBufferPointer
   private var start = 0
   private var end = 0
   private var isUpstreamDone = false
@@ -28,14 +25,10 @@ final class GzipStream: ByteStream {
 
   /// Creates a stream; throws `outOfMemory`.
   init(_ upstream: any ByteStream) throws {
-    do {
-      decompressor = try Decompressor()
-    } catch {
-      // `deinit` does not run before all properties are set.
-      plain.deallocate()
-      window.deallocate()
-      throw error
-    }
+    decompressor = try Decompressor()
+    plain = .allocate(byteCount: Self.memberLimit, alignment: 16)
+    // Longer than a compressed member of 1 MiB can be, including its header.
+    window = .allocate(byteCount: Self.memberLimit + (192 << 10), alignment: 16)
     self.upstream = TailStream(upstream)
   }
 
@@ -151,7 +144,10 @@ private final class LongMembers: ByteStream {
     length &+= UInt32(bytes.count)
     // The last eight bytes of the stream are the CRC-32 and length of the last member. If the
     // length is that of all bytes since the long member began, the long member is the last one.
-    if bytes.isEmpty, length == packed.littleEndian(4..<8), checksum != packed.littleEndian(0..<4) {
+    let tail = packed.tail
+    if bytes.isEmpty, tail.count == 8, length == tail.littleEndian(4, 4),
+      checksum != tail.littleEndian(0, 4)
+    {
       throw Finding.damaged("CRC-32 mismatch in the compressed data")
     }
     return bytes
@@ -161,7 +157,7 @@ private final class LongMembers: ByteStream {
 /// A stream that remembers its last eight bytes.
 private final class TailStream: ByteStream {
   private let inner: any ByteStream
-  private var tail: [UInt8] = []
+  private(set) var tail: ArraySlice<UInt8> = []
 
   init(_ inner: any ByteStream) { self.inner = inner }
 
@@ -169,11 +165,5 @@ private final class TailStream: ByteStream {
     let bytes = try inner.next()
     tail = (tail + bytes.suffix(8)).suffix(8)
     return bytes
-  }
-
-  /// Returns a little-endian number from the last eight bytes.
-  func littleEndian(_ range: Range<Int>) -> UInt32 {
-    guard tail.count == 8 else { return 0 }
-    return tail[range].reversed().reduce(0) { $0 << 8 | UInt32($1) }
   }
 }

@@ -6,13 +6,12 @@ import ContentModel
 /// libarchive ignores: a tar that is truncated between entries, and wrong checksums in a xar.
 final class PackageReader {
   let form: PackageForm
-  /// The findings about the container itself.
   private(set) var containerFindings: [Finding] = []
 
   private let reader: ArchiveReader
   private let data: ArchiveStream
   private var checksums: [String: FileChecksum.Expected] = [:]
-  private let meter: MeteredStream?
+  private var meter: MeteredStream?
   /// Checks the bytes after the end of the decompressed archive.
   private var checkRest: () throws -> Void = {}
 
@@ -47,13 +46,11 @@ final class PackageReader {
         checksums = Dictionary(
           table.files.compactMap { file in file.checksum.map { (file.path, $0) } },
           uniquingKeysWith: { first, _ in first })
-        meter = nil
         reader = try ArchiveReader(stream, format: .xar)
       }
     case .zip:
       form = .zip
       try ZipDirectory.check(source, limits: limits)
-      meter = nil
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
       form = .tar

@@ -19,7 +19,6 @@ final class PbzxStream: ByteStream {
   /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
 
-  /// Reads the header; throws a finding if it is invalid.
   init(_ upstream: any ByteStream) throws {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),
@@ -100,9 +99,7 @@ private final class ChunkedInput: ByteStream {
     return bytes
   }
 
-  /// Reads a number.
-  ///
-  /// Returns nil at the end. Throws a finding if it is truncated.
+  /// Reads a number; returns nil at the end, and throws a finding if it is truncated.
   func number() throws -> UInt64? {
     let bytes = try take(8)
     guard !bytes.isEmpty else { return nil }

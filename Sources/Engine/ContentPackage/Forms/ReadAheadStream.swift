@@ -67,16 +67,16 @@ private final class Slot: @unchecked Sendable {
     if case .success(1...) = count { false } else { true }
   }
 
-  func fill() { count = Result { try copyNext() } }
-
-  private func copyNext() throws -> Int {
-    let bytes = try inner.next()
-    if bytes.count > memory.count {
-      memory.deallocate()
-      memory = .allocate(byteCount: bytes.count, alignment: 64)
+  func fill() {
+    count = Result {
+      let bytes = try inner.next()
+      if bytes.count > memory.count {
+        memory.deallocate()
+        memory = .allocate(byteCount: bytes.count, alignment: 64)
+      }
+      memory.copyMemory(from: bytes)
+      return bytes.count
     }
-    memory.copyMemory(from: bytes)
-    return bytes.count
   }
 
   func bytes() throws -> UnsafeRawBufferPointer {

@@ -12,7 +12,6 @@ struct WindowScanner {
   /// The window of `xz -6` and `zstd -19`, in bytes.
   static let limit: UInt64 = 8 << 20
 
-  /// The kind of the current field.
   private enum State {
     // States of zstd.
     case frame
@@ -51,7 +50,6 @@ struct WindowScanner {
     }
   }
 
-  /// Parses the next bytes.
   mutating func push(_ bytes: UnsafeRawBufferPointer) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -74,7 +72,7 @@ struct WindowScanner {
     case .chunk(let length, let checkLength): try endChunkHeader(length, checkLength)
     case .index(let index): try endIndexByte(of: index)
     case .properties:
-      try Self.check(window: field[...].littleEndian(1, 4))
+      try Self.check(window: field.littleEndian(1, 4))
       (field, skip) = ([], .max)
     }
   }
@@ -103,10 +101,10 @@ struct WindowScanner {
   // MARK: zstd
 
   private mutating func endFrameHeader() throws {
-    let magic = field[...].littleEndian(0, 4)
+    let magic = field.littleEndian(0, 4)
     if magic & 0xffff_fff0 == 0x184d_2a50 {
       if field.count < 8 { return wanted = 8 }
-      return expect(.frame, 4, after: field[...].littleEndian(4, 4))
+      return expect(.frame, 4, after: field.littleEndian(4, 4))
     }
     guard magic == 0xfd2f_b528 else { throw Self.damaged }
     if field.count < 5 { return wanted = 5 }
@@ -116,7 +114,7 @@ struct WindowScanner {
     let total = 5 + (isSingle ? 0 : 1) + identifierLength + sizeLength
     if field.count < total { return wanted = total }
     if isSingle {
-      let size = field[...].littleEndian(total - sizeLength, sizeLength)
+      let size = field.littleEndian(total - sizeLength, sizeLength)
       try Self.check(window: sizeLength == 2 ? size + 256 : size)
     } else {
       let base: UInt64 = 1 << (10 + UInt64(field[5] >> 3))
@@ -126,7 +124,7 @@ struct WindowScanner {
   }
 
   private mutating func endZstdBlockHeader(_ hasChecksum: Bool) throws {
-    let header = field[...].littleEndian(0, 3)
+    let header = field.littleEndian(0, 3)
     let type = header >> 1 & 3
     guard type < 3 else { throw Self.damaged }
     // An RLE block contains only the repeated byte.

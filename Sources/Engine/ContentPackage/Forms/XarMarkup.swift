@@ -1,6 +1,5 @@
 /// The attributes and entities of a xar table, which is XML.
 enum XarMarkup {
-  /// An attribute of a tag.
   struct Attribute {
     let name: String
     let value: String

@@ -6,7 +6,6 @@ import ContentModel
 /// provides the checksums of files, because libarchive 3.6.2 does not detect a wrong one. Source:
 /// the xar format, header and table of contents.
 struct XarTable {
-  /// A file of the table.
   struct File {
     /// The path from the archive's root.
     let path: String
@@ -22,9 +21,7 @@ struct XarTable {
   private static let packedLimit: UInt64 = 8 << 20
   private static let plainLimit: UInt64 = 32 << 20
 
-  /// Reads the table.
-  ///
-  /// Throws a finding if the table is damaged, too long, or if libarchive does not support the
+  /// Throws a finding if the table is damaged or too long, or if libarchive does not support the
   /// algorithm of its digest.
   init(_ source: any ByteSource) throws {
     let header = try source.bytes(at: 0, count: Self.headerLength)

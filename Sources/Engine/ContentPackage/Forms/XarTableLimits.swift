@@ -15,7 +15,7 @@ struct XarTableLimits {
   static let depth = 64
   /// Levels of nested elements.
   static let elementDepth = 128
-  /// Total bytes of paths, targets, owners and names of attributes.
+  /// Total bytes of paths, targets, owners, and names and values of attributes.
   static let textTotal = 8 << 20
   /// Bytes of one text or comment.
   static let textLength = 1 << 20
@@ -34,25 +34,22 @@ struct XarTableLimits {
 
   /// Counts a file that is inside `depth` folders.
   mutating func addEntry(depth: Int) throws {
-    guard depth < Self.depth else {
-      throw Self.exceeded("limit-depth", "nests folders more than \(Self.depth) deep")
-    }
+    try Self.check(
+      depth < Self.depth, "limit-depth", "nests folders more than \(Self.depth) deep")
     try addEntry()
   }
 
   private mutating func addEntry() throws {
     entries += 1
-    guard entries <= Self.entryCount else {
-      throw Self.exceeded("limit-entries", "has more than \(Self.entryCount) entries")
-    }
+    try Self.check(
+      entries <= Self.entryCount, "limit-entries", "has more than \(Self.entryCount) entries")
   }
 
   /// Counts an extended attribute, which is number `number` of its file.
   mutating func addAttribute(_ number: Int) throws {
-    guard number <= Self.attributeCount else {
-      throw Self.exceeded(
-        "limit-table", "has a file with more than \(Self.attributeCount) attributes")
-    }
+    try Self.check(
+      number <= Self.attributeCount, "limit-table",
+      "has a file with more than \(Self.attributeCount) attributes")
     try addEntry()
   }
 
@@ -71,40 +68,38 @@ struct XarTableLimits {
   /// Counts `length` bytes that libarchive keeps.
   mutating func keep(_ length: Int) throws {
     kept += length
-    guard kept <= Self.textTotal else {
-      throw Self.exceeded(
-        "limit-paths", "has more than \(Self.textTotal >> 20) MiB of paths and other texts")
-    }
+    try Self.check(
+      kept <= Self.textTotal, "limit-paths",
+      "has more than \(Self.textTotal >> 20) MiB of paths, attributes and other texts")
   }
 
   /// Checks a start tag that is nested in `depth` elements and has `words` after its name.
   mutating func open(depth: Int, words: Int) throws {
     elements += 1
-    guard depth < Self.elementDepth, words <= Self.wordCount, elements <= Self.elementCount else {
-      throw Self.exceeded("limit-table", "has too many elements, attributes or levels")
-    }
+    try Self.check(
+      depth < Self.elementDepth && words <= Self.wordCount && elements <= Self.elementCount,
+      "limit-table", "has too many elements, attributes or levels")
   }
 
   /// Counts the name of an unknown element or of an attribute.
   mutating func note(name: String) throws {
-    guard names.count < Self.nameCount || names.contains(name) else {
-      throw Self.exceeded("limit-table", "has more than \(Self.nameCount) kinds of elements")
-    }
     names.insert(name)
+    try Self.check(
+      names.count <= Self.nameCount, "limit-table",
+      "has more than \(Self.nameCount) kinds of elements")
   }
 
   func check(textLength: Int) throws {
-    guard textLength <= Self.textLength else {
-      throw Self.exceeded("limit-table", "has a text of more than \(Self.textLength) bytes")
-    }
+    try Self.check(
+      textLength <= Self.textLength, "limit-table",
+      "has a text of more than \(Self.textLength) bytes")
   }
 
   /// Returns the index of the end of the tag at the start of `rest`, or nil if it does not end.
   func tagEnd(_ rest: ArraySlice<UInt8>) throws -> Int? {
     if let end = rest.prefix(Self.tagLength).firstIndex(of: UInt8(ascii: ">")) { return end }
-    guard rest.count < Self.tagLength else {
-      throw Self.exceeded("limit-table", "has a tag of more than \(Self.tagLength) bytes")
-    }
+    try Self.check(
+      rest.count < Self.tagLength, "limit-table", "has a tag of more than \(Self.tagLength) bytes")
     return nil
   }
 
@@ -113,7 +108,9 @@ struct XarTableLimits {
     return .entry("path-length", "The path “\(shown)” \(what)", path: shown)
   }
 
-  private static func exceeded(_ rule: String, _ what: String) -> Finding {
-    .limit(rule, "The xar table of contents \(what)")
+  private static func check(
+    _ isAllowed: Bool, _ rule: String, _ what: @autoclosure () -> String
+  ) throws {
+    guard isAllowed else { throw Finding.limit(rule, "The xar table of contents \(what())") }
   }
 }

@@ -16,45 +16,64 @@ struct XarTableReader {
     /// The length of the full path in bytes.
     var pathLength = 0
     var name: String?
-    var checksum: FileChecksum.Expected?
-    // libarchive also uses 0 for a missing offset or length.
-    var offset: Int64 = 0
-    var length: Int64 = 0
-    var size: Int64?
-    var encoding = Encoding.other
+    var data = StoredData()
+    /// The data of its extended attributes.
+    var attributes: [StoredData] = []
     var identifier: Int64?
     /// The identifier of the file that this hard link refers to.
     var original: Int64?
     /// A bit for each element that was read: bits of the file, and from 16 on bits of its data.
     var elements: UInt32 = 0
-    var attributeCount = 0
+  }
+
+  /// The place and encoding of the bytes of a file or an extended attribute.
+  private struct StoredData {
+    var checksum: FileChecksum.Expected?
+    // libarchive also uses 0 for a missing offset or length.
+    var offset: Int64 = 0
+    var length: Int64 = 0
+    var size: Int64?
+    var encoding: Encoding?
 
     /// The range of the bytes in the heap; numbers of 18 digits do not overflow.
     var range: Range<Int64> { offset..<(offset + length) }
 
     /// The range of uncompressed bytes, or nil if they are encoded.
     var storedRange: Range<Int64>? { encoding == .stored && length == size ? range : nil }
+
+    /// Reads the element with this `style` and `text`.
+    mutating func take(_ element: Element, style: String?, _ text: [UInt8]) throws {
+      switch element {
+      case .checksum: checksum = XarTableReader.checksum(style: style, text)
+      case .encoding:
+        guard let encoding = style.flatMap(Encoding.init(rawValue:)) else {
+          throw XarTableReader.refused("has an unknown encoding")
+        }
+        self.encoding = encoding
+      case .offset: offset = try XarTableReader.number(text)
+      case .length: length = try XarTableReader.number(text)
+      case .size: size = try XarTableReader.number(text)
+      default: break
+      }
+    }
   }
 
-  /// The encoding of a file's bytes.
-  private enum Encoding {
-    case stored, lzma, xz, other
-
-    static let named: [String: Encoding] = [
-      "application/octet-stream": .stored, "application/x-gzip": .other,
-      "application/x-bzip2": .other, "application/x-lzma": .lzma, "application/x-xz": .xz,
-    ]
+  private enum Encoding: String {
+    case stored = "application/octet-stream"
+    case gzip = "application/x-gzip"
+    case bzip2 = "application/x-bzip2"
+    case lzma = "application/x-lzma"
+    case xz = "application/x-xz"
 
     var windowFormat: WindowScanner.Format? {
       switch self {
       case .lzma: .lzma
       case .xz: .xz
-      case .stored, .other: nil
+      case .stored, .gzip, .bzip2: nil
       }
     }
   }
 
-  /// The elements that are read.
   private enum Element: UInt32 {
     // Elements that a file may have only once come first, since each has a bit.
     case name, type, link, mode, data, offset, length, size, encoding, checksum
@@ -85,18 +104,18 @@ struct XarTableReader {
   var files: [XarTable.File] {
     nodes.indices.map {
       XarTable.File(
-        path: path(of: $0), checksum: nodes[$0].checksum, storedRange: nodes[$0].storedRange)
+        path: path(of: $0), checksum: nodes[$0].data.checksum,
+        storedRange: nodes[$0].data.storedRange)
     }
   }
 
-  /// The ranges in the heap of files whose format declares a window.
+  /// The ranges in the heap of files and extended attributes whose format declares a window.
   var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
-    nodes.compactMap { node in
-      node.encoding.windowFormat.map { ($0, node.range) }
+    (nodes.map(\.data) + nodes.flatMap(\.attributes)).compactMap { data in
+      data.encoding?.windowFormat.map { ($0, data.range) }
     }
   }
 
-  /// Reads the whole document.
   mutating func read(_ xml: [UInt8]) throws {
     try Self.checkEncoding(xml)
     var rest = xml[...]
@@ -201,8 +220,8 @@ struct XarTableReader {
     let isOfFile = elements.last == .file
     guard isOfFile || elements.suffix(2) == [.file, .data] else { return }
     if isOfFile, element == .attribute {
-      nodes[file].attributeCount += 1
-      try limits.addAttribute(nodes[file].attributeCount)
+      nodes[file].attributes.append(StoredData())
+      try limits.addAttribute(nodes[file].attributes.count)
     }
     if isOfFile, element == .type, let link = Self.value("link", attributes), link != "original" {
       nodes[file].original = try Self.number(Array(link.utf8))
@@ -227,7 +246,6 @@ struct XarTableReader {
     }
   }
 
-  /// Returns the value of an attribute, or nil if it is missing.
   private static func value(_ name: String, _ attributes: [XarMarkup.Attribute]) -> String? {
     attributes.first { $0.name == name }?.value
   }
@@ -245,8 +263,14 @@ struct XarTableReader {
         try limits.keep(text.count)
       default: break
       }
-      // An extended attribute has the same elements below <ea>.
-      if elements.suffix(2) == [.file, .data] { try takeData(element, of: file) }
+      if elements.suffix(2) == [.file, .data] {
+        try nodes[file].data.take(element, style: style, text)
+      } else if elements.suffix(2) == [.file, .attribute] {
+        let last = nodes[file].attributes.count - 1
+        try nodes[file].attributes[last].take(element, style: style, text)
+        // libarchive reads all bytes of an attribute into memory.
+        if element == .size { try limits.keep(Int(Self.number(text))) }
+      }
     }
   }
 
@@ -260,21 +284,6 @@ struct XarTableReader {
     let above = nodes[file].parent.map { nodes[$0].pathLength + 1 } ?? 0
     nodes[file].pathLength = above + name.utf8.count
     try limits.keep(name: name, pathLength: nodes[file].pathLength)
-  }
-
-  private mutating func takeData(_ element: Element, of file: Int) throws {
-    switch element {
-    case .checksum: nodes[file].checksum = Self.checksum(style: style, text)
-    case .encoding:
-      guard let encoding = style.flatMap({ Encoding.named[$0] }) else {
-        throw Self.refused("has an unknown encoding")
-      }
-      nodes[file].encoding = encoding
-    case .offset: nodes[file].offset = try Self.number(text)
-    case .length: nodes[file].length = try Self.number(text)
-    case .size: nodes[file].size = try Self.number(text)
-    default: break
-    }
   }
 
   /// Parses a decimal number of at most 18 digits; throws a finding for anything else.

@@ -107,9 +107,7 @@ struct ZipDirectory {
     }
   }
 
-  /// Throws for valid but unsupported entries.
-  ///
-  /// Source: APPNOTE.TXT 6.3, §4.4.4 and §4.4.5.
+  /// Throws for valid but unsupported entries (APPNOTE.TXT 6.3, §4.4.4 and §4.4.5).
   private static func checkCompression(_ entry: Entry, _ name: String) throws {
     guard entry.flags & 1 == 0, entry.method != 99 else {
       throw Finding.form(
@@ -190,7 +188,6 @@ struct ZipDirectory {
 extension ZipDirectory.Entry {
   private static let unknown: UInt64 = 0xffff_ffff
 
-  /// Whether the lengths follow the data.
   var hasDescriptor: Bool { flags & 8 != 0 }
 
   /// Returns whether a local header matches its entry in the directory.
@@ -230,9 +227,7 @@ extension ZipDirectory.Entry {
     }
   }
 
-  /// Reads 64-bit lengths.
-  ///
-  /// The field only has values that do not fit into the header, in this order.
+  /// Reads 64-bit lengths: only the values that do not fit into the header, in this order.
   private mutating func takeLengths(_ field: ArraySlice<UInt8>, isLocal: Bool) throws {
     var rest = field
     func next() throws -> UInt64 {

@@ -30,7 +30,7 @@ struct ZipEnd {
     var start = tailStart + UInt64(last)
     let locator = try start < 20 ? [] : source.bytes(at: start - 20, count: Self.locatorLength)
     if locator.starts(with: [0x50, 0x4b, 6, 7]) {
-      let offset = locator[...].littleEndian(8, 8)
+      let offset = locator.littleEndian(8, 8)
       values = try Self.large(source, at: offset, upTo: start - UInt64(Self.locatorLength))
       guard here.fits(values) else { throw ZipDirectory.refused("has two end records that differ") }
       start = offset
@@ -81,12 +81,14 @@ struct ZipEnd {
   }
 }
 
-extension ArraySlice<UInt8> {
+extension BidirectionalCollection<UInt8> {
   /// Returns the number in `width` bytes at `offset`; the bytes must exist.
   func littleEndian(_ offset: Int, _ width: Int) -> UInt64 {
-    part(offset, width).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    dropFirst(offset).prefix(width).reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
+}
 
+extension ArraySlice<UInt8> {
   /// Returns `count` bytes at `offset`, or fewer at the end.
   func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> { dropFirst(offset).prefix(count) }
 }

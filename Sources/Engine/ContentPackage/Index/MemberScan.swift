@@ -15,9 +15,6 @@ struct MemberScan {
   private let range: Range<Int64>
   private var cpio = CpioScanner()
   private var members: [IndexedMember] = []
-  /// The start offset of each member in the decompressed payload.
-  private var starts: [Int64] = []
-  private var plainEnd: Int64 = 0
 
   /// Returns the layout of the payload.
   ///
@@ -42,16 +39,14 @@ struct MemberScan {
 
   private mutating func readMembers() throws {
     let stream = try GzipStream(SourceStream(source, range))
-    var packedLength = 0
     do {
       while case .member(let packed, let plain) = try stream.nextPart() {
         try add(packed, plain)
-        packedLength += packed.count
       }
     } catch is Finding {
       // Then the members end before the payload.
     }
-    guard packedLength == range.count else {
+    guard members.reduce(0, { $0 + $1.packedLength }) == range.count else {
       throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
     }
   }
@@ -67,8 +62,6 @@ struct MemberScan {
       IndexedMember(
         packedLength: packed.count, plainLength: plain.count, digest: try Digest(of: packed),
         plainDigest: try Digest(of: plain)))
-    starts.append(plainEnd)
-    plainEnd += Int64(plain.count)
   }
 
   /// Returns the result of the scan; throws `Obstacle` if it differs from the result of libarchive.
@@ -96,8 +89,10 @@ struct MemberScan {
   private func indexedMembers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
     let data = zip(entries, offsets).filter { $0.0.size > 0 }.map { $1..<($1 + $0.size) }
     var next = 0
-    return zip(members, starts).map { member, start in
+    var start: Int64 = 0
+    return members.map { member in
       let end = start + Int64(member.plainLength)
+      defer { start = end }
       while next < data.count, data[next].upperBound <= start { next += 1 }
       let isInside =
         next < data.count && data[next].lowerBound <= start && end <= data[next].upperBound

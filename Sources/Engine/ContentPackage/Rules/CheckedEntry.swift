@@ -12,7 +12,6 @@ struct CheckedEntry {
   /// Whether it is a folder that an earlier path has implied.
   let isKnownFolder: Bool
 
-  /// The kind of entry to create.
   enum Kind {
     case file, directory
     case link(target: String)

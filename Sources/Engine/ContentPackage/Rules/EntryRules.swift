@@ -30,7 +30,6 @@ struct EntryRules {
     self.isContent = isContent
   }
 
-  /// The result for one entry.
   struct Verdict {
     /// The path in a form that is safe for messages.
     let shown: String
@@ -50,7 +49,6 @@ struct EntryRules {
     case folder(String)
   }
 
-  /// Checks the next entry.
   mutating func check(_ entry: ArchiveEntry) -> Verdict {
     let path = PathRules.check(entry.path, limits)
     var findings = typeFindings(entry, path.shown) + path.findings
@@ -119,7 +117,6 @@ struct EntryRules {
       !names.contains(components[0]) && isInFolder ? .folder(components[0]) : .top
   }
 
-  /// Returns whether `path` is inside `folder`.
   private static func isBelow(_ folder: String, _ path: String) -> Bool {
     path.beginsWithBytes(of: folder[...])
       && path.utf8.dropFirst(folder.utf8.count).first == UInt8(ascii: "/")

@@ -1,4 +1,5 @@
 import ContentModel
+import FileIO
 
 /// Detects executable code by the first bytes of a file.
 enum ExecutableCode {
@@ -9,6 +10,13 @@ enum ExecutableCode {
   static func kind(of bytes: some Collection<UInt8>) -> String? {
     let bytes = Array(bytes.prefix(prefixLength))
     return magics.first { bytes.starts(with: $0.magic) }?.kind
+  }
+
+  /// Returns the kind of code in `file`, or nil for other data.
+  static func kind(of file: borrowing File) throws -> String? {
+    var bytes = [UInt8](repeating: 0, count: prefixLength)
+    let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+    return kind(of: bytes.prefix(count))
   }
 
   private static let magics: [(magic: [UInt8], kind: String)] = [

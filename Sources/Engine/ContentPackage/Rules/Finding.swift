@@ -18,7 +18,6 @@ package struct Finding: Error, Hashable, Codable {
   /// The message of a library; nil in the result of an examination, whose messages include it.
   let cause: String?
 
-  /// Creates a finding.
   package init(
     path: String?, rule: String, message: String, remedy: String, code: ContentError.Code,
     cause: String? = nil
@@ -59,26 +58,22 @@ extension Finding {
       remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
   }
 
-  /// The form of the bytes is not supported.
   static func form(_ rule: String, _ message: String, remedy: String) -> Finding {
     Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formUnknown)
   }
 
-  /// A limit is exceeded.
   static func limit(_ rule: String, _ message: String, path: String? = nil) -> Finding {
     Finding(
       path: path, rule: rule, message: message,
       remedy: "Reduce it, or split the content into several products", code: .limitExceeded)
   }
 
-  /// ContentInfo.plist is invalid.
   static func contentInfo(_ error: ContentError) -> Finding {
     Finding(
       path: ContentInfo.fileName, rule: "content-info", message: error.message,
       remedy: error.remedy, code: .contentInfoInvalid, cause: error.cause)
   }
 
-  /// ContentInfo.plist is missing.
   static var contentInfoMissing: Finding {
     Finding(
       path: nil, rule: "content-info-missing", message: "ContentInfo.plist not found",

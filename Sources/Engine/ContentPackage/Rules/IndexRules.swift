@@ -39,9 +39,7 @@ extension PackageIndex {
 }
 
 extension ArchiveEntry {
-  /// Converts an entry of an index to an entry of an archive.
-  ///
-  /// Permissions are not recorded.
+  /// Converts an entry of an index, which records no permissions.
   fileprivate init(_ file: IndexedFile) {
     let kind: Kind =
       switch file.kind {

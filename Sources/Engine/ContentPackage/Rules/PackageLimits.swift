@@ -2,9 +2,7 @@ import ContentModel
 
 /// The limits of a package, enforced while it is read.
 package struct PackageLimits: Sendable {
-  /// The bytes of the package itself.
-  ///
-  /// Apple's limit is 2 GB.
+  /// The bytes of the package itself; Apple's limit is 2 GB.
   package var packageLength: Int64
   /// The total number of files, folders and links, including implied folders.
   package var entryCount: Int

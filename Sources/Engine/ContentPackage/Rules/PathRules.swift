@@ -7,7 +7,6 @@ enum PathRules {
   /// The maximum number of characters of a path in a message.
   private static let shownLimit = 200
 
-  /// The result of checking a path.
   struct Result {
     /// The path in a form that is safe for messages.
     let shown: String
@@ -18,7 +17,6 @@ enum PathRules {
     let findings: [Finding]
   }
 
-  /// Checks the bytes of an entry's path.
   static func check(_ bytes: [UInt8]?, _ limits: PackageLimits) -> Result {
     let raw = bytes ?? []
     let shown = shown(raw)

@@ -12,36 +12,25 @@ indirect enum PropertyListValue: Codable {
   case date(Date)
 
   init(from decoder: any Decoder) throws {
-    if let keyed = try? decoder.container(keyedBy: Key.self) {
-      var values: [String: PropertyListValue] = [:]
-      for key in keyed.allKeys {
-        values[key.stringValue] = try keyed.decode(PropertyListValue.self, forKey: key)
+    let value = try decoder.singleValueContainer()
+    self =
+      if let values = try? value.decode([String: PropertyListValue].self) {
+        .dictionary(values)
+      } else if let values = try? value.decode([PropertyListValue].self) {
+        .array(values)
+      } else if let string = try? value.decode(String.self) {
+        .string(string)
+      } else if let boolean = try? value.decode(Bool.self) {
+        .boolean(boolean)
+      } else if let integer = try? value.decode(Int64.self) {
+        .integer(integer)
+      } else if let real = try? value.decode(Double.self) {
+        .real(real)
+      } else if let date = try? value.decode(Date.self) {
+        .date(date)
+      } else {
+        .data(try value.decode(Data.self))
       }
-      self = .dictionary(values)
-    } else if var list = try? decoder.unkeyedContainer() {
-      var values: [PropertyListValue] = []
-      while !list.isAtEnd { values.append(try list.decode(PropertyListValue.self)) }
-      self = .array(values)
-    } else {
-      self = try Self.scalar(decoder.singleValueContainer())
-    }
-  }
-
-  private static func scalar(_ value: any SingleValueDecodingContainer) throws -> PropertyListValue
-  {
-    if let string = try? value.decode(String.self) { return .string(string) }
-    if let boolean = try? value.decode(Bool.self) { return .boolean(boolean) }
-    if let integer = try? value.decode(Int64.self) { return .integer(integer) }
-    if let real = try? value.decode(Double.self) { return .real(real) }
-    if let date = try? value.decode(Date.self) { return .date(date) }
-    return .data(try value.decode(Data.self))
-  }
-
-  private struct Key: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -59,9 +48,7 @@ indirect enum PropertyListValue: Codable {
     }
   }
 
-  /// The XML property list of this value.
-  ///
-  /// Keys are sorted, so the same value always has the same bytes.
+  /// The XML property list; keys are sorted, so the same value always has the same bytes.
   var document: [UInt8] {
     get throws {
       let encoder = PropertyListEncoder()

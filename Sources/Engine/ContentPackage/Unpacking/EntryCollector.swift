@@ -8,29 +8,24 @@ struct EntryCollector: ~Copyable {
   /// The values of ContentInfo.plist, or nil until a well-formed list was read.
   private(set) var info: ContentInfo?
 
-  private let readsInfo: Bool
   private var digest = DigestStream()
   private var size: Int64 = 0
-  private var propertyList: [UInt8] = []
-  private var isPropertyList = false
+  /// The bytes of ContentInfo.plist, or nil during other entries.
+  private var propertyList: [UInt8]?
   // By path. Created at the first hard link, since few packages have one.
   private var positions: [String: Int]?
 
-  init(readsInfo: Bool) { self.readsInfo = readsInfo }
-
-  mutating func begin(_ entry: CheckedEntry) {
+  mutating func begin(_ entry: CheckedEntry, readsInfo: Bool) {
     size = 0
-    isPropertyList = readsInfo && entry.path == ContentInfo.fileName
-    propertyList = []
+    propertyList = readsInfo && entry.path == ContentInfo.fileName ? [] : nil
   }
 
   mutating func add(_ bytes: UnsafeRawBufferPointer) throws {
     size += Int64(bytes.count)
     try digest.update(bytes)
     // One byte more than the limit is kept, to detect a list that is too long.
-    if isPropertyList {
-      propertyList += bytes.prefix(ContentInfo.maximumLength + 1 - propertyList.count)
-    }
+    let room = ContentInfo.maximumLength + 1 - (propertyList?.count ?? 0)
+    propertyList?.append(contentsOf: bytes.prefix(room))
   }
 
   /// Adds and returns the entry.
@@ -43,7 +38,7 @@ struct EntryCollector: ~Copyable {
 
   /// Reads `info` if the entry that has ended is ContentInfo.plist; throws if it is invalid.
   mutating func readInfo() throws {
-    if isPropertyList { info = try ContentInfo(propertyList: propertyList) }
+    if let propertyList { info = try ContentInfo(propertyList: propertyList) }
   }
 
   private mutating func append(_ entry: IndexedFile) {

@@ -58,7 +58,6 @@ package func examinePackage(
   }
 }
 
-/// The maximum number of findings of an examination.
 private let findingLimit = 1000
 
 /// Returns a finding if `name` is invalid as the file name of a published package.

@@ -10,7 +10,7 @@ final class PackageWalk {
   private let readsInfo: Bool
   private let plainLimit: Int64
   private var rules: EntryRules
-  private var collector: EntryCollector
+  private var collector = EntryCollector()
   private var plainTotal: Int64 = 0
 
   var form: PackageForm { reader.form }
@@ -32,7 +32,6 @@ final class PackageWalk {
     plainLimit = limits.plainLimit(packedLength: source.length)
     self.isContent = isContent
     self.readsInfo = readsInfo
-    collector = EntryCollector(readsInfo: readsInfo)
   }
 
   /// Reads all entries, and writes them with `unpacker`.
@@ -48,7 +47,7 @@ final class PackageWalk {
         try refuse(finding)
       }
       if let entry = verdict.entry {
-        collector.begin(entry)
+        collector.begin(entry, readsInfo: readsInfo)
         try unpacker?.begin(entry)
       }
       if header.kind == .file {
@@ -77,7 +76,7 @@ final class PackageWalk {
     _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ unpacker: Unpacker?, _ refuse: Refuse
   ) throws {
     let path = verdict.shown
-    try checkTotal(plainTotal.addingReportingOverflow(header.size ?? 0), path)
+    try checkTotal(adding: header.size ?? 0, path)
     var count: Int64 = 0
     while true {
       let bytes = try reader.nextBytes()
@@ -86,9 +85,9 @@ final class PackageWalk {
       if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
         try refuse(ExecutableCode.finding(kind, path: path))
       }
+      try checkTotal(adding: Int64(bytes.count), path)
       count += Int64(bytes.count)
       plainTotal += Int64(bytes.count)
-      try checkTotal((plainTotal, false), path)
       if let size = header.size, count > size { throw Self.sizeMismatch(path, size, count) }
       guard verdict.entry != nil else { continue }
       try collector.add(bytes)
@@ -107,16 +106,16 @@ final class PackageWalk {
     try reader.skipData()
   }
 
-  private func checkTotal(_ total: (partialValue: Int64, overflow: Bool), _ path: String) throws {
-    guard !total.overflow, total.partialValue <= plainLimit else {
+  private func checkTotal(adding size: Int64, _ path: String) throws {
+    guard size <= plainLimit - plainTotal else {
       throw Finding.limit(
         "limit-size", "The files have more than \(plainLimit) bytes, the limit for this package",
         path: path)
     }
   }
 
-  private static func sizeMismatch(_ path: String, _ promised: Int64, _ found: Int64) -> Finding {
-    let more = found > promised ? "at least " : ""
-    return .damaged("“\(path)” has \(more)\(found) bytes, expected \(promised)", path: path)
+  private static func sizeMismatch(_ path: String, _ expected: Int64, _ found: Int64) -> Finding {
+    let more = found > expected ? "at least " : ""
+    return .damaged("“\(path)” has \(more)\(found) bytes, expected \(expected)", path: path)
   }
 }

@@ -1,43 +1,38 @@
 import ContentModel
 import FileIO
 
-/// Writes the entries of a walk; stops at the first difference from the promise.
+/// Writes the entries of a walk; stops at the first difference from the expected package.
 final class Unpacker {
   private let name: String
-  private let promise: UnpackPromise?
-  private let promised: [String: IndexedFile]?
+  private let expected: ExpectedPackage?
+  private let expectedEntries: [String: IndexedFile]?
   // Two chains, because the targets of hard links are in other folders than the entries.
   private let chain: FolderChain
   private let linked: FolderChain
   private let progress: (Int64) throws -> Void
 
-  /// The current file.
   private var file: File?
   /// The decompressed bytes written so far.
   private var written: Int64 = 0
-  /// The identities of complete files.
-  private var identities: [String: FileIdentity] = [:]
-  // Paths of hard-linked files. Each new link changes the inode, and therefore the identity.
-  private var linkedPaths: Set<String> = []
 
   /// Writes into `folder`; `progress` gets the decompressed bytes written so far.
   init(
-    name: String, folder: Directory, promise: UnpackPromise?,
+    name: String, folder: Directory, expected: ExpectedPackage?,
     progress: @escaping (Int64) throws -> Void
   ) {
     self.name = name
-    self.promise = promise
+    self.expected = expected
     self.progress = progress
-    promised = promise?.entries.map {
+    expectedEntries = expected?.entries.map {
       Dictionary($0.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     }
     chain = FolderChain(folder)
     linked = FolderChain(folder)
   }
 
-  /// Creates the entry; throws before anything is written if it was not promised.
+  /// Creates the entry; throws before anything is written if it is not expected.
   func begin(_ entry: CheckedEntry) throws {
-    try checkPromised(entry)
+    try checkExpected(entry)
     let place = try chain.parent(of: entry.path, creating: true)
     switch entry.kind {
     case .file: file = try place.folder.createFile(place.name, mode: 0o444)
@@ -46,11 +41,9 @@ final class Unpacker {
     case .hardLink(let path):
       let source = try linked.parent(of: path)
       try source.folder.hardLink(source.name, to: place.folder, place.name)
-      linkedPaths.formUnion([entry.path, path])
     }
   }
 
-  /// Adds bytes to the current file.
   func add(_ bytes: UnsafeRawBufferPointer) throws {
     try file?.write(bytes)
     written += Int64(bytes.count)
@@ -59,46 +52,46 @@ final class Unpacker {
 
   /// Ends the current entry, whose content is `made`; `info` is nil until it was read.
   func end(_ entry: CheckedEntry, _ made: IndexedFile, _ info: ContentInfo?) throws {
-    if case .file = entry.kind {
-      identities[entry.path] = try file?.status().identity
-      file = nil
-    }
-    if let promise, let info { try promise.check(info, in: name) }
-    guard promised != nil else { return }
-    let known = promisedEntry(at: entry.path)
+    file = nil
+    if let expected, let info { try expected.check(info, in: name) }
+    guard expectedEntries != nil else { return }
+    let known = expectedEntry(at: entry.path)
     guard known == made, (known?.target).hasSameBytes(as: made.target) else {
       throw ContentError.differs(entry.path, in: name)
     }
   }
 
-  /// Returns the files that were written as `entries`; throws if a promised entry is missing.
+  /// Returns the files that were written as `entries`; throws if an expected entry is missing.
   func finish(_ entries: [IndexedFile]) throws -> [InstalledFile] {
-    if let expected = promise?.entries, expected.count != entries.count {
+    if let wanted = expected?.entries, wanted.count != entries.count {
       let found = Set(entries.map(\.path))
-      let missing = expected.first { !found.contains($0.path) }
+      let missing = wanted.first { !found.contains($0.path) }
       throw ContentError.differs(
         missing?.path ?? "an entry", "is missing, but listed in", in: name)
     }
-    for path in linkedPaths { identities[path] = try linked.status(of: path)?.identity }
-    return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
+    // Only now, since each hard link changes the inode, and therefore the identity.
+    return try entries.map { entry in
+      let identity = try entry.kind == .file ? chain.status(of: entry.path)?.identity : nil
+      return InstalledFile(entry: entry, identity: identity)
+    }
   }
 
-  // MARK: The promise
+  // MARK: The expected package
 
-  /// Returns the promised entry whose path has these bytes.
+  /// Returns the expected entry whose path has these bytes.
   ///
   /// Strings, and thus keys, are also equal in another Unicode form.
-  private func promisedEntry(at path: String) -> IndexedFile? {
-    promised?[path].flatMap { $0.path.hasSameBytes(as: path) ? $0 : nil }
+  private func expectedEntry(at path: String) -> IndexedFile? {
+    expectedEntries?[path].flatMap { $0.path.hasSameBytes(as: path) ? $0 : nil }
   }
 
-  /// Throws before anything is written if the entry was not promised.
-  private func checkPromised(_ entry: CheckedEntry) throws {
-    guard promised != nil else { return }
-    for folder in entry.impliedFolders where promisedEntry(at: folder)?.kind != .directory {
+  /// Throws before anything is written if the entry is not expected.
+  private func checkExpected(_ entry: CheckedEntry) throws {
+    guard expectedEntries != nil else { return }
+    for folder in entry.impliedFolders where expectedEntry(at: folder)?.kind != .directory {
       throw ContentError.differs(folder, "is not in", in: name)
     }
-    guard let known = promisedEntry(at: entry.path) else {
+    guard let known = expectedEntry(at: entry.path) else {
       throw ContentError.differs(entry.path, "is not in", in: name)
     }
     // ContentInfo.plist is read first, since its errors are more specific.

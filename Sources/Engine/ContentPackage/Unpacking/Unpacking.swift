@@ -4,7 +4,7 @@ package import FileIO
 /// Unpacks a content package into `folder`, which should be empty.
 ///
 /// Throws at the first finding. Messages use `name` for the package. The rules of content apply.
-/// With a promise, the content must match it exactly; a difference is `wrongProduct`,
+/// The content must match `expected` exactly, unless nil; a difference is `wrongProduct`,
 /// `wrongVersion` or `indexMismatch`. Files get mode 0444 and folders 0755, minus the umask.
 /// `progress` gets the decompressed bytes written so far, after each write; an error that it throws
 /// ends the work. Nothing is durable until the caller syncs the file system. After an error, the
@@ -14,12 +14,12 @@ package import FileIO
 /// Unless `isContent`, only the rules of safety apply, not those of content. Unless `readsInfo`,
 /// ContentInfo.plist may be missing or invalid.
 package func unpackPackage(
-  _ source: any ByteSource, name: String, into folder: Directory, promise: UnpackPromise?,
+  _ source: any ByteSource, name: String, into folder: Directory, expected: ExpectedPackage?,
   limits: PackageLimits = .standard, isContent: Bool = true, readsInfo: Bool = true,
   progress: (_ plainBytesWritten: Int64) throws -> Void
 ) throws -> [InstalledFile] {
   try withoutActuallyEscaping(progress) { progress in
-    let unpacker = Unpacker(name: name, folder: folder, promise: promise, progress: progress)
+    let unpacker = Unpacker(name: name, folder: folder, expected: expected, progress: progress)
     do {
       let walk = try PackageWalk(
         source, limits: limits, isContent: isContent, readsInfo: readsInfo)
@@ -48,7 +48,7 @@ package func unpack(
   let prefix = ".\(target.utf8.count < 200 ? target : "").unpacking"
   return try parent.withTemporaryDirectory(prefix, mode: 0o755) { folder in
     let files = try unpackPackage(
-      source, name: name, into: folder, promise: nil, limits: limits, isContent: isContent,
+      source, name: name, into: folder, expected: nil, limits: limits, isContent: isContent,
       readsInfo: isContent, progress: progress)
     try parent.renameWithoutReplacing(folder.path.lastPathComponent, to: parent, target)
     return files

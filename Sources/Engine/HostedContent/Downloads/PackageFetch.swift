@@ -70,7 +70,7 @@ struct PackageFetch {
       fetch: survey.missingBytes, write: survey.bytesToWrite, reused: survey.reusedBytes)
     job.enter(.downloading)
     let assembly = try PackageAssembly(
-      survey, name: name, promise: UnpackPromise(offer, index), in: content, workers: workers,
+      survey, name: name, expected: ExpectedPackage(offer, index), in: content, workers: workers,
       comparingDigests: comparesDigests, writeback: library.writeback,
       // Fetched bytes are written even after a stop: the fetch checks for it.
       progress: { [job] in try? job.write($0) })
@@ -132,7 +132,7 @@ struct PackageFetch {
   private func unpack(_ spool: PackageSpool, into content: Directory) throws -> [InstalledFile] {
     var written: Int64 = 0
     return try unpackPackage(
-      spool, name: name, into: content, promise: UnpackPromise(offer, index)
+      spool, name: name, into: content, expected: ExpectedPackage(offer, index)
     ) {
       try job.write($0 - written)
       written = $0
@@ -176,10 +176,11 @@ extension PackageSurvey {
   }
 }
 
-extension UnpackPromise {
+extension ExpectedPackage {
   init(_ offer: ContentOffer, _ index: PackageIndex) {
     self.init(
-      productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,
-      version: offer.version, entries: index.files)
+      ContentInfo(
+        productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,
+        version: offer.version), entries: index.files)
   }
 }
