@@ -24,9 +24,12 @@ package final class Ticker: Sendable {
 
   deinit { stop() }
 
-  /// Ends the thread; the first call waits for a running call of the body.
+  /// Ends the thread, and waits for a running call of the body; do not call it in the body.
   package func stop() {
     isStopped.signal()
-    thread.use { $0.take() }?.end()
+    thread.use { thread in
+      thread?.end()
+      thread = nil
+    }
   }
 }
