@@ -12,14 +12,10 @@ package final class Ticker: Sendable {
   package init(every interval: Duration, _ body: @escaping @Sendable () -> Void) throws {
     let isStopped = DispatchSemaphore(value: 0)
     self.isStopped = isStopped
-    do throws(WorkThread.NoThread) {
-      thread = Serialized(
-        try WorkThread {
-          while isStopped.wait(timeout: .now() + interval.inSeconds) == .timedOut { body() }
-        })
-    } catch {
-      throw error.error("Cannot start a thread for repeated work")
-    }
+    thread = Serialized(
+      try WorkThread("a thread for repeated work") {
+        while isStopped.wait(timeout: .now() + interval.inSeconds) == .timedOut { body() }
+      })
   }
 
   deinit { stop() }
