@@ -67,7 +67,7 @@ package final class TrustClient: Sendable {
     if watchesClock { try folder.checkClock(now: now) }
     if let given, given != earlier?.givenRoot { _ = try TrustedMetadata(given: given) }
     var trusted: TrustedMetadata
-    if let known = try earlier?.targets.roles.trusted ?? keptRoot() {
+    if let known = try earlier?.targets.metadata ?? keptRoot() {
       trusted = known
       if let given, given != earlier?.givenRoot {
         try fetcher.fromServers { try connect(given, to: &trusted, at: $0) }
@@ -80,8 +80,9 @@ package final class TrustClient: Sendable {
     if watchesClock {
       try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
     }
-    let roles = DelegatedRoles(trusted, folder: folder, fetcher: fetcher, time: now)
-    return Session(targets: TrustedTargets(role, roles), givenRoot: givenRoot)
+    let targets = TrustedTargets(
+      role, of: trusted, folder: folder, fetcher: fetcher, time: now)
+    return Session(targets: targets, givenRoot: givenRoot)
   }
 
   /// Returns the store's files as they were last trusted, without fetching.
@@ -94,13 +95,13 @@ package final class TrustClient: Sendable {
       if let session = session.withLock({ $0 }),
         initialRoot == nil || initialRoot == session.givenRoot
       {
-        return TrustedTargets(session.targets.role, session.targets.roles.kept)
+        return session.targets.kept
       }
       guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
         try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
       else { return nil }
-      let roles = DelegatedRoles(trusted, folder: folder, fetcher: NoServer(), time: nil)
-      return TrustedTargets(try trusted.verified(bytes), roles)
+      return TrustedTargets(
+        try trusted.verified(bytes), of: trusted, folder: folder, fetcher: NoServer(), time: nil)
     }
   }
 
@@ -114,15 +115,14 @@ package final class TrustClient: Sendable {
   /// `inconsistent` before the first `refresh`. Source: The Update Framework specification 1.0.34,
   /// section 5.6.7.
   package func target(_ name: String) throws -> TargetFile {
-    let roles = refreshes.withLock { session.withLock { $0?.targets.roles } }
-    guard let roles, let top = roles.trusted.targets else {
+    guard let targets = refreshes.withLock({ session.withLock { $0?.targets } }) else {
       throw ContentError(
         .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
     }
     // A stack: the next role to search is the last element.
     var pending: [(role: String, delegator: Delegator)] = []
     var searched: Set<String> = []
-    var current = Delegator(name: .targets, role: top)
+    var current = Delegator(name: .targets, role: targets.role)
     while true {
       if let file = current.role.targets[name] { return file }
       let delegated = try current.role.delegations?.roles(for: name) ?? []
@@ -134,7 +134,7 @@ package final class TrustClient: Sendable {
         throw ContentError.storeMissing("target \(name)")
       }
       searched.insert(next.role)
-      let role = try roles.role(next.role, for: next.delegator)
+      let role = try targets.role(next.role, for: next.delegator)
       current = Delegator(name: .delegated(next.role), role: role)
     }
   }
