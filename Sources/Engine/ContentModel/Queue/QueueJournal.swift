@@ -14,10 +14,8 @@ package protocol QueueJournal: Sendable {
   func commit(_ changes: [JournalChange]) throws
   /// Removes unreadable records; returns an error that describes each.
   func removeUnreadable() throws -> [ContentError]
-  /// Returns the accounts of all transactions of `product`, unfinished or finished.
-  func accounts(of product: ProductIdentifier) throws -> Set<AccountID?>
-  /// Returns the accounts of all transactions, unfinished or finished.
-  func accounts() throws -> Set<AccountID?>
+  /// Returns the accounts of unfinished and finished transactions of `product`; nil is for all.
+  func accounts(of product: ProductIdentifier?) throws -> Set<AccountID?>
   /// Returns whether a finished transaction failed, and had the product and account of `payment`.
   func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool
   /// Returns the revoked products whose contents must still be removed.

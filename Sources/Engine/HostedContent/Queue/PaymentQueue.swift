@@ -79,7 +79,7 @@ public final class PaymentQueue: Sendable {
       service: service)
     delivery.attach(to: self)
     if let server = configuration.service as? HTTPStoreService {
-      server.note(accounts: try opened.journal.accounts())
+      server.note(accounts: try opened.journal.accounts(of: nil))
     }
     engine.listen(after: opened.queue.storeCursor)
   }
