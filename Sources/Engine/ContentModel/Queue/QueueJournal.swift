@@ -99,16 +99,7 @@ package struct FinishNotice: Hashable, Sendable {
   }
 }
 
-/// The record of a finished transaction.
-package struct FinishedTransaction: Hashable, Sendable {
-  package let id: String
-  package let productIdentifier: ProductIdentifier
-  /// The state before it was finished.
-  package let state: TransactionState
-
-  package init(id: String, productIdentifier: ProductIdentifier, state: TransactionState) {
-    self.id = id
-    self.productIdentifier = productIdentifier
-    self.state = state
-  }
-}
+/// The record of a finished transaction; `state` is the one before it was finished.
+package typealias FinishedTransaction = (
+  id: String, productIdentifier: ProductIdentifier, state: TransactionState
+)
