@@ -37,7 +37,7 @@ extension TrustedTargets {
     }
     let delegator = Delegator(name: .targets, role: role)
     let list = try self.role(bin, for: delegator) { try bins.check($0, as: bin) }
-    // `TrustClient.target` may have read it without the check.
+    // `target` may have read it without the check.
     try list.checkName(bin)
     return CatalogList(name, list)
   }

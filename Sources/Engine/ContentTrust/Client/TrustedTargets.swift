@@ -105,6 +105,33 @@ package final class TrustedTargets: Sendable {
     throw ContentError.storeMissing(MetadataName.delegated(name).fileName)
   }
 
+  /// Returns the description of the target `name` from the role that is trusted for it.
+  ///
+  /// Blocks. Searches the targets and then the roles that they delegate to: depth first, each role
+  /// once, before the roles that it delegates to. Throws `storeMissing` if no role lists the
+  /// target. An error in a role that has to be searched ends the search. Source: The Update
+  /// Framework specification 1.0.34, section 5.6.7.
+  package func target(_ name: String) throws -> TargetFile {
+    // A stack: the next role to search is the last element.
+    var pending: [(role: String, delegator: Delegator)] = []
+    var searched: Set<String> = []
+    var current = Delegator(name: .targets, role: role)
+    while true {
+      if let file = current.role.targets[name] { return file }
+      let delegated = try current.role.delegations?.roles(for: name) ?? []
+      // After a terminating role, no other role is searched, here or at a higher level.
+      if delegated.last?.isTerminating == true { pending = [] }
+      pending += delegated.reversed().map { (role: $0.name, delegator: current) }
+      while let last = pending.last, searched.contains(last.role) { pending.removeLast() }
+      guard searched.count < MetadataLimits.searchedRoles, let next = pending.popLast() else {
+        throw ContentError.storeMissing("target \(name)")
+      }
+      searched.insert(next.role)
+      let role = try self.role(next.role, for: next.delegator)
+      current = Delegator(name: .delegated(next.role), role: role)
+    }
+  }
+
   // MARK: Files
 
   /// The path below the store of the target `name`: `targets/<folder>/<SHA-256>.<base name>`.
