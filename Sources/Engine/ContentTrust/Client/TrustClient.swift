@@ -13,8 +13,7 @@ package final class TrustClient: Sendable {
   private let now: @Sendable () -> Date
   private let watchesClock: Bool
   // Two refreshes would write the same files.
-  private let refreshes = OperationLock()
-  private let session = Mutex<Session?>(nil)
+  private let session = Serialized<Session?>(nil)
 
   /// The result of the last refresh, so that the next one reads and checks only what is new.
   private struct Session {
@@ -48,14 +47,10 @@ package final class TrustClient: Sendable {
   package func refresh(
     initialRoot: [UInt8]?, firstUse: () throws -> [UInt8]? = { nil }
   ) throws -> TrustedTargets {
-    try refreshes.withLock {
-      let earlier = session.withLock { session in
-        // After a failure, the folder has the verified metadata. The session could differ from it.
-        defer { session = nil }
-        return session
-      }
-      let next = try refreshed(earlier, initialRoot, firstUse)
-      session.withLock { $0 = next }
+    try session.use { session in
+      // After a failure, the folder has the verified metadata. The session could differ from it.
+      let next = try refreshed(session.take(), initialRoot, firstUse)
+      session = next
       return next.targets
     }
   }
@@ -91,10 +86,8 @@ package final class TrustClient: Sendable {
   /// expiry is not: the result says what existed, not what is current. It has the bins and records
   /// that were fetched before.
   package func cached(initialRoot: [UInt8]? = nil) throws -> TrustedTargets? {
-    try refreshes.withLock {
-      if let session = session.withLock({ $0 }),
-        initialRoot == nil || initialRoot == session.givenRoot
-      {
+    try session.use { session in
+      if let session, initialRoot == nil || initialRoot == session.givenRoot {
         return session.targets.kept
       }
       guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
