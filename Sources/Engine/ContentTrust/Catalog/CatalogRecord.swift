@@ -102,12 +102,11 @@ package struct CatalogRecord: Hashable, Sendable {
   }
 
   private static func isOrdered(_ left: ContentOffer, _ right: ContentOffer) -> Bool {
-    guard left.contentIdentifier != right.contentIdentifier else {
-      return left.version > right.version
+    func rank(_ offer: ContentOffer) -> Int {
+      offer.contentIdentifier == offer.productIdentifier ? 0 : 1
     }
-    if left.contentIdentifier == left.productIdentifier { return true }
-    if right.contentIdentifier == right.productIdentifier { return false }
-    return left.contentIdentifier < right.contentIdentifier
+    return (rank(left), left.contentIdentifier, right.version)
+      < (rank(right), right.contentIdentifier, left.version)
   }
 }
 
