@@ -78,8 +78,7 @@ package struct QueueState: Hashable, Sendable {
     activateWaiting(&draft)
     let changes = draft.changes(in: self)
     // The journal has the receipt after the save, so drop it from memory.
-    for record in changes.compactMap(\.savedRecord)
-    where record.grant?.receipt != nil || record.original?.receipt != nil {
+    for record in changes.compactMap(\.savedRecord) where record.hasReceipt {
       records.store(record.withoutReceipt)
     }
     return QueueDecision(changes: changes, effects: draft.effects(in: self))

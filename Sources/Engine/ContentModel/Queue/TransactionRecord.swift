@@ -109,9 +109,11 @@ package struct TransactionRecord: Hashable, Sendable {
     set { fields.downloads = newValue }
   }
 
+  var hasReceipt: Bool { grant?.receipt != nil || original?.receipt != nil }
+
   /// The record without receipts, as kept in memory; the journal has the receipts.
   package var withoutReceipt: TransactionRecord {
-    guard grant?.receipt != nil || original?.receipt != nil else { return self }
+    guard hasReceipt else { return self }
     var record = self
     record.status = status.withoutReceipt
     return record
