@@ -206,8 +206,15 @@ package final class TrustClient: Sendable {
           try updateTimestamp(&trusted, now, at: server)
           try trusted.checkExpiry(now: now)
         }
-        try updateSnapshot(&trusted, now)
-        return try updateTargets(&trusted, now)
+        if trusted.snapshot == nil {
+          try fetcher.fetch(.snapshot, listedIn: trusted, keptIn: folder) {
+            try trusted.update(snapshot: $0, now: now)
+          }
+        }
+        if let targets = trusted.targets { return targets }
+        return try fetcher.fetch(.targets, listedIn: trusted, keptIn: folder) {
+          try trusted.update(targets: $0, now: now)
+        }
       } catch let error as ContentError where error.code == .signatureInvalid {
         let version = trusted.root.version
         try fetcher.fromServers { try followRoots(&trusted, at: $0) }
@@ -239,20 +246,6 @@ package final class TrustClient: Sendable {
     }
     if try trusted.update(timestamp: bytes, now: now) {
       try folder.replace(.timestamp, with: bytes)
-    }
-  }
-
-  private func updateSnapshot(_ trusted: inout TrustedMetadata, _ now: Date) throws {
-    if trusted.snapshot != nil { return }
-    try fetcher.fetch(.snapshot, listedIn: trusted, keptIn: folder) {
-      try trusted.update(snapshot: $0, now: now)
-    }
-  }
-
-  private func updateTargets(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
-    if let targets = trusted.targets { return targets }
-    return try fetcher.fetch(.targets, listedIn: trusted, keptIn: folder) {
-      try trusted.update(targets: $0, now: now)
     }
   }
 }
