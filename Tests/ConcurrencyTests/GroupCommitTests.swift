@@ -14,7 +14,9 @@ struct GroupCommitTests {
     of count: Int,
     outcome: @escaping @Sendable (Int) -> Result<Void, any Error> = { _ in .success(()) }
   ) -> (groups: [[Int]], failed: Set<Int>) {
-    let step = GroupCommit<Int>()
+    let waiters = Atomic(0)
+    let watch = SignalWatch { waiters.add(1, ordering: .relaxed) }
+    let step = GroupCommit<Int> { watch.signal() }
     let groups = Mutex<[[Int]]>([])
     let failed = Mutex<Set<Int>>([])
     let isFirstAtIt = DispatchSemaphore(value: 0)
@@ -40,7 +42,7 @@ struct GroupCommitTests {
       Thread.detachNewThread { join(number) }
       if number == 0 { isFirstAtIt.wait() }
     }
-    blockUntil { step.waitingCount == count - 1 }
+    blockUntil { waiters.load(ordering: .relaxed) == count - 1 }
     mayGoOn.signal()
     ended.wait()
     return (groups.withLock { $0 }, failed.withLock { $0 })

@@ -1,4 +1,5 @@
 import Concurrency
+import Dispatch
 import TestSupport
 import TestTraits
 import Testing
@@ -20,6 +21,23 @@ struct TickerTests {
     #expect(body == nil, "what is released cannot be called again")
     ticker.stop()
     #expect(calls.value == count)
+  }
+
+  @Test("Each of two calls that stop a ticker at the same time waits for the body")
+  func stops() throws {
+    let (began, returned) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let returnedEarly = Mutex(false)
+    let ticker = try Ticker(every: .milliseconds(1)) {
+      began.signal()
+      if returned.wait(timeout: .now() + 0.1) == .success { returnedEarly.withLock { $0 = true } }
+    }
+    began.wait()
+    DispatchQueue.concurrentPerform(iterations: 2) { _ in
+      ticker.stop()
+      returned.signal()
+    }
+    let found = returnedEarly.withLock { $0 }
+    #expect(!found)
   }
 
   private final class Body: Sendable {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ContentModel
+@testable import ContentModel
 import Testing
 
 /// Checks of a seller's response by the queue itself.

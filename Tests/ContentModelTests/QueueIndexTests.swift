@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ContentModel
+@testable import ContentModel
 import TestSupport
 import TestTraits
 import Testing

@@ -1,4 +1,4 @@
-import ContentModel
+@testable import ContentModel
 import Testing
 
 /// Every state of a transaction and a download with every event.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ContentModel
+@testable import ContentModel
 import TestSupport
 import Testing
 
@@ -103,4 +103,9 @@ enum Sample {
       return .workEnded(download: worked, results.randomElement(using: &random) ?? .stopped)
     }
   }
+}
+
+extension QueueState {
+  /// Returns whether the download `id` has a worker.
+  func hasWorker(_ id: String) -> Bool { workers[id] != nil }
 }

@@ -50,9 +50,8 @@ import Testing
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
     repository.roles["A"]?.repeatsSignature = true
     store.put(try repository.published())
-    let client = try client()
-    _ = try client.refresh(initialRoot: sample.root())
-    #expect(code { _ = try client.target("file") } == .metadataDamaged)
+    let targets = try client().refresh(initialRoot: sample.root())
+    #expect(code { _ = try targets.target("file") } == .metadataDamaged)
   }
 
   @Test(arguments: ["1.root.json", "timestamp.json", "1.snapshot.json", "1.targets.json"])

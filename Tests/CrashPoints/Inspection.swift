@@ -139,12 +139,12 @@ package struct Inspection {
     let open = try reader.transactions().map(\.id)
     let finished = try reader.finishedTransactions()
     expect(
-      Set(open).isDisjoint(with: finished.map(\.id)), "both finished and unfinished: \(open)")
+      Set(open).isDisjoint(with: finished.map { $0.id }), "both finished and unfinished: \(open)")
     if isFinal { expect(open.isEmpty, "unfinished: \(open)") }
     guard operation.library == "library" else { return }
     let granted = try grants()
     expect(granted.count == Set(granted).count, "granted twice: \(granted)")
-    let known = Set(open).union(finished.map(\.id))
+    let known = Set(open).union(finished.map { $0.id })
     expect(known.isSuperset(of: granted), "lost of \(granted)")
     if isFinal {
       // If a grant could not be synced, the purchase has failed and was repeated.

@@ -27,7 +27,7 @@ final class SimulatedExecution: Execution, @unchecked Sendable {
     return line
   }
 
-  func group(_ label: String) -> any WorkGroup { SimulatedGroup(scheduler) }
+  func group() -> any WorkGroup { SimulatedGroup(scheduler) }
 
   func signal() -> any ThreadSignal { SimulatedSignal(scheduler) }
 }

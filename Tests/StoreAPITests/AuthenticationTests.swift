@@ -70,7 +70,7 @@ struct AuthenticationTests {
     ) throws {
       key = try .generate(kind)
       self.store = store
-      kid = "key-\(kind.rawValue)-\(randomIdentifier())"
+      kid = "key-K-\(kind.rawValue)-\(randomIdentifier())"
       _ = try store.ledger.add(
         APIKey(
           kid: kid, account: AccountID(rawValue: kid), .publicKey(pem: key.publicKey.pem),
@@ -131,6 +131,8 @@ struct AuthenticationTests {
     let now = signer.now
     let cases: [[String: JSONValue]] = [
       ["iss": .null], ["iss": .string("key-other")], ["aud": .null],
+      // The Kelvin sign, which Swift compares as K.
+      ["iss": .string(signer.kid.replacing("K", with: "\u{212a}"))],
       ["aud": .string("https://other.example")], ["aud": .string(TestStore.origin + "/")],
       ["aud": .array([.string(TestStore.origin)])], ["exp": .null], ["exp": .string("\(now)")],
       ["exp": .integer(now - 60)], ["exp": .integer(now + 901)], ["exp": .integer(.max)],

@@ -55,9 +55,10 @@ extension SQLiteJournal: QueueJournal {
   package func finishedTransactions() throws -> [FinishedTransaction] {
     try read {
       try $0.all("SELECT id, product, state FROM finished_transaction") { row in
-        FinishedTransaction(
+        (
           id: row.text(0), productIdentifier: try row.identifier(1),
-          state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed)
+          state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed
+        )
       }
     }
   }

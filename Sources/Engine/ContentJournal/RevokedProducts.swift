@@ -3,22 +3,16 @@ import Database
 
 /// The revoked products, the accounts that may still own them, and finished failures.
 extension SQLiteJournal {
-  package func accounts(of product: ProductIdentifier) throws -> Set<AccountID?> {
-    try accounts(where: "WHERE product = ?1", [.text(product.rawValue)])
-  }
-
-  package func accounts() throws -> Set<AccountID?> { try accounts(where: "", []) }
-
-  private func accounts(where condition: String, _ values: [SQLiteConnection.Value]) throws
-    -> Set<AccountID?>
-  {
-    let query =
-      "SELECT account FROM queue_transaction \(condition) "
-      + "UNION SELECT account FROM finished_transaction \(condition)"
-    return Set(
-      try read {
-        try $0.all(query, values) { $0.optionalText(0).map(AccountID.init(rawValue:)) }
-      })
+  package func accounts(of product: ProductIdentifier?) throws -> Set<AccountID?> {
+    let condition = "WHERE ?1 IS NULL OR product = ?1"
+    let accounts = try read {
+      try $0.all(
+        "SELECT account FROM queue_transaction \(condition) "
+          + "UNION SELECT account FROM finished_transaction \(condition)",
+        [.optional(product?.rawValue)]
+      ) { $0.optionalText(0).map(AccountID.init(rawValue:)) }
+    }
+    return Set(accounts)
   }
 
   package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {

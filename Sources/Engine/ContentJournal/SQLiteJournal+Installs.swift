@@ -29,14 +29,12 @@ extension SQLiteJournal: InstallJournal {
         .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
         .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
       ]
-      var id: Int64 = 0
-      try connection.query(
+      try connection.run(
         "INSERT INTO content "
           + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
-          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id", values
-      ) { id = $0.integer(0) }
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", values)
       try connection.run(
-        "INSERT INTO content_files VALUES (?1, ?2)", [.integer(id), .blob(list)])
+        "INSERT INTO content_files VALUES (last_insert_rowid(), ?1)", [.blob(list)])
     }
   }
 

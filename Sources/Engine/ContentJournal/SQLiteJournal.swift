@@ -70,9 +70,10 @@ package final class SQLiteJournal: Sendable {
   }
 
   private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
-    // Checked with a read-only connection, so that a newer journal is not changed. Only a writer
-    // can read a database whose creation was interrupted; SQLite rolls it back to empty.
-    if try folder.status(of: fileName) != nil, try !isIncomplete(in: folder) {
+    // Checked with a read-only connection, so that a newer journal is not changed. Only the
+    // creation uses a rollback journal. If it was interrupted, only a writer can read the database;
+    // SQLite rolls it back to empty.
+    if try folder.status(of: fileName) != nil, try folder.status(of: "\(fileName)-journal") == nil {
       try JournalSchema.current.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
     }
     try makePrivate(in: folder)
@@ -96,13 +97,6 @@ package final class SQLiteJournal: Sendable {
     // SQLite gives the files beside a database the same mode.
     if try folder.status(of: fileName) == nil { _ = try folder.createFile(fileName, mode: 0o600) }
     try folder.createMappedFile("\(fileName)-shm")
-  }
-
-  /// Whether a process ended while it created the database.
-  ///
-  /// Only the creation uses a rollback journal; later changes use the write-ahead log.
-  private static func isIncomplete(in folder: Directory) throws -> Bool {
-    try folder.status(of: "\(fileName)-journal") != nil
   }
 
   private static func openToRead(_ path: String, in folder: Directory) throws -> SQLiteConnection {

@@ -46,8 +46,12 @@ extension SQLiteJournal {
         try connection.run("DELETE FROM content WHERE id = ?1", [.integer(id)])
       }
       found += contents.map(\.error)
-      found += try Self.removeUnreadablePins(connection)
-      found += try Self.removeUnreadableRevocations(connection)
+      found += try Self.removeUnreadable(
+        "pin of", in: "pin", key: ["content", "version"], connection
+      ) { _ = try Self.key($0) }
+      found += try Self.removeUnreadable(
+        "revoked product", in: "revoked_product", key: ["product"], connection
+      ) { _ = try $0.identifier(0) }
       errors.withLock { $0 = found }
     }
     return errors.withLock { $0 }
@@ -73,30 +77,24 @@ extension SQLiteJournal {
     return queue.unreadable
   }
 
-  private static func removeUnreadablePins(_ connection: borrowing SQLiteConnection) throws
-    -> [ContentError]
-  {
-    let pins = try connection.all("SELECT content, version FROM pin") { row in
-      (content: row.text(0), version: row.text(1), pin: try? key(row))
-    }.filter { $0.pin == nil }
-    for pin in pins {
-      try connection.run(
-        "DELETE FROM pin WHERE content = ?1 AND version = ?2",
-        [.text(pin.content), .text(pin.version)])
-    }
-    return pins.map { .unreadableRecord(of: "the pin of \($0.content) \($0.version)", "") }
-  }
-
-  private static func removeUnreadableRevocations(
-    _ connection: borrowing SQLiteConnection
+  /// Removes the rows of `table` that `read` cannot read; `key` has the columns of its primary key.
+  private static func removeUnreadable(
+    _ what: String, in table: String, key: [String], _ connection: borrowing SQLiteConnection,
+    read: (SQLiteConnection.Row) throws -> Void
   ) throws -> [ContentError] {
-    let products = try connection.all("SELECT product FROM revoked_product") { row in
-      (text: row.text(0), identifier: try? row.identifier(0))
-    }.filter { $0.identifier == nil }.map(\.text)
-    for product in products {
-      try connection.run("DELETE FROM revoked_product WHERE product = ?1", [.text(product)])
+    let columns = key.joined(separator: ", ")
+    let condition = key.indices.map { "\(key[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
+    var unreadable: [[String]] = []
+    try connection.query("SELECT \(columns) FROM \(table)") { row in
+      guard (try? read(row)) == nil else { return }
+      unreadable.append(key.indices.map { row.text(Int32($0)) })
     }
-    return products.map { .unreadableRecord(of: "the revoked product \($0)", "") }
+    for values in unreadable {
+      try connection.run("DELETE FROM \(table) WHERE \(condition)", values.map { .text($0) })
+    }
+    return unreadable.map {
+      .unreadableRecord(of: "the \(what) \($0.joined(separator: " "))", "")
+    }
   }
 }
 

@@ -114,12 +114,12 @@ extension ContentLibrary {
     collected.report.bytesLeft = candidates.reduce(0) { $0 + $1.content.size }
     let plan = policy.plan(candidates)
     do {
-      for candidate in plan.surplus {
-        try folderErrors.collect { try takeOut(candidate.content, &collected) }
+      for content in plan.surplus {
+        try folderErrors.collect { try takeOut(content, &collected) }
       }
-      for candidate in plan.overQuota {
+      for content in plan.overQuota {
         guard let quota = policy.maximumBytes, collected.report.bytesLeft > quota else { break }
-        try folderErrors.collect { try takeOut(candidate.content, &collected) }
+        try folderErrors.collect { try takeOut(content, &collected) }
       }
     } catch {
       // Thrown after the versions taken out so far are deleted.
@@ -169,11 +169,12 @@ extension ContentLibrary {
           status.kind == .directory
         else { return }
         candidates.append(
-          CollectionCandidate(
+          (
             content: content,
             isCurrent: try Self.current(in: home)?.rawValue == version.rawValue,
             isProtected: protected.contains(ContentKey(name, version: version)),
-            lastUse: status.accessed))
+            lastUse: status.accessed
+          ))
       }
     }
     return candidates

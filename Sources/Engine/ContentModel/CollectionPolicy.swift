@@ -17,21 +17,12 @@ public struct CollectionPolicy: Hashable, Codable, Sendable {
 }
 
 /// An installed version as input of a collection.
-package struct CollectionCandidate: Hashable, Sendable {
-  package let content: InstalledContent
-  package let isCurrent: Bool
-  /// Pinned, or needed by an unfinished download.
-  package let isProtected: Bool
-  /// The time of the last use, in nanoseconds since 1970.
-  package let lastUse: Int64
-
-  package init(content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64) {
-    self.content = content
-    self.isCurrent = isCurrent
-    self.isProtected = isProtected
-    self.lastUse = lastUse
-  }
-}
+///
+/// `isProtected` is whether it is pinned, or needed by an unfinished download. `lastUse` is in
+/// nanoseconds since 1970.
+package typealias CollectionCandidate = (
+  content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64
+)
 
 extension CollectionPolicy {
   /// Returns the versions to remove, in order; pure.
@@ -40,7 +31,7 @@ extension CollectionPolicy {
   /// while the quota is exceeded, least recently used first, current ones last. The caller skips
   /// leased versions.
   package func plan(_ candidates: [CollectionCandidate]) -> (
-    surplus: [CollectionCandidate], overQuota: [CollectionCandidate]
+    surplus: [InstalledContent], overQuota: [InstalledContent]
   ) {
     // The variable and a decoder accept any number.
     let count = max(1, keptVersions)
@@ -57,7 +48,8 @@ extension CollectionPolicy {
     let overQuota = kept.filter { !$0.isProtected }.sorted {
       ($0.isCurrent ? 1 : 0, $0.lastUse) < ($1.isCurrent ? 1 : 0, $1.lastUse)
     }
-    return (surplus.sorted { $0.lastUse < $1.lastUse }, maximumBytes == nil ? [] : overQuota)
+    surplus.sort { $0.lastUse < $1.lastUse }
+    return (surplus.map { $0.content }, maximumBytes == nil ? [] : overQuota.map { $0.content })
   }
 }
 

@@ -30,13 +30,8 @@ public struct ContentVersion: ValidatedText {
   }
 
   private static func number(_ digits: Substring.UTF8View.SubSequence) -> UInt64? {
-    guard (1...18).contains(digits.count) else { return nil }
-    var value: UInt64 = 0
-    for digit in digits {
-      guard digit.isDigit else { return nil }
-      value = value * 10 + UInt64(digit - UInt8(ascii: "0"))
-    }
-    return value
+    guard (1...18).contains(digits.count), digits.allSatisfy(\.isDigit) else { return nil }
+    return digits.reduce(0) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
   }
 }
 

@@ -13,7 +13,6 @@ public struct ProductRecord: Hashable, Sendable {
   /// The price for display; nil if the product is free.
   public let price: Price?
 
-  /// Creates a record.
   package init(
     productIdentifier: ProductIdentifier, type: ProductType, texts: [String: ProductText],
     price: Price?

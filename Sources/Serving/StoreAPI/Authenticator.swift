@@ -120,10 +120,10 @@ struct Authenticator: Sendable {
   }
 
   private func check(_ claims: JSONValue, of key: APIKey, at now: Int64) throws {
-    guard claims["iss"]?.string == key.kid else {
+    guard claims["iss"]?.string?.hasSameBytes(as: key.kid) == true else {
       throw Problem.unauthorized("The claim iss of the JWT is not its kid")
     }
-    guard claims["aud"]?.string == audience else {
+    guard claims["aud"]?.string?.hasSameBytes(as: audience) == true else {
       throw Problem.unauthorized("The JWT is for another server: aud is not \(audience)")
     }
     guard let expiry = Self.seconds(claims["exp"]), expiry > now - Self.leeway else {

@@ -38,23 +38,19 @@ final class CommitQueue: Sendable {
   ) throws {
     let entries = BlockingQueue<Entry>()
     self.entries = entries
-    do throws(WorkThread.NoThread) {
-      thread = Serialized(
-        try WorkThread {
-          var isBusy = false
-          while true {
-            if isBusy { usleep(CommitQueue.commitDelay) }
-            let waiting = entries.takeAll()
-            guard !waiting.isEmpty else { return }
-            isBusy = waiting.count >= CommitQueue.busyCount
-            for group in CommitQueue.groups(waiting) {
-              if CommitQueue.commit(group, to: ledger, at: now(), report) { onCommit() }
-            }
+    thread = Serialized(
+      try WorkThread("the thread that writes the ledger") {
+        var isBusy = false
+        while true {
+          if isBusy { usleep(CommitQueue.commitDelay) }
+          let waiting = entries.takeAll()
+          guard !waiting.isEmpty else { return }
+          isBusy = waiting.count >= CommitQueue.busyCount
+          for group in CommitQueue.groups(waiting) {
+            if CommitQueue.commit(group, to: ledger, at: now(), report) { onCommit() }
           }
-        })
-    } catch {
-      throw error.error("Cannot start the thread that writes the ledger")
-    }
+        }
+      })
   }
 
   deinit { close() }

@@ -11,7 +11,7 @@ package protocol Execution: Sendable {
   /// Creates a line, or uses `queue` for it.
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine
   /// Creates a group of threads for blocking work.
-  func group(_ label: String) -> any WorkGroup
+  func group() -> any WorkGroup
   /// Creates a signal for the threads of this execution.
   func signal() -> any ThreadSignal
 }
@@ -46,7 +46,7 @@ package struct DispatchExecution: Execution {
     queue ?? DispatchQueue(label: label)
   }
 
-  package func group(_ label: String) -> any WorkGroup { DispatchWork(label) }
+  package func group() -> any WorkGroup { DispatchGroup() }
 
   package func signal() -> any ThreadSignal { DispatchSemaphore.unsent() }
 }
@@ -61,20 +61,9 @@ extension DispatchQueue: SerialLine {
   package func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try sync(execute: body) }
 }
 
-/// One dispatch queue per body; on a shared queue, blocked bodies would exhaust the thread pool.
-private final class DispatchWork: WorkGroup {
-  private let label: String
-  private let group = DispatchGroup()
-
-  init(_ label: String) { self.label = label }
-
-  func start(_ body: @escaping @Sendable () -> Void) {
-    DispatchQueue(label: label).async(group: group, execute: body)
+extension DispatchGroup: WorkGroup {
+  /// Uses one queue per body; on a shared queue, blocked bodies would exhaust the thread pool.
+  package func start(_ body: @escaping @Sendable () -> Void) {
+    DispatchQueue(label: "hostedcontent.work").async(group: self, execute: body)
   }
-
-  func enter() { group.enter() }
-
-  func leave() { group.leave() }
-
-  func wait() { group.wait() }
 }

@@ -31,9 +31,6 @@ package final class GroupCommit<Request: Sendable>: Sendable {
     self.makeSignal = makeSignal
   }
 
-  /// The number of calls that wait for a step.
-  package var waitingCount: Int { state.withLock { $0.waiting.count } }
-
   /// Waits until `perform` was called with `request`, alone or with others.
   ///
   /// Throws its outcome. `perform` returns one outcome per request, in the same order. It runs on

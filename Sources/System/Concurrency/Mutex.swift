@@ -42,15 +42,6 @@
       defer { pthread_mutex_unlock(lock) }
       return try body(&value.pointee)
     }
-
-    /// Calls `body` with the value, or returns nil if another thread has it.
-    public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
-      _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-      guard pthread_mutex_trylock(lock) == 0 else { return nil }
-      defer { pthread_mutex_unlock(lock) }
-      return try body(&value.pointee)
-    }
   }
 
   // Only the thread that has locked the mutex uses the value.

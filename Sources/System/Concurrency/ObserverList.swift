@@ -12,7 +12,6 @@ package final class ObserverList<Observer>: Sendable {
 
   private let entries = Mutex<[Entry]>([])
 
-  /// Creates an empty list.
   package init() {}
 
   /// Adds `observer`.

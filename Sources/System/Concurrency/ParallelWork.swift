@@ -9,19 +9,23 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
   _ body: @escaping @Sendable (Item, Context) throws -> Value?
 ) throws -> [Value] {
   guard !items.isEmpty else { return [] }
-  let results = ParallelResults<Value>()
+  // The index of the first item that no thread has taken.
+  let next = Atomic(0)
+  let found = Mutex((values: [Value](), error: (any Error)?.none))
   let work: @Sendable (Int) -> Void = { _ in
-    results.collecting {
+    do {
       let context = try context()
       var values: [Value] = []
-      while !results.hasFailed {
-        let start = results.next.wrappingAdd(portion, ordering: .relaxed).oldValue
+      while found.withLock({ $0.error == nil }) {
+        let start = next.wrappingAdd(portion, ordering: .relaxed).oldValue
         guard start < items.count else { break }
         for item in items[start..<min(start + portion, items.count)] {
           if let value = try body(item, context) { values.append(value) }
         }
       }
-      return values
+      found.withLock { $0.values += values }
+    } catch {
+      found.withLock { $0.error = $0.error ?? error }
     }
   }
   let count = min(workers, (items.count + portion - 1) / portion)
@@ -30,7 +34,10 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
   } else {
     work(0)
   }
-  return try results.result()
+  return try found.withLock { found in
+    if let error = found.error { throw error }
+    return found.values
+  }
 }
 
 /// Calls `other` on another thread, if `workers` allows it, while `body` runs on this one.
@@ -47,29 +54,4 @@ package func alongside<Value>(
   let value = Result { try body() }
   try work.result().get()
   return try value.get()
-}
-
-/// The next item, the values of all threads, and the first error.
-private final class ParallelResults<Value: Sendable>: Sendable {
-  /// The index of the first item that no thread has taken.
-  let next = Atomic<Int>(0)
-  private let state = Mutex((values: [Value](), error: (any Error)?.none))
-
-  var hasFailed: Bool { state.withLock { $0.error != nil } }
-
-  func collecting(_ body: () throws -> [Value]) {
-    do {
-      let values = try body()
-      state.withLock { $0.values += values }
-    } catch {
-      state.withLock { $0.error = $0.error ?? error }
-    }
-  }
-
-  func result() throws -> [Value] {
-    try state.withLock { state in
-      if let error = state.error { throw error }
-      return state.values
-    }
-  }
 }

@@ -1,23 +1,9 @@
+package import ContentModel
+
 /// Blocking work on a separate thread, whose result the caller waits for.
 package struct SideWork<Value: Sendable> {
   private let thread: WorkThread
-  private let outcome: Outcome
-
-  private final class Outcome: Sendable {
-    let value = Mutex<Result<Value, any Error>?>(nil)
-  }
-
-  /// The closures of the thread, which are released before it ends.
-  private final class Body: @unchecked Sendable {
-    // Unchecked, because only the thread uses the captured variables until `result()` has returned.
-    let body: () throws -> Value
-    let onFailure: (any Error) -> Void
-
-    init(_ body: @escaping () throws -> Value, _ onFailure: @escaping (any Error) -> Void) {
-      self.body = body
-      self.onFailure = onFailure
-    }
-  }
+  private let outcome: @Sendable () -> Result<Value, any Error>?
 
   /// Starts the work at once.
   ///
@@ -26,20 +12,22 @@ package struct SideWork<Value: Sendable> {
   /// thread.
   package init(
     _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void = { _ in }
-  ) throws(WorkThread.NoThread) {
-    let outcome = Outcome()
-    let body = Body(body, onFailure)
-    self.outcome = outcome
+  ) throws(ContentError) {
+    // Unchecked, because only the thread uses the captured variables until `result()` has returned.
+    nonisolated(unsafe) let body = body
+    nonisolated(unsafe) let onFailure = onFailure
+    let outcome = Mutex<Result<Value, any Error>?>(nil)
+    self.outcome = { outcome.withLock { $0 } }
     thread = try WorkThread {
-      let result = Result { try body.body() }
-      if case .failure(let error) = result { body.onFailure(error) }
-      outcome.value.withLock { $0 = result }
+      let result = Result { try body() }
+      if case .failure(let error) = result { onFailure(error) }
+      outcome.withLock { $0 = result }
     }
   }
 
   /// Waits until the thread has ended, and returns its result; call it once.
   package func result() -> Result<Value, any Error> {
     thread.end()
-    return outcome.value.withLock { $0 } ?? .failure(CancellationError())
+    return outcome() ?? .failure(CancellationError())
   }
 }

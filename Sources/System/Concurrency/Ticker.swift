@@ -12,21 +12,20 @@ package final class Ticker: Sendable {
   package init(every interval: Duration, _ body: @escaping @Sendable () -> Void) throws {
     let isStopped = DispatchSemaphore(value: 0)
     self.isStopped = isStopped
-    do throws(WorkThread.NoThread) {
-      thread = Serialized(
-        try WorkThread {
-          while isStopped.wait(timeout: .now() + interval.inSeconds) == .timedOut { body() }
-        })
-    } catch {
-      throw error.error("Cannot start a thread for repeated work")
-    }
+    thread = Serialized(
+      try WorkThread("a thread for repeated work") {
+        while isStopped.wait(timeout: .now() + interval.inSeconds) == .timedOut { body() }
+      })
   }
 
   deinit { stop() }
 
-  /// Ends the thread; the first call waits for a running call of the body.
+  /// Ends the thread, and waits for a running call of the body; do not call it in the body.
   package func stop() {
     isStopped.signal()
-    thread.use { $0.take() }?.end()
+    thread.use { thread in
+      thread?.end()
+      thread = nil
+    }
   }
 }

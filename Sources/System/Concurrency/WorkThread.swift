@@ -14,8 +14,10 @@ package struct WorkThread: Sendable {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// Starts a thread that runs `body`; throws the error number of the system.
-  package init(_ body: @escaping @Sendable () -> Void) throws(NoThread) {
+  /// Starts a thread that runs `body`; throws `tooFewThreads`, with its `name`, if that fails.
+  package init(
+    _ name: String = "a thread", _ body: @escaping @Sendable () -> Void
+  ) throws(ContentError) {
     let box = Unmanaged.passRetained(Box(body))
     var thread = pthread_t()
     let failure = pthread_create(
@@ -27,22 +29,12 @@ package struct WorkThread: Sendable {
       }, box.toOpaque())
     guard failure == 0 else {
       box.release()
-      throw NoThread(number: failure)
+      throw ContentError(
+        .tooFewThreads, "Cannot start \(name)",
+        remedy: "Raise the limit of processes, or end other processes",
+        cause: String(cString: strerror(failure)))
     }
     self.thread = thread
-  }
-
-  /// The system could not start a thread.
-  package struct NoThread: Error {
-    /// The number, as in `errno`.
-    package let number: Int32
-
-    /// The error with this message for users.
-    package func error(_ message: String) -> ContentError {
-      ContentError(
-        .tooFewThreads, message, remedy: "Raise the limit of processes, or end other processes",
-        cause: String(cString: strerror(number)))
-    }
   }
 
   /// Waits until the thread has ended and its thread-local storage is released.

@@ -19,7 +19,7 @@ package final class WorkerThreads {
         threads.append(try WorkThread { body(number) })
       } catch {
         guard threads.isEmpty else { return }
-        throw error.error("Cannot start a thread")
+        throw error
       }
     }
   }

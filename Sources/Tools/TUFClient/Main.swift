@@ -49,27 +49,25 @@ enum Main {
     try FileSystem.real.directory(at: arguments.required("--metadata-dir"), creating: true)
   }
 
-  private static func refreshed(_ arguments: ClientArguments) throws
-    -> (TrustClient, TrustedTargets)
-  {
+  private static func refreshed(_ arguments: ClientArguments) throws -> TrustedTargets {
     let fetcher = try RepositoryFetcher(arguments.required("--metadata-url"))
     // The caller owns the folder, which has only metadata, and the clock is not checked.
     let client = TrustClient(
       trustFolder: try metadataFolder(arguments), fetcher: fetcher, watchesClock: false,
       now: { Date() })
-    return (client, try client.refresh(initialRoot: nil))
+    return try client.refresh(initialRoot: nil)
   }
 
   private static func download(_ arguments: ClientArguments) throws {
     let names = try arguments.allRequired("--target-name")
     let baseURL = try arguments.required("--target-base-url")
     let folder = try arguments.required("--target-dir")
-    let (client, targets) = try refreshed(arguments)
+    let targets = try refreshed(arguments)
     let source = try RepositoryFetcher(baseURL)
     let place = try TargetFolder(folder)
     for name in names {
       try place.provide(
-        name, client.target(name), consistent: targets.usesConsistentSnapshots, from: source)
+        name, targets.target(name), consistent: targets.usesConsistentSnapshots, from: source)
     }
   }
 }

@@ -93,10 +93,9 @@ import Testing
 
   @Test func `another bin is refused although a search for a target has read it`() throws {
     store.put([honest.path(of: bin): try honest.signed(honest.bin("bin-2"))])
-    let client = try self.client()
-    let targets = try client.refresh(initialRoot: sample.root())
+    let targets = try client().refresh(initialRoot: sample.root())
     let product = try #require(try honest.products(in: bin).first)
-    #expect(code { _ = try client.target(StorePath.entry(product)) } == .storeMissing)
+    #expect(code { _ = try targets.target(StorePath.entry(product)) } == .storeMissing)
     #expect(code { _ = try targets.list(.delegated(bin)) } == .metadataDamaged)
   }
 

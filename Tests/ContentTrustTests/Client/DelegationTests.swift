@@ -11,13 +11,12 @@ import Testing
 
   init() throws { fixture = try ClientFixture() }
 
-  /// Returns a client that has refreshed from `repository`.
-  private func refreshed(_ repository: SampleRepository) throws -> TrustClient {
+  /// Returns the targets of `repository`.
+  private func refreshed(_ repository: SampleRepository) throws -> TrustedTargets {
     store.put(try repository.published())
-    let client = try client()
-    _ = try client.refresh(initialRoot: sample.root())
+    let targets = try client().refresh(initialRoot: sample.root())
     _ = store.takeFetched()
-    return client
+    return targets
   }
 
   /// The roles that were fetched since the last call, in order.
@@ -91,8 +90,8 @@ import Testing
       try repository.delegate(
         edge.from, to: edge.to, paths: edge.paths, terminating: edge.terminating)
     }
-    let client = try refreshed(repository)
-    #expect(code { _ = try client.target("nowhere") } == .storeMissing)
+    let targets = try refreshed(repository)
+    #expect(code { _ = try targets.target("nowhere") } == .storeMissing)
     #expect(asked() == graph.order)
   }
 
@@ -100,8 +99,8 @@ import Testing
     var repository = SampleRepository(sample)
     for number in 1...40 { try repository.delegate("targets", to: "role\(number)") }
     repository.roles["role40"]?.files["file"] = try SampleRepository.file("late")
-    let client = try refreshed(repository)
-    #expect(code { _ = try client.target("file") } == .storeMissing)
+    let targets = try refreshed(repository)
+    #expect(code { _ = try targets.target("file") } == .storeMissing)
     #expect(asked().count == 32)
   }
 
@@ -116,12 +115,12 @@ import Testing
     try repository.delegate("targets", to: "B")
     repository.roles["A"]?.files = ["shared": first, "own": first]
     repository.roles["B"]?.files = ["shared": second, "late": second]
-    let client = try refreshed(repository)
-    #expect(try client.target("own") == own)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("own") == own)
     #expect(asked().isEmpty)
-    #expect(try client.target("shared") == first)
+    #expect(try targets.target("shared") == first)
     #expect(asked() == ["A"])
-    #expect(try client.target("late") == second)
+    #expect(try targets.target("late") == second)
     #expect(asked() == ["B"])
   }
 
@@ -130,9 +129,9 @@ import Testing
     try repository.delegate("targets", to: "A", paths: ["a/*"])
     repository.roles["A"]?.files["b/file"] = try SampleRepository.file("b")
     repository.roles["A"]?.files["a/b/file"] = try SampleRepository.file("b")
-    let client = try refreshed(repository)
-    #expect(code { _ = try client.target("b/file") } == .storeMissing)
-    #expect(code { _ = try client.target("a/b/file") } == .storeMissing)
+    let targets = try refreshed(repository)
+    #expect(code { _ = try targets.target("b/file") } == .storeMissing)
+    #expect(code { _ = try targets.target("a/b/file") } == .storeMissing)
     #expect(asked().isEmpty)
   }
 
@@ -142,8 +141,8 @@ import Testing
     try repository.delegate("targets", to: "no", prefixes: ["zz"])
     try repository.delegate("targets", to: "yes", prefixes: ["zz", String(digits.prefix(3))])
     repository.roles["yes"]?.files["some/file"] = try SampleRepository.file("x")
-    let client = try refreshed(repository)
-    #expect(try client.target("some/file").length == 1)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("some/file").length == 1)
     #expect(asked() == ["yes"])
   }
 
@@ -163,8 +162,8 @@ import Testing
     let name = "bin-" + String(repeating: "0", count: 3 - text.count) + text
     repository.roles[name] = SampleRepository.Delegated(
       files: ["some/file": try SampleRepository.file("x")], expires: sample.expires, keys: [key])
-    let client = try refreshed(repository)
-    #expect(try client.target("some/file").length == 1)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("some/file").length == 1)
     #expect(asked() == [name])
   }
 
@@ -180,8 +179,8 @@ import Testing
     repository.roles["A"]?.keys = [keys[0], keys[0]]
     repository.roles["A"]?.version = 2
     repository.advance()
-    let client = try refreshed(repository)
-    let error = #expect(throws: ContentError.self) { try client.target("file") }
+    let targets = try refreshed(repository)
+    let error = #expect(throws: ContentError.self) { try targets.target("file") }
     #expect(error?.code == .signatureInvalid)
     #expect(error?.message.contains("targets version 2") == true)
   }
@@ -196,10 +195,10 @@ import Testing
     repository.roles["C"]?.files = [
       "a": try SampleRepository.file("a"), "b": try SampleRepository.file("b"),
     ]
-    let client = try refreshed(repository)
-    #expect(try client.target("a").length == 1)
-    #expect(code { _ = try client.target("b") } == .signatureInvalid)
-    #expect(try client.target("a").length == 1)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("a").length == 1)
+    #expect(code { _ = try targets.target("b") } == .signatureInvalid)
+    #expect(try targets.target("a").length == 1)
   }
 
   @Test func `a stored delegated role is checked again for its current delegator`() throws {
@@ -213,8 +212,8 @@ import Testing
     try repository.delegate("targets", to: "A", keys: [SigningKey.generate()])
     repository.roles["A"]?.keys = old
     repository.advance()
-    let client = try refreshed(repository)
-    #expect(code { _ = try client.target("file") } == .signatureInvalid)
+    let targets = try refreshed(repository)
+    #expect(code { _ = try targets.target("file") } == .signatureInvalid)
   }
 
   @Test func `a stored delegated role is not fetched again, even in another run`() throws {
@@ -222,8 +221,8 @@ import Testing
     try repository.delegate("targets", to: "A")
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
     _ = try refreshed(repository).target("file")
-    let client = try refreshed(repository)
-    #expect(try client.target("file").length == 1)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("file").length == 1)
     #expect(asked().isEmpty)
   }
 
@@ -237,8 +236,8 @@ import Testing
     repository.roles["A"]?.expires = sample.now.addingTimeInterval(100)
     _ = try refreshed(repository).target("file")
     clock.advance(by: 200)
-    let client = try refreshed(repository)
-    #expect(code { _ = try client.target("file") } == .metadataExpired)
+    let targets = try refreshed(repository)
+    #expect(code { _ = try targets.target("file") } == .metadataExpired)
 
     repository.roles["A"]?.expires = sample.now.addingTimeInterval(900)
     repository.roles["A"]?.version = 2
@@ -253,18 +252,17 @@ import Testing
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
     published["metadata/1.A.json"] = try repository.published()["metadata/1.A.json"]
     store.put(published)
-    let client = try client()
-    _ = try client.refresh(initialRoot: sample.root())
+    let targets = try client().refresh(initialRoot: sample.root())
     // The same key signs other, longer bytes.
-    #expect(code { _ = try client.target("file") } == .digestMismatch)
+    #expect(code { _ = try targets.target("file") } == .digestMismatch)
   }
 
   @Test func `the error for a missing delegated role names its file`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
-    let client = try refreshed(repository)
+    let targets = try refreshed(repository)
     store.remove("metadata/1.A.json")
-    let error = #expect(throws: ContentError.self) { try client.target("file") }
+    let error = #expect(throws: ContentError.self) { try targets.target("file") }
     #expect(error?.code == .storeMissing)
     #expect(error?.message.contains("metadata/1.A.json") == true)
   }
@@ -273,8 +271,8 @@ import Testing
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     repository.roles["A"] = nil
-    let client = try refreshed(repository)
-    #expect(code { _ = try client.target("file") } == .metadataDamaged)
+    let targets = try refreshed(repository)
+    #expect(code { _ = try targets.target("file") } == .metadataDamaged)
     #expect(asked().isEmpty)
   }
 
@@ -282,10 +280,10 @@ import Testing
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "last-refresh")
     repository.roles["last-refresh"]?.files["file"] = try SampleRepository.file("x")
-    let client = try refreshed(repository)
-    #expect(try client.target("file").length == 1)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("file").length == 1)
     clock.advance(by: -7200)
-    #expect(code { _ = try client.refresh(initialRoot: nil) } == .clockWentBackwards)
+    #expect(code { _ = try client().refresh(initialRoot: nil) } == .clockWentBackwards)
   }
 
   @Test(arguments: ["?", "#", "/delegated", "../delegated", "a b", "ü", "%2e"])
@@ -293,8 +291,8 @@ import Testing
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: name)
     repository.roles[name]?.files["file"] = try SampleRepository.file("x")
-    let client = try refreshed(repository)
-    #expect(try client.target("file").length == 1)
+    let targets = try refreshed(repository)
+    #expect(try targets.target("file").length == 1)
     let encoded = PercentEncoding.component(name)
     #expect(!encoded.contains("/"))
     #expect(store.takeFetched() == ["metadata/1.\(encoded).json"])

@@ -225,7 +225,7 @@ struct UnwrittenJournalTests {
     await observer.wait { !$0.removed.isEmpty }
     #expect(observer.log.removed == [id])
     queue.close()
-    #expect(try fixture.reader().finishedTransactions().map(\.id) == [id.rawValue])
+    #expect(try fixture.reader().finishedTransactions().map { $0.id } == [id.rawValue])
   }
 }
 

@@ -79,6 +79,7 @@ private final class Witness: PaymentTransactionObserver {
   }
 
   private let state = Mutex(Log())
+  private let isCalled = Atomic(false)
 
   var log: Log { state.withLock { $0 } }
 
@@ -128,7 +129,10 @@ private final class Witness: PaymentTransactionObserver {
   }
 
   private func record(_ change: (inout Log) -> Void) {
-    let isAlone = state.withLockIfAvailable { change(&$0) } != nil
-    if !isAlone { state.withLock { $0.complaints.append("two calls at the same time") } }
+    let isAlone = !isCalled.exchange(true, ordering: .acquiringAndReleasing)
+    state.withLock { log in
+      if isAlone { change(&log) } else { log.complaints.append("two calls at the same time") }
+    }
+    if isAlone { isCalled.store(false, ordering: .releasing) }
   }
 }

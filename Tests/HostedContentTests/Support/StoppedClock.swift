@@ -21,7 +21,7 @@ final class StoppedClock: Execution {
 
   var now: DispatchTime { state.withLock { $0.now } }
   var tasks: (any TaskExecutor)? { real.tasks }
-  func group(_ label: String) -> any WorkGroup { real.group(label) }
+  func group() -> any WorkGroup { real.group() }
   func signal() -> any ThreadSignal { real.signal() }
 
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {

@@ -35,7 +35,7 @@ struct TickerExecution: Execution {
     return label == "hostedcontent.engine" ? Line(base: line, ticks: ticks, ticked: ticked) : line
   }
 
-  func group(_ label: String) -> any WorkGroup { base.group(label) }
+  func group() -> any WorkGroup { base.group() }
 
   func signal() -> any ThreadSignal { base.signal() }
 

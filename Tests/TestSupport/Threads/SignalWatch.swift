@@ -16,7 +16,7 @@ package struct SignalWatch: Execution {
     base.line(label, on: queue)
   }
 
-  package func group(_ label: String) -> any WorkGroup { base.group(label) }
+  package func group() -> any WorkGroup { base.group() }
 
   package func signal() -> any ThreadSignal { Signal(base: base.signal(), onWait: onWait) }
 

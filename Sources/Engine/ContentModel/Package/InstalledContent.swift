@@ -36,7 +36,6 @@ package struct InstalledFile: Hashable, Codable, Sendable {
   /// The identity when it was written; nil for folders and links.
   package let identity: FileIdentity?
 
-  /// Creates a record.
   package init(entry: IndexedFile, identity: FileIdentity?) {
     self.entry = entry
     self.identity = identity
@@ -45,7 +44,6 @@ package struct InstalledFile: Hashable, Codable, Sendable {
 
 /// File system attributes that stay the same while a file is unchanged.
 package struct FileIdentity: Hashable, Codable, Sendable {
-  /// The inode number.
   package let inode: UInt64
   /// The size in bytes.
   package let size: Int64
@@ -54,7 +52,6 @@ package struct FileIdentity: Hashable, Codable, Sendable {
   /// The inode change time, in nanoseconds since 1970.
   package let changed: Int64
 
-  /// Creates an identity.
   package init(inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
     self.inode = inode
     self.size = size

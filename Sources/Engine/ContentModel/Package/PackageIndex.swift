@@ -103,7 +103,6 @@ package struct IndexedFile: Hashable, Codable, Sendable {
     case file, directory, link
   }
 
-  /// Creates an entry.
   package init(
     path: String, kind: Kind, size: Int64 = 0, digest: Digest? = nil, target: String? = nil
   ) {

@@ -55,10 +55,7 @@ extension String {
 extension String? {
   /// Returns whether both are nil, or both have the same bytes.
   package func hasSameBytes(as other: String?) -> Bool {
-    switch (self, other) {
-    case (nil, nil): true
-    case (let text?, let other?): text.hasSameBytes(as: other)
-    case (nil, _?), (_?, nil): false
-    }
+    guard let text = self, let other else { return self == nil && other == nil }
+    return text.hasSameBytes(as: other)
   }
 }

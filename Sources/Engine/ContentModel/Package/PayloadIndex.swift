@@ -19,7 +19,6 @@ package struct PayloadIndex: Hashable, Sendable {
   /// The offset of each entry's data in the decoded bytes; ascending, 0 without data.
   package let dataOffsets: [Int64]
 
-  /// Creates the layout of a payload.
   package init(offset: Int64, members: [IndexedMember], dataOffsets: [Int64]) {
     self.offset = offset
     self.members = members
@@ -65,7 +64,6 @@ package struct IndexedMember: Hashable, Sendable {
   /// It identifies the same piece in an older version of the file, or in staging.
   package let plainDigest: Digest?
 
-  /// Creates a member.
   package init(packedLength: Int, plainLength: Int, digest: Digest, plainDigest: Digest? = nil) {
     self.packedLength = packedLength
     self.plainLength = plainLength

@@ -86,11 +86,6 @@ package enum QueueEffect: Hashable, Sendable {
 package struct QueueDecision: Hashable, Sendable {
   package var changes: [JournalChange] = []
   package var effects: [QueueEffect] = []
-
-  package init(changes: [JournalChange] = [], effects: [QueueEffect] = []) {
-    self.changes = changes
-    self.effects = effects
-  }
 }
 
 /// The result or progress of a restore.

@@ -14,10 +14,8 @@ package protocol QueueJournal: Sendable {
   func commit(_ changes: [JournalChange]) throws
   /// Removes unreadable records; returns an error that describes each.
   func removeUnreadable() throws -> [ContentError]
-  /// Returns the accounts of all transactions of `product`, unfinished or finished.
-  func accounts(of product: ProductIdentifier) throws -> Set<AccountID?>
-  /// Returns the accounts of all transactions, unfinished or finished.
-  func accounts() throws -> Set<AccountID?>
+  /// Returns the accounts of unfinished and finished transactions of `product`; nil is for all.
+  func accounts(of product: ProductIdentifier?) throws -> Set<AccountID?>
   /// Returns whether a finished transaction failed, and had the product and account of `payment`.
   func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool
   /// Returns the revoked products whose contents must still be removed.
@@ -101,16 +99,7 @@ package struct FinishNotice: Hashable, Sendable {
   }
 }
 
-/// The record of a finished transaction.
-package struct FinishedTransaction: Hashable, Sendable {
-  package let id: String
-  package let productIdentifier: ProductIdentifier
-  /// The state before it was finished.
-  package let state: TransactionState
-
-  package init(id: String, productIdentifier: ProductIdentifier, state: TransactionState) {
-    self.id = id
-    self.productIdentifier = productIdentifier
-    self.state = state
-  }
-}
+/// The record of a finished transaction; `state` is the one before it was finished.
+package typealias FinishedTransaction = (
+  id: String, productIdentifier: ProductIdentifier, state: TransactionState
+)

@@ -40,7 +40,7 @@ struct QueueRecords: Hashable, Sendable {
   mutating func store(_ record: TransactionRecord) {
     unlist(table[record.id])
     table[record.id] = record
-    if let number = Self.purchaseNumber(of: record) {
+    if let number = record.purchaseNumber {
       purchases[number, default: []].insert(record.id)
     }
     for place in record.places where place.download.isRequested { line.insert(place) }
@@ -63,17 +63,10 @@ struct QueueRecords: Hashable, Sendable {
   private mutating func unlist(_ record: TransactionRecord?) {
     guard let record else { return }
     for place in record.places where place.download.isRequested { line.remove(place) }
-    if let number = Self.purchaseNumber(of: record) {
+    if let number = record.purchaseNumber {
       purchases[number]?.remove(record.id)
       if purchases[number]?.isEmpty == true { purchases[number] = nil }
     }
-  }
-
-  private static func purchaseNumber(of record: TransactionRecord) -> String? {
-    guard let number = record.purchase?.transactionIdentifier, number != record.id else {
-      return nil
-    }
-    return number
   }
 }
 
@@ -90,6 +83,11 @@ extension TransactionRecord {
 
   /// The purchase that it delivers; nil before it is granted.
   fileprivate var purchase: Grant? { isOfHistory ? original : grant }
+
+  /// The seller's number of the purchase, if it differs from the identifier.
+  fileprivate var purchaseNumber: String? {
+    purchase.flatMap { $0.transactionIdentifier == id ? nil : $0.transactionIdentifier }
+  }
 }
 
 extension DownloadRecord {

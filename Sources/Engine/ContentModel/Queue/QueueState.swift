@@ -46,9 +46,6 @@ package struct QueueState: Hashable, Sendable {
   /// Returns the download `id` of an unfinished transaction.
   package func download(_ id: String) -> DownloadRecord? { records.place(ofDownload: id)?.download }
 
-  /// Returns whether the download `id` has a worker.
-  package func hasWorker(_ id: String) -> Bool { workers[id] != nil }
-
   /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
     var draft = DecisionDraft()
@@ -63,9 +60,11 @@ package struct QueueState: Hashable, Sendable {
     case .restoreLost(let error): if restoring?.error == nil { restoring?.error = error }
     case .restoreEnded(let request, let error): endRestore(request, error, &draft)
     case .purchaseAnswered(let id, let outcome): answer(id, outcome, &draft)
-    case .startRequested(let ids): each(ids, &draft) { $0.start($1, &$2) }
+    case .startRequested(let ids):
+      each(ids, &draft) { $0.request($1, in: [.waiting, .paused, .failed, .cancelled], &$2) }
     case .pauseRequested(let ids): each(ids, &draft) { $0.pause($1, &$2) }
-    case .resumeRequested(let ids): each(ids, &draft) { $0.resume($1, &$2) }
+    case .resumeRequested(let ids):
+      each(ids, &draft) { $0.request($1, in: [.paused, .failed], &$2) }
     case .cancelRequested(let ids): each(ids, &draft) { $0.cancel($1, &$2) }
     case .finishRequested(let id): finish(id, &draft)
     case .finishAcknowledged(let id): draft.changes.append(.removeNotice(transaction: id))
@@ -79,8 +78,7 @@ package struct QueueState: Hashable, Sendable {
     activateWaiting(&draft)
     let changes = draft.changes(in: self)
     // The journal has the receipt after the save, so drop it from memory.
-    for record in changes.compactMap(\.savedRecord)
-    where record.grant?.receipt != nil || record.original?.receipt != nil {
+    for record in changes.compactMap(\.savedRecord) where record.hasReceipt {
       records.store(record.withoutReceipt)
     }
     return QueueDecision(changes: changes, effects: draft.effects(in: self))

@@ -44,18 +44,11 @@ package enum TransactionStatus: Hashable, Sendable {
   }
 }
 
-/// A transaction as journaled; a value with copy-on-write storage.
+/// A transaction as journaled; copies share their storage.
 ///
 /// The queue, handles and reports may each hold 100,000 of them.
 package struct TransactionRecord: Hashable, Sendable {
-  private var storage: Storage
-
-  // Sendable because it is changed only while it is uniquely referenced.
-  private final class Storage: @unchecked Sendable {
-    var fields: Fields
-
-    init(_ fields: Fields) { self.fields = fields }
-  }
+  private var shared: Shared<Fields>
 
   private struct Fields: Hashable {
     let id: String
@@ -69,24 +62,24 @@ package struct TransactionRecord: Hashable, Sendable {
     id: String, sequence: Int, payment: Payment, status: TransactionStatus,
     downloads: [DownloadRecord] = []
   ) {
-    storage = Storage(
+    shared = Shared(
       Fields(id: id, sequence: sequence, payment: payment, status: status, downloads: downloads))
   }
 
-  private mutating func change(_ body: (inout Fields) -> Void) {
-    if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields) }
-    body(&storage.fields)
+  private var fields: Fields {
+    get { shared.value }
+    set { shared = Shared(newValue) }
   }
 
   /// The identifier, unique in a library.
-  package var id: String { storage.fields.id }
+  package var id: String { fields.id }
   /// The position in the queue; later transactions have larger numbers.
-  package var sequence: Int { storage.fields.sequence }
-  package var payment: Payment { storage.fields.payment }
+  package var sequence: Int { fields.sequence }
+  package var payment: Payment { fields.payment }
 
   package var status: TransactionStatus {
-    get { storage.fields.status }
-    set { change { $0.status = newValue } }
+    get { fields.status }
+    set { fields.status = newValue }
   }
 
   package var state: TransactionState { status.state }
@@ -112,23 +105,19 @@ package struct TransactionRecord: Hashable, Sendable {
   }
 
   package var downloads: [DownloadRecord] {
-    get { storage.fields.downloads }
-    set { change { $0.downloads = newValue } }
+    get { fields.downloads }
+    set { fields.downloads = newValue }
   }
+
+  var hasReceipt: Bool { grant?.receipt != nil || original?.receipt != nil }
 
   /// The record without receipts, as kept in memory; the journal has the receipts.
   package var withoutReceipt: TransactionRecord {
-    guard grant?.receipt != nil || original?.receipt != nil else { return self }
+    guard hasReceipt else { return self }
     var record = self
     record.status = status.withoutReceipt
     return record
   }
-
-  package static func == (left: Self, right: Self) -> Bool {
-    left.storage === right.storage || left.storage.fields == right.storage.fields
-  }
-
-  package func hash(into hasher: inout Hasher) { hasher.combine(storage.fields) }
 }
 
 extension Grant {

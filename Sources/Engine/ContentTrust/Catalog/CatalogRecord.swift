@@ -102,12 +102,11 @@ package struct CatalogRecord: Hashable, Sendable {
   }
 
   private static func isOrdered(_ left: ContentOffer, _ right: ContentOffer) -> Bool {
-    guard left.contentIdentifier != right.contentIdentifier else {
-      return left.version > right.version
+    func rank(_ offer: ContentOffer) -> Int {
+      offer.contentIdentifier == offer.productIdentifier ? 0 : 1
     }
-    if left.contentIdentifier == left.productIdentifier { return true }
-    if right.contentIdentifier == right.productIdentifier { return false }
-    return left.contentIdentifier < right.contentIdentifier
+    return (rank(left), left.contentIdentifier, right.version)
+      < (rank(right), right.contentIdentifier, left.version)
   }
 }
 
@@ -128,18 +127,18 @@ extension CatalogRecord {
     try form.description.check(isOf: product)
     let withdrawn = Set(
       form.withdrawn.flatMap { content, versions in
-        versions.map { Form.Version(content: content, version: $0) }
+        versions.map { ContentKey(content, version: $0) }
       })
-    var (listed, seen): ([ContentOffer], Set<Form.Version>) = ([], [])
+    var (listed, seen): ([ContentOffer], Set<ContentKey>) = ([], [])
     for offer in form.offers {
       let content = offer.contentIdentifier ?? product
-      let version = Form.Version(content: content, version: offer.contentVersion)
-      guard seen.insert(version).inserted else {
+      let key = ContentKey(content, version: offer.contentVersion)
+      guard seen.insert(key).inserted else {
         throw ContentError.recordDamaged(
           product, "it names version \(offer.contentVersion) of \(content) twice")
       }
       // A client would replace such a version with itself again and again.
-      guard !withdrawn.contains(version) else {
+      guard !withdrawn.contains(key) else {
         throw ContentError.recordDamaged(
           product, "it offers version \(offer.contentVersion) of \(content), which was withdrawn")
       }
@@ -156,21 +155,12 @@ extension CatalogRecord {
     get throws {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      return Array(
-        try encoder.encode(
-          Form(
-            description: description, offers: listed.map { Form.Offer($0, of: product) },
-            retired: retiredVersions, withdrawn: withdrawnVersions)))
+      return Array(try encoder.encode(self))
     }
   }
 
   /// The form of the JSON.
   fileprivate struct Form {
-    struct Version: Hashable {
-      let content: ProductIdentifier
-      let version: ContentVersion
-    }
-
     struct Offer: Codable {
       /// Nil for the product's own content.
       let contentIdentifier: ProductIdentifier?
@@ -228,8 +218,8 @@ extension CatalogRecord {
   }
 }
 
-extension CatalogRecord.Form: Codable {
-  private enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
+extension CatalogRecord.Form: Decodable {
+  fileprivate enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
 
   init(from decoder: any Decoder) throws {
     description = try ProductRecord(from: decoder)
@@ -238,12 +228,15 @@ extension CatalogRecord.Form: Codable {
     retired = try container.decodeVersions(forKey: .retiredVersions)
     withdrawn = try container.decodeVersions(forKey: .withdrawnVersions)
   }
+}
 
-  func encode(to encoder: any Encoder) throws {
+extension CatalogRecord: Encodable {
+  package func encode(to encoder: any Encoder) throws {
     try description.encode(to: encoder)
-    var container = encoder.container(keyedBy: CodingKeys.self)
+    var container = encoder.container(keyedBy: Form.CodingKeys.self)
+    let offers = listed.map { Form.Offer($0, of: product) }
     if !offers.isEmpty { try container.encode(offers, forKey: .contents) }
-    try container.encodeVersions(retired, forKey: .retiredVersions)
-    try container.encodeVersions(withdrawn, forKey: .withdrawnVersions)
+    try container.encodeVersions(retiredVersions, forKey: .retiredVersions)
+    try container.encodeVersions(withdrawnVersions, forKey: .withdrawnVersions)
   }
 }

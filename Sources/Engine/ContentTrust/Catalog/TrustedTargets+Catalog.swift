@@ -1,3 +1,4 @@
+import Concurrency
 package import ContentModel
 import Digests
 
@@ -35,8 +36,8 @@ extension TrustedTargets {
       return CatalogList(name, role)
     }
     let delegator = Delegator(name: .targets, role: role)
-    let list = try roles.role(bin, for: delegator) { try bins.check($0, as: bin) }
-    // `TrustClient.target` may have read it without the check.
+    let list = try self.role(bin, for: delegator) { try bins.check($0, as: bin) }
+    // `target` may have read it without the check.
     try list.checkName(bin)
     return CatalogList(name, list)
   }
@@ -63,15 +64,32 @@ extension TrustedTargets {
   package func record(
     of product: ProductIdentifier, _ file: TargetFile, known: [UInt8]? = nil
   ) throws -> CatalogRecord {
-    let bytes = try roles.record(of: product, file.digest) {
+    let bytes = try recordBytes(of: product, file) {
       try known ?? fetchEntry(StorePath.entry(product), file)
     }
     return try CatalogRecord(json: bytes, of: product, signers: signers)
   }
 
+  /// Returns the bytes of a record, from the trust folder or from `fetch`, and keeps them unless
+  /// the store is local.
+  private func recordBytes(
+    of product: ProductIdentifier, _ file: TargetFile, fetch: () throws -> [UInt8]
+  ) throws -> [UInt8] {
+    guard let folder, !fetcher.isLocal else { return try fetch() }
+    return try fetches.withLock(for: StorePath.entry(product)) {
+      if let kept = try keptRecord(of: product, file) { return kept }
+      let bytes = try fetch()
+      try folder.replaceRecord(of: product, with: bytes)
+      return bytes
+    }
+  }
+
   /// Returns the record of `product` from the trust folder; nil if it is not there.
   package func keptRecord(of product: ProductIdentifier, _ file: TargetFile) throws -> [UInt8]? {
-    try roles.keptRecord(of: product, file.digest)
+    guard let digest = file.digest, let kept = try folder?.record(of: product),
+      try Digest(of: kept) == digest
+    else { return nil }
+    return kept
   }
 
   /// Fetches and verifies the file of the entry `name`.

@@ -34,7 +34,6 @@ extension MetadataFetcher {
 package struct FolderFetcher: MetadataFetcher {
   private let folder: Directory
 
-  /// Creates a fetcher that reads below `folder`.
   package init(_ folder: Directory) { self.folder = folder }
 
   package func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {

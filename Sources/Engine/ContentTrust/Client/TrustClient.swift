@@ -13,8 +13,7 @@ package final class TrustClient: Sendable {
   private let now: @Sendable () -> Date
   private let watchesClock: Bool
   // Two refreshes would write the same files.
-  private let refreshes = OperationLock()
-  private let session = Mutex<Session?>(nil)
+  private let session = Serialized<Session?>(nil)
 
   /// The result of the last refresh, so that the next one reads and checks only what is new.
   private struct Session {
@@ -48,14 +47,10 @@ package final class TrustClient: Sendable {
   package func refresh(
     initialRoot: [UInt8]?, firstUse: () throws -> [UInt8]? = { nil }
   ) throws -> TrustedTargets {
-    try refreshes.withLock {
-      let earlier = session.withLock { session in
-        // After a failure, the folder has the verified metadata. The session could differ from it.
-        defer { session = nil }
-        return session
-      }
-      let next = try refreshed(earlier, initialRoot, firstUse)
-      session.withLock { $0 = next }
+    try session.use { session in
+      // After a failure, the folder has the verified metadata. The session could differ from it.
+      let next = try refreshed(session.take(), initialRoot, firstUse)
+      session = next
       return next.targets
     }
   }
@@ -67,7 +62,7 @@ package final class TrustClient: Sendable {
     if watchesClock { try folder.checkClock(now: now) }
     if let given, given != earlier?.givenRoot { _ = try TrustedMetadata(given: given) }
     var trusted: TrustedMetadata
-    if let known = try earlier?.targets.roles.trusted ?? keptRoot() {
+    if let known = try earlier?.targets.metadata ?? keptRoot() {
       trusted = known
       if let given, given != earlier?.givenRoot {
         try fetcher.fromServers { try connect(given, to: &trusted, at: $0) }
@@ -80,8 +75,9 @@ package final class TrustClient: Sendable {
     if watchesClock {
       try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
     }
-    let roles = DelegatedRoles(trusted, folder: folder, fetcher: fetcher, time: now)
-    return Session(targets: TrustedTargets(role, roles), givenRoot: givenRoot)
+    let targets = TrustedTargets(
+      role, of: trusted, folder: folder, fetcher: fetcher, time: now)
+    return Session(targets: targets, givenRoot: givenRoot)
   }
 
   /// Returns the store's files as they were last trusted, without fetching.
@@ -90,52 +86,15 @@ package final class TrustClient: Sendable {
   /// expiry is not: the result says what existed, not what is current. It has the bins and records
   /// that were fetched before.
   package func cached(initialRoot: [UInt8]? = nil) throws -> TrustedTargets? {
-    try refreshes.withLock {
-      if let session = session.withLock({ $0 }),
-        initialRoot == nil || initialRoot == session.givenRoot
-      {
-        return TrustedTargets(session.targets.role, session.targets.roles.kept)
+    try session.use { session in
+      if let session, initialRoot == nil || initialRoot == session.givenRoot {
+        return session.targets.kept
       }
       guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
         try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
       else { return nil }
-      let roles = DelegatedRoles(trusted, folder: folder, fetcher: NoServer(), time: nil)
-      return TrustedTargets(try trusted.verified(bytes), roles)
-    }
-  }
-
-  // MARK: Delegations
-
-  /// Returns the description of the target `name` from the role that is trusted for it.
-  ///
-  /// Blocks. Searches the targets of the last refresh and then the roles that they delegate to:
-  /// depth first, each role once, before the roles that it delegates to. Throws `storeMissing` if
-  /// no role lists the target. An error in a role that has to be searched ends the search. Throws
-  /// `inconsistent` before the first `refresh`. Source: The Update Framework specification 1.0.34,
-  /// section 5.6.7.
-  package func target(_ name: String) throws -> TargetFile {
-    let roles = refreshes.withLock { session.withLock { $0?.targets.roles } }
-    guard let roles, let top = roles.trusted.targets else {
-      throw ContentError(
-        .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
-    }
-    // A stack: the next role to search is the last element.
-    var pending: [(role: String, delegator: Delegator)] = []
-    var searched: Set<String> = []
-    var current = Delegator(name: .targets, role: top)
-    while true {
-      if let file = current.role.targets[name] { return file }
-      let delegated = try current.role.delegations?.roles(for: name) ?? []
-      // After a terminating role, no other role is searched, here or at a higher level.
-      if delegated.last?.isTerminating == true { pending = [] }
-      pending += delegated.reversed().map { (role: $0.name, delegator: current) }
-      while let last = pending.last, searched.contains(last.role) { pending.removeLast() }
-      guard searched.count < MetadataLimits.searchedRoles, let next = pending.popLast() else {
-        throw ContentError.storeMissing("target \(name)")
-      }
-      searched.insert(next.role)
-      let role = try roles.role(next.role, for: next.delegator)
-      current = Delegator(name: .delegated(next.role), role: role)
+      return TrustedTargets(
+        try trusted.verified(bytes), of: trusted, folder: folder, fetcher: NoServer(), time: nil)
     }
   }
 
@@ -247,8 +206,15 @@ package final class TrustClient: Sendable {
           try updateTimestamp(&trusted, now, at: server)
           try trusted.checkExpiry(now: now)
         }
-        try updateSnapshot(&trusted, now)
-        return try updateTargets(&trusted, now)
+        if trusted.snapshot == nil {
+          try fetcher.fetch(.snapshot, listedIn: trusted, keptIn: folder) {
+            try trusted.update(snapshot: $0, now: now)
+          }
+        }
+        if let targets = trusted.targets { return targets }
+        return try fetcher.fetch(.targets, listedIn: trusted, keptIn: folder) {
+          try trusted.update(targets: $0, now: now)
+        }
       } catch let error as ContentError where error.code == .signatureInvalid {
         let version = trusted.root.version
         try fetcher.fromServers { try followRoots(&trusted, at: $0) }
@@ -280,20 +246,6 @@ package final class TrustClient: Sendable {
     }
     if try trusted.update(timestamp: bytes, now: now) {
       try folder.replace(.timestamp, with: bytes)
-    }
-  }
-
-  private func updateSnapshot(_ trusted: inout TrustedMetadata, _ now: Date) throws {
-    if trusted.snapshot != nil { return }
-    try fetcher.fetch(.snapshot, listedIn: trusted, keptIn: folder) {
-      try trusted.update(snapshot: $0, now: now)
-    }
-  }
-
-  private func updateTargets(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
-    if let targets = trusted.targets { return targets }
-    return try fetcher.fetch(.targets, listedIn: trusted, keptIn: folder) {
-      try trusted.update(targets: $0, now: now)
     }
   }
 }

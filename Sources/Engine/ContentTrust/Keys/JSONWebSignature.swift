@@ -133,25 +133,15 @@ enum ECDSASignature {
 
   /// The DER form of a 64-byte signature; nil for another length.
   static func der(ofRaw raw: [UInt8]) -> [UInt8]? {
-    guard raw.count == 2 * width, let pair = ECDSA_SIG_new() else { return nil }
-    defer { ECDSA_SIG_free(pair) }
-    let (r, s) = raw.withUnsafeBufferPointer { buffer in
-      (
-        BN_bin2bn(buffer.baseAddress, Int32(width), nil),
-        BN_bin2bn(buffer.baseAddress.map { $0 + width }, Int32(width), nil)
-      )
+    guard raw.count == 2 * width else { return nil }
+    // An INTEGER is as short as possible; a first byte above 0x7f would be a negative one.
+    let numbers = [raw.prefix(width), raw.suffix(width)].flatMap { half -> [UInt8] in
+      var number = Array(half.drop(while: { $0 == 0 }))
+      if (number.first ?? 0xff) > 0x7f { number.insert(0, at: 0) }
+      return [0x02, UInt8(number.count)] + number
     }
-    // On success, the pair owns both numbers.
-    guard r != nil, s != nil, ECDSA_SIG_set0(pair, r, s) == 1 else {
-      BN_free(r)
-      BN_free(s)
-      return nil
-    }
-    var start: UnsafeMutablePointer<UInt8>?
-    let count = i2d_ECDSA_SIG(pair, &start)
-    guard count > 0, let start else { return nil }
-    defer { CRYPTO_free(start, nil, 0) }
-    return Array(UnsafeBufferPointer(start: start, count: Int(count)))
+    // A SEQUENCE of both.
+    return [0x30, UInt8(numbers.count)] + numbers
   }
 
   /// The 64-byte form of a DER signature; nil if it is not a signature.

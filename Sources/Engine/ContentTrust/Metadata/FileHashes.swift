@@ -46,10 +46,8 @@ package struct FileHashing: ~Copyable {
   private var short = DigestStream()
   private var long = DigestStream(.sha512)
 
-  /// Creates a check against `promised`.
   package init(_ promised: FileHashes) { self.promised = promised }
 
-  /// Adds bytes.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
     if promised.sha256 != nil { try short.update(bytes) }
     if promised.sha512 != nil { try long.update(bytes) }

@@ -63,12 +63,15 @@ package struct MetadataField {
     return found[0]
   }
 
-  var string: String {
-    get throws {
-      guard case .string(let text) = value else { throw damaged("a string") }
-      return text
-    }
+  /// Returns `found`; throws if it is nil, because the value is not what is `expected`.
+  private func require<Value>(_ found: Value?, _ expected: @autoclosure () -> String) throws
+    -> Value
+  {
+    guard let found else { throw damaged(expected()) }
+    return found
   }
+
+  var string: String { get throws { try require(value.string, "a string") } }
 
   /// A string of at most `limit` bytes.
   func string(atMost limit: Int) throws -> String {
@@ -85,31 +88,22 @@ package struct MetadataField {
   }
 
   func integer(atLeast minimum: Int64) throws -> Int64 {
-    guard case .integer(let number) = value, number >= minimum else {
-      throw damaged("an integer of at least \(minimum)")
-    }
-    return number
+    try require(
+      value.integer.flatMap { $0 >= minimum ? $0 : nil }, "an integer of at least \(minimum)")
   }
 
   /// A time in exactly the form 2030-01-01T00:00:00Z.
   var date: Date {
     get throws {
-      let text = try string
-      guard let date = Date(metadataText: text) else {
-        throw damaged("a UTC time such as 2030-01-01T00:00:00Z")
-      }
-      return date
+      try require(Date(metadataText: string), "a UTC time such as 2030-01-01T00:00:00Z")
     }
   }
 
   /// The digests in a `hashes` object.
   var hashes: FileHashes {
     get throws {
-      guard case .object = value else { throw damaged("an object") }
-      guard let hashes = FileHashes(json: value) else {
-        throw damaged("an object with a SHA-256 or SHA-512 in hexadecimal digits")
-      }
-      return hashes
+      try require(
+        FileHashes(json: value), "an object with a SHA-256 or SHA-512 in hexadecimal digits")
     }
   }
 }

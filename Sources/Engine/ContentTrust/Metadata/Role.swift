@@ -8,22 +8,27 @@ package protocol Role: Sendable {
   static var type: RoleName { get }
   /// The members that only this role has.
   static var ownMembers: Set<String> { get }
-  /// The version, 1 or more. Each publication increments it.
-  var version: Int64 { get }
-  /// When the metadata expires.
-  var expires: Date { get }
+  var header: RoleHeader { get }
   /// The members in `ownMembers`.
   var members: [String: JSONValue] { get }
-  /// The members that this version does not know, which are preserved.
-  var unknown: [String: JSONValue] { get }
 
   /// Reads the role's members. Throws `metadataDamaged` with the first invalid one.
-  init(version: Int64, expires: Date, signed: MetadataField) throws
+  init(_ header: RoleHeader, signed: MetadataField) throws
+}
+
+/// What all roles have.
+package struct RoleHeader: Sendable {
+  /// The version, 1 or more; each publication increments it.
+  let version: Int64
+  /// When the metadata expires.
+  let expires: Date
+  /// The members that this version does not know, which are preserved.
+  var unknown: [String: JSONValue] = [:]
 }
 
 extension Role {
-  /// The version of the specification that is written; every 1.x is read.
-  static var specificationVersion: String { "1.0.34" }
+  package var version: Int64 { header.version }
+  package var expires: Date { header.expires }
 
   /// Reads a `signed` object and checks its type.
   init(signed: MetadataField) throws {
@@ -40,24 +45,22 @@ extension Role {
     guard version < .max else {
       throw ContentError.metadataDamaged(signed.role, "its version is the maximum")
     }
-    try self.init(version: version, expires: signed["expires"].date, signed: signed)
+    let expires = try signed["expires"].date
+    let known = Self.ownMembers.union(["_type", "spec_version", "version", "expires"])
+    let unknown = try signed.members { $1.value }.filter { !known.contains($0.key) }
+    try self.init(
+      RoleHeader(version: version, expires: expires, unknown: unknown), signed: signed)
   }
 
   /// The whole `signed` object.
   package var signed: JSONValue {
     let common: [String: JSONValue] = [
       "_type": .string(Self.type.rawValue),
-      "spec_version": .string(Self.specificationVersion),
+      // Every 1.x is read.
+      "spec_version": .string("1.0.34"),
       "version": .integer(version),
       "expires": .string(expires.metadataText),
     ]
-    return .object(unknown.merging(members) { $1 }.merging(common) { $1 })
-  }
-
-  /// The members of `signed` that this version does not know.
-  static func unknownMembers(of signed: MetadataField) -> [String: JSONValue] {
-    guard case .object(let members) = signed.value else { return [:] }
-    let known = ownMembers.union(["_type", "spec_version", "version", "expires"])
-    return members.filter { !known.contains($0.key) }
+    return .object(header.unknown.merging(members) { $1 }.merging(common) { $1 })
   }
 }

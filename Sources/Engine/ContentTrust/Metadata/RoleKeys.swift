@@ -42,6 +42,21 @@ package struct KeyList: Sendable {
   /// All keys as they were read, with unsupported kinds and unknown members.
   private let objects: [String: JSONValue]
 
+  var json: JSONValue { .object(objects) }
+
+  func keeping(_ identifiers: Set<String>) -> KeyList {
+    KeyList(
+      keys: keys.filter { identifiers.contains($0.key) },
+      objects: objects.filter { identifiers.contains($0.key) })
+  }
+
+  func merging(_ other: KeyList) -> KeyList {
+    KeyList(
+      keys: keys.merging(other.keys) { $1 }, objects: objects.merging(other.objects) { $1 })
+  }
+}
+
+extension KeyList {
   init(_ keys: some Sequence<PublicKey>) throws {
     self.keys = keys.reduce(into: [:]) { $0[$1.identifier] = $1 }
     objects = self.keys.mapValues(\.json)
@@ -59,22 +74,4 @@ package struct KeyList: Sendable {
     }
     keys = objects.compactMapValues(PublicKey.init(json:))
   }
-
-  func keeping(_ identifiers: Set<String>) -> KeyList {
-    KeyList(
-      keys: keys.filter { identifiers.contains($0.key) },
-      objects: objects.filter { identifiers.contains($0.key) })
-  }
-
-  private init(keys: [String: PublicKey], objects: [String: JSONValue]) {
-    self.keys = keys
-    self.objects = objects
-  }
-
-  func merging(_ other: KeyList) -> KeyList {
-    KeyList(
-      keys: keys.merging(other.keys) { $1 }, objects: objects.merging(other.objects) { $1 })
-  }
-
-  var json: JSONValue { .object(objects) }
 }

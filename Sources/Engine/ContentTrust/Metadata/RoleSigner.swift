@@ -4,9 +4,7 @@ package import ContentModel
 package struct RoleSigner: Sendable {
   private let keys: [SigningKey]
 
-  /// Creates a signer.
-  ///
-  /// Duplicate keys are ignored.
+  /// Ignores duplicate keys.
   package init(keys: [SigningKey]) {
     var known: Set<PublicKey> = []
     self.keys = keys.filter { known.insert($0.publicKey).inserted }

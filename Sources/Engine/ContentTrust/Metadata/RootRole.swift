@@ -6,15 +6,13 @@ package struct RootRole: Role {
   package static let type = RoleName.root
   package static let ownMembers: Set = ["consistent_snapshot", "keys", "roles"]
 
-  package let version: Int64
-  package let expires: Date
+  package let header: RoleHeader
   /// The keys of each top-level role.
   package let roles: [RoleName: RoleKeys]
   /// Whether file names in the store contain a version or a digest.
   package let usesConsistentSnapshots: Bool
   private let list: KeyList
   private var otherRoles: [String: JSONValue] = [:]
-  package private(set) var unknown: [String: JSONValue] = [:]
 
   /// Public keys by identifier, without keys of unsupported kinds.
   package var keys: [String: PublicKey] { list.keys }
@@ -24,8 +22,7 @@ package struct RootRole: Role {
     version: Int64, expires: Date, keys: [RoleName: [PublicKey]],
     thresholds: [RoleName: Int64] = [:]
   ) throws {
-    self.version = version
-    self.expires = expires
+    header = RoleHeader(version: version, expires: expires)
     list = try KeyList(keys.values.joined())
     roles = try keys.reduce(into: [:]) {
       $0[$1.key] = try RoleKeys($1.value, threshold: thresholds[$1.key] ?? 1)
@@ -38,8 +35,7 @@ package struct RootRole: Role {
     _ root: RootRole, version: Int64, expires: Date, keys: [RoleName: [PublicKey]] = [:],
     thresholds: [RoleName: Int64] = [:]
   ) throws {
-    self.version = version
-    self.expires = expires
+    header = RoleHeader(version: version, expires: expires, unknown: root.header.unknown)
     var roles = root.roles
     for (role, keys) in keys {
       roles[role] = try RoleKeys(
@@ -50,12 +46,10 @@ package struct RootRole: Role {
     list = try root.list.merging(KeyList(keys.values.joined())).keeping(named)
     usesConsistentSnapshots = root.usesConsistentSnapshots
     otherRoles = root.otherRoles
-    unknown = root.unknown
   }
 
-  package init(version: Int64, expires: Date, signed: MetadataField) throws {
-    self.version = version
-    self.expires = expires
+  package init(_ header: RoleHeader, signed: MetadataField) throws {
+    self.header = header
     usesConsistentSnapshots = try signed.optional("consistent_snapshot")?.bool ?? false
     list = try KeyList(signed["keys"])
     let fields = try signed["roles"]
@@ -64,7 +58,6 @@ package struct RootRole: Role {
     }
     otherRoles = try fields.members(atMost: 64) { $1.value }
       .filter { RoleName(rawValue: $0.key) == nil }
-    unknown = Self.unknownMembers(of: signed)
   }
 
   package var members: [String: JSONValue] {

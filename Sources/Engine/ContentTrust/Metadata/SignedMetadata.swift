@@ -6,12 +6,7 @@ struct SignedMetadata<Signed: Role>: Sendable {
   let name: MetadataName
   /// The canonical form of `role`, which is signed.
   let message: [UInt8]
-  private let signatures: [Signature]
-
-  private struct Signature {
-    let keyIdentifier: String
-    let bytes: [UInt8]
-  }
+  private let signatures: [(keyIdentifier: String, bytes: [UInt8])]
 
   /// Reads `bytes`.
   ///
@@ -29,15 +24,14 @@ struct SignedMetadata<Signed: Role>: Sendable {
     role = try Signed(signed: MetadataField(role: name, path: "", value: signed.value))
     message = signed.value.canonical
     signatures = try field["signatures"].elements(atMost: MetadataLimits.signatures).map {
+      let keyIdentifier = try $0["keyid"].string(atMost: MetadataLimits.identifierLength)
+      let digits = try $0["sig"].string(atMost: MetadataLimits.signatureLength)
       // A signature that is not hexadecimal text never verifies.
-      Signature(
-        keyIdentifier: try $0["keyid"].string(atMost: MetadataLimits.identifierLength),
-        bytes: Hexadecimal.bytes(
-          of: try $0["sig"].string(atMost: MetadataLimits.signatureLength)) ?? [])
+      return (keyIdentifier, Hexadecimal.bytes(of: digits) ?? [])
     }
     // “The keyid MUST be unique in the "signatures" array: multiple signatures with the same keyid
     // are not allowed.” Source: The Update Framework specification 1.0.34, section 4.2.1.
-    guard Set(signatures.map(\.keyIdentifier)).count == signatures.count else {
+    guard Set(signatures.map { $0.keyIdentifier }).count == signatures.count else {
       throw ContentError.metadataDamaged(name, "it has two signatures with the same key ID")
     }
   }

@@ -6,12 +6,10 @@ package struct SnapshotRole: Role {
   package static let type = RoleName.snapshot
   package static let ownMembers: Set = ["meta"]
 
-  package let version: Int64
-  package let expires: Date
+  package let header: RoleHeader
   /// By file name without version; always contains the file of `targets`.
   package let files: [String: MetadataFile]
   package let targets: MetadataFile
-  package private(set) var unknown: [String: JSONValue] = [:]
 
   /// Creates a snapshot.
   ///
@@ -21,19 +19,16 @@ package struct SnapshotRole: Role {
     version: Int64, expires: Date, targets: MetadataFile, others: [String: MetadataFile] = [:],
     lists: Digest? = nil
   ) {
-    self.version = version
-    self.expires = expires
+    let unknown = lists.map { ["lists": JSONValue.object(["sha256": .string($0.hex)])] }
+    header = RoleHeader(version: version, expires: expires, unknown: unknown ?? [:])
     self.targets = targets
     files = others.merging([RoleName.targets.fileName: targets]) { $1 }
-    unknown["lists"] = lists.map { .object(["sha256": .string($0.hex)]) }
   }
 
-  package init(version: Int64, expires: Date, signed: MetadataField) throws {
-    self.version = version
-    self.expires = expires
+  package init(_ header: RoleHeader, signed: MetadataField) throws {
+    self.header = header
     targets = try MetadataFile(signed["meta"][RoleName.targets.fileName])
     files = try signed["meta"].members { _, field in try MetadataFile(field) }
-    unknown = Self.unknownMembers(of: signed)
   }
 
   package var members: [String: JSONValue] { ["meta": .object(files.mapValues(\.json))] }

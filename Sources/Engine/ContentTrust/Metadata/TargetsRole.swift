@@ -56,32 +56,29 @@ package struct TargetsRole: Role {
   package static let type = RoleName.targets
   package static let ownMembers: Set = ["targets", "delegations"]
 
-  package let version: Int64
-  package let expires: Date
+  package let header: RoleHeader
   package let targets: [String: TargetFile]
   /// Nil if the role does not delegate.
   package let delegations: Delegations?
-  package private(set) var unknown: [String: JSONValue] = [:]
 
   /// The name and the records file of a catalog list; nil for other targets metadata.
-  package var details: ListDetails? { ListDetails(json: unknown[ListDetails.key]) }
+  package var details: ListDetails? { ListDetails(json: header.unknown[ListDetails.key]) }
 
   /// Creates a role that has the unknown members of `earlier`.
   package init(
     replacing earlier: TargetsRole? = nil, version: Int64, expires: Date,
     targets: [String: TargetFile], delegations: Delegations? = nil, details: ListDetails? = nil
   ) {
-    self.version = version
-    self.expires = expires
+    var header = RoleHeader(
+      version: version, expires: expires, unknown: earlier?.header.unknown ?? [:])
+    header.unknown[ListDetails.key] = details?.json
+    self.header = header
     self.targets = targets
     self.delegations = delegations
-    unknown = earlier?.unknown ?? [:]
-    unknown[ListDetails.key] = details?.json
   }
 
-  package init(version: Int64, expires: Date, signed: MetadataField) throws {
-    self.version = version
-    self.expires = expires
+  package init(_ header: RoleHeader, signed: MetadataField) throws {
+    self.header = header
     targets = try signed["targets"].members { name, field in
       guard name.utf8.count <= MetadataLimits.nameLength else {
         throw ContentError.metadataDamaged(
@@ -94,7 +91,6 @@ package struct TargetsRole: Role {
     delegations = try signed.optional("delegations").flatMap {
       $0.value == .null ? nil : try Delegations($0)
     }
-    unknown = Self.unknownMembers(of: signed)
   }
 
   package var members: [String: JSONValue] {

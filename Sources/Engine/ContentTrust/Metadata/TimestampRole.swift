@@ -8,22 +8,17 @@ package struct TimestampRole: Role {
   package static let type = RoleName.timestamp
   package static let ownMembers: Set = ["meta"]
 
-  package let version: Int64
-  package let expires: Date
+  package let header: RoleHeader
   package let snapshot: MetadataFile
-  package private(set) var unknown: [String: JSONValue] = [:]
 
   package init(version: Int64, expires: Date, snapshot: MetadataFile) {
-    self.version = version
-    self.expires = expires
+    header = RoleHeader(version: version, expires: expires)
     self.snapshot = snapshot
   }
 
-  package init(version: Int64, expires: Date, signed: MetadataField) throws {
-    self.version = version
-    self.expires = expires
+  package init(_ header: RoleHeader, signed: MetadataField) throws {
+    self.header = header
     snapshot = try MetadataFile(signed["meta"][RoleName.snapshot.fileName])
-    unknown = Self.unknownMembers(of: signed)
   }
 
   package var members: [String: JSONValue] {

@@ -51,7 +51,7 @@ final class Engine: @unchecked Sendable {
     let (environment, queue) = (configuration.environment, opened.queue)
     self.environment = environment
     serial = environment.execution.line("hostedcontent.engine", on: nil)
-    runningWork = environment.execution.group("hostedcontent.work")
+    runningWork = environment.execution.group()
     state = QueueState(
       transactions: queue.transactions, lastSequence: queue.lastSequence,
       activeLimit: configuration.activeLimit, notices: queue.notices,

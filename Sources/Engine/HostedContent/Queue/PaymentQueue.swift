@@ -64,7 +64,7 @@ public final class PaymentQueue: Sendable {
     sources = ContentSources(
       of: store, services: [seller, builtIn], clock: configuration.clock,
       replacement: configuration.environment.pieceSource)
-    repairs = BlockingCalls(execution.signal, start: execution.group("hostedcontent.repair").start)
+    repairs = BlockingCalls(execution.signal, start: execution.group().start)
     delivery = Delivery(
       on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
       now: { execution.now }, makeSignal: execution.signal,
@@ -79,7 +79,7 @@ public final class PaymentQueue: Sendable {
       service: service)
     delivery.attach(to: self)
     if let server = configuration.service as? HTTPStoreService {
-      server.note(accounts: try opened.journal.accounts())
+      server.note(accounts: try opened.journal.accounts(of: nil))
     }
     engine.listen(after: opened.queue.storeCursor)
   }

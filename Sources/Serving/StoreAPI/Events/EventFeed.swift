@@ -142,11 +142,7 @@ package final class EventFeed: Sendable {
     try thread.use { thread in
       // Checked here, so that `close` takes every thread.
       guard thread == nil, !state.withLock({ $0.isClosed }) else { return }
-      do throws(WorkThread.NoThread) {
-        thread = try WorkThread { self.run() }
-      } catch {
-        throw error.error("Cannot start the thread that delivers events")
-      }
+      thread = try WorkThread("the thread that delivers events") { self.run() }
     }
   }
 

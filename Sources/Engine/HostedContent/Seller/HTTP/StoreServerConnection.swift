@@ -21,7 +21,7 @@ package final class StoreServerConnection: Sendable {
   let pinnedAccount: AccountID?
   private let retry: RetryPolicy
   /// A request blocks its thread until it is answered.
-  private let threads = DispatchExecution().group("hostedcontent.store-server")
+  private let threads = DispatchExecution().group()
 
   private static let answerLimit = 32 << 20
   /// The time in seconds that a decision about a purchase may take.
