@@ -4,8 +4,11 @@ extension StoreFolder {
   /// The prefix of the names of folders in which archives are converted.
   private static let conversionName = ".repackaging"
 
-  /// Runs `body` with a folder for converted packages, and removes it.
-  func withConversionFolder<Value>(_ body: (Directory) throws -> Value) throws -> Value {
+  /// Runs `body` with a folder for converted packages, and removes it; with nil if not `needed`.
+  func withConversionFolder<Value>(needed: Bool, _ body: (Directory?) throws -> Value) throws
+    -> Value
+  {
+    guard needed else { return try body(nil) }
     if let rehearsal { return try rehearsal.fileSystem.withTemporaryDirectory(body) }
     // The store is locked, so these are of a killed publication.
     for entry in try folder.entries() where entry.name.hasPrefix("\(Self.conversionName)-") {
