@@ -22,17 +22,22 @@ struct StoreVerifier {
       for name in try catalog.lists { try verifyList(name) }
       return
     }
+    let catalog = catalog
     // First, so that an unknown product is reported before a long verification.
-    for product in products.sorted() {
-      guard let list = try list(catalog.listName(for: product)) else { continue }
-      guard case .product = list.entry(product) else {
+    let records = try products.sorted().compactMap { product -> (ListedFile, CatalogList)? in
+      guard let list = try list(catalog.listName(for: product)) else { return nil }
+      guard case .product(let file) = list.entry(product) else {
         throw ContentError(
           .productUnknown, "The store has no product \(product)",
           remedy: "Check the identifier, or list the versions of the store",
           subject: product.rawValue)
       }
+      return (listedFile(StorePath.entry(product), file, in: list), list)
     }
-    for product in products.sorted() { try verify(product) }
+    for (record, list) in records {
+      try verifyProduct(
+        record, known: { (try? catalog.records(of: list)) ?? [:] }, alsoEntries: true)
+    }
   }
 
   // MARK: Lists
@@ -49,18 +54,6 @@ struct StoreVerifier {
         _ = try source(listed)
       }
     }
-  }
-
-  /// Verifies the files of one product.
-  private mutating func verify(_ product: ProductIdentifier) throws {
-    let target = StorePath.entry(product)
-    guard let list = try list(catalog.listName(for: product)),
-      let file = list.role.targets[target]
-    else { return }
-    let published = catalog
-    try verifyProduct(
-      listedFile(target, file, in: list), known: { (try? published.records(of: list)) ?? [:] },
-      alsoEntries: true)
   }
 
   /// Returns the list `name`, or adds the difference and returns nil.

@@ -4,7 +4,7 @@ import FileIO
 
 /// The folder of the publication record and the publishers' lock.
 struct StoreState {
-  let folder: Directory
+  var folder: Directory
   /// The keys' folder; its record counts until `folder` has one.
   let keysFolder: Directory
   /// Collects the record instead of writing it; nil for a store that is really changed.
