@@ -51,7 +51,7 @@ final class InstallSession: Sendable {
     progress = ProgressLines(console)
     watchdog = Watchdog(seconds: seconds)
     driver = TransactionDriver(queue, callbacks: callbacks, progress, watchdog)
-    watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
+    watchdog.start { [weak self] in self?.abort(with: $0) }
   }
 
   /// Stops the running work.

@@ -57,7 +57,7 @@ enum StorePublishCommand {
 
 extension ProductChange {
   /// The changes, such as `changed the title (fi) and the price`.
-  var sentence: String { "changed \(fields.names)" }
+  var sentence: String { "changed \(fields.sentence)" }
 }
 
 extension Arguments {
