@@ -9,7 +9,7 @@ struct Command: Sendable {
   /// The operands, as shown in the help.
   ///
   /// Optional ones are in brackets, and `…` follows the last one if it may be repeated.
-  let operands: String
+  var operands = ""
   let options: [Option]
   /// One or more complete command lines.
   let example: String

@@ -2,11 +2,9 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// `restore`: restores the account's purchases in this library.
 enum RestoreCommand {
   static let command = Command(
     name: "restore", summary: "Restores the account's purchases. With --download, installs them.",
-    operands: "",
     options: [
       .store, .library,
       .account, .grants,

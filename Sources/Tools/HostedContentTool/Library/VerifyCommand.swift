@@ -3,7 +3,6 @@ import ContentModel
 import FileIO
 import HostedContent
 
-/// `verify`: compares installed files with their records.
 enum VerifyCommand {
   static let command = Command(
     name: "verify", summary: "Compares every byte of installed files with their recorded digests.",

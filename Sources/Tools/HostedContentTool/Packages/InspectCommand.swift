@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `inspect`: shows the contents of a package.
 enum InspectCommand {
   static let command = Command(
     name: "inspect", summary: "Shows a package's format, product, content, version and files.",

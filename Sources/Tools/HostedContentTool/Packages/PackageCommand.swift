@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `package`: builds a content package from a folder, or from an archive built elsewhere.
 enum PackageCommand {
   static let command = Command(
     name: "package", summary: "Builds a content package from a folder with Contents.",

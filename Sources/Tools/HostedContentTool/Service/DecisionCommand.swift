@@ -2,7 +2,6 @@ import ContentModel
 import HostedContent
 import StoreLedger
 
-/// `approve`, `decline`, `refund`, `revoke` and `reverse`: change a purchase at a store server.
 enum DecisionCommand {
   static let approve = command(
     "approve", "Approves a purchase that waits for a decision.", hasReason: false)

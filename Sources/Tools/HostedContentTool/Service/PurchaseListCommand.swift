@@ -2,7 +2,6 @@ import ContentModel
 import HostedContent
 import StoreLedger
 
-/// `entitlements` and `history`: list the purchases of an account at a store server.
 enum PurchaseListCommand {
   static let entitlements = command(
     .entitlements, "Lists the products that an account of a store server can restore.")
@@ -13,7 +12,7 @@ enum PurchaseListCommand {
     -> Command
   {
     Command(
-      name: list.rawValue, summary: summary, operands: "",
+      name: list.rawValue, summary: summary,
       options: [ServiceArguments.account] + ServiceArguments.required,
       example: "hostedcontent \(list.rawValue) --account alice \(ServiceArguments.example)"
     ) { arguments, console in try await run(list, arguments, console) }

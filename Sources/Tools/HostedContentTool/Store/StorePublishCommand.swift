@@ -2,7 +2,6 @@ import ContentModel
 import ContentStore
 import FileIO
 
-/// `store publish`: adds packages to the signed catalog in one step.
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",

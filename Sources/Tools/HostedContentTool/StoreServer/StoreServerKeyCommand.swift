@@ -5,7 +5,6 @@ import FoundationEssentials
 import StoreAPI
 import StoreLedger
 
-/// `store-server key`: adds, lists, revokes and rotates the keys of a store server.
 enum StoreServerKeyCommand {
   static let command = Command(
     name: "store-server key",
