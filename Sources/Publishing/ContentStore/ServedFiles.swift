@@ -16,7 +16,6 @@ struct ServedFolder {
 
   init(_ folder: Directory) { self.folder = folder }
 
-  /// Removes the file of an interrupted publication.
   func removeLeftover() throws { try folder.removeFile(Self.temporary) }
 
   /// Writes the file `name` with the content from `write`.

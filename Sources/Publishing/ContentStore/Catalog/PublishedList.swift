@@ -5,7 +5,6 @@ import Digests
 /// A new or changed target of the catalog.
 struct ChangedEntry {
   let file: TargetFile
-  /// The record; nil for a target that is not a product.
   let record: [UInt8]?
 }
 
@@ -14,7 +13,6 @@ struct PublishedList {
   let name: MetadataName
   /// The metadata before the change; nil for a new list.
   let role: TargetsRole?
-  /// The entries, by target name.
   private(set) var files: [String: TargetFile] = [:]
   private(set) var records: [Digest: [UInt8]] = [:]
 

@@ -130,7 +130,6 @@ struct StoreKeys {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
 
-  /// The files in these folders that are named after `role`.
   private func files(of role: RoleName) throws -> [(folder: Directory, name: String)] {
     try folders(of: role).flatMap { folder in
       try folder.entries().map(\.name).filter { Self.isFileName($0, of: role) }.sorted().map {

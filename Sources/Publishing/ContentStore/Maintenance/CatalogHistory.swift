@@ -5,9 +5,7 @@ import FoundationEssentials
 
 /// A snapshot that the store's keys have signed, which clients may have seen as a catalog.
 struct CatalogVersion: Hashable {
-  /// The version of the snapshot.
   let snapshot: Int64
-  /// What it lists as targets.
   let targets: MetadataFile
   /// When it was written.
   ///

@@ -8,15 +8,12 @@ struct CatalogSurvey {
   private(set) var products: [StoredProduct] = []
   /// An error for each other product.
   private(set) var errors: [ContentError] = []
-  /// The length of all archives.
   private(set) var archives: Int64 = 0
-  /// The length of all indexes.
   private(set) var indexes: Int64 = 0
   /// The length of the files of all entries.
   private(set) var records: Int64 = 0
   /// The paths of required files that do not exist or have another length.
   private(set) var missingFiles: [String] = []
-  /// When each list expires.
   private(set) var expires: [MetadataName: Date] = [:]
   /// The length of each file of the store, by path.
   private let lengths: [String: Int64]
@@ -32,7 +29,6 @@ struct CatalogSurvey {
     isConsistent = consistent
   }
 
-  /// Adds a list of the catalog.
   mutating func add(_ contents: ListContents) {
     products += contents.records.map(StoredProduct.init)
     errors += contents.errors

@@ -34,11 +34,9 @@ struct ListContents {
 
 /// A file that the catalog names, in a list or in a record.
 struct ListedFile {
-  /// What a file is.
   enum Kind {
     /// The records of all products of a list.
     case records
-    /// The record of a product.
     case record
     /// The entry of a content with a name of its own.
     case content
@@ -60,7 +58,6 @@ struct ListedFile {
   /// The version of an archive or index.
   let version: ContentVersion?
 
-  /// Whether clients need the file.
   let isRequired: Bool
 
   init(_ name: String, _ file: TargetFile, in list: CatalogList, consistent: Bool) {

@@ -24,7 +24,6 @@ struct PrunePlan {
     let snapshot: Int64
     /// The version of the current targets.
     let targets: Int64
-    /// The catalogs to keep.
     let catalogs: [CatalogVersion]
     let others: [CatalogVersion]
     /// The paths of snapshots that the store's keys have not signed.
@@ -40,10 +39,8 @@ struct PrunePlan {
     /// catalog that is uploaded next.
     let start: Date
 
-    /// Whether the file was written before `start`.
     fileprivate func isOld(_ file: StoreFile) -> Bool { file.modified < start }
 
-    /// Whether the file is old, and no kept catalog refers to it.
     fileprivate func isUnused(_ file: StoreFile) -> Bool {
       references?.contains(file.path) == false && isOld(file)
     }

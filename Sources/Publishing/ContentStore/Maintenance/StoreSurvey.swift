@@ -9,10 +9,8 @@ struct StoreFile: Hashable {
   let path: String
   /// The length in bytes.
   let bytes: Int64
-  /// The last change of the bytes.
   let modified: Date
 
-  /// The name without folders.
   var name: String { path.lastPathComponent }
 }
 

@@ -42,7 +42,6 @@ struct StoreVerifier {
 
   // MARK: Lists
 
-  /// Verifies a list with its records file and all files that it refers to.
   private mutating func verifyList(_ name: MetadataName) throws {
     guard let list = try list(name) else { return }
     let records = try verifyRecords(of: list)
@@ -145,7 +144,6 @@ struct StoreVerifier {
     for offer in record.offers { try verify(offer) }
   }
 
-  /// Verifies the entries of the contents of `record`.
   private mutating func verifyEntries(of record: CatalogRecord) throws {
     for content in record.ownedContents.sorted() {
       let target = StorePath.entry(content)
@@ -157,7 +155,6 @@ struct StoreVerifier {
     }
   }
 
-  /// Verifies that no other product has a content of `record`.
   private mutating func verifyClaims(of record: CatalogRecord, _ listed: ListedFile) throws {
     do {
       try catalog.checkClaims(of: record)
@@ -228,7 +225,6 @@ struct StoreVerifier {
 
   // MARK: Packages
 
-  /// Verifies the archive and the index of `offer`.
   private mutating func verify(_ offer: ContentOffer) throws {
     let archive = try source(ListedFile(offer.package, .archive, of: offer))
     let listed = ListedFile(offer.index, .index, of: offer)

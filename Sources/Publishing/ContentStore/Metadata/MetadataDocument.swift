@@ -43,7 +43,6 @@ struct MetadataDocument {
   }
 }
 
-/// The version of a metadata file and the SHA-256 of its bytes.
 struct SignedVersion: Hashable {
   let version: Int64
   let digest: Digest

@@ -4,9 +4,7 @@ import Digests
 import FileIO
 import FoundationEssentials
 
-/// Signing and writing of a catalog.
 extension StoreMetadata {
-  /// All lists, and the targets metadata.
   var everything: Set<MetadataName> { get throws { Set(try catalog.lists).union([.targets]) } }
 
   /// Publishes `changes`, by target, and the lists `due`, with new expiry.

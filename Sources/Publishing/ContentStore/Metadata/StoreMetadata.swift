@@ -6,13 +6,11 @@ import FoundationEssentials
 
 /// A store's current metadata, and the changes to it.
 struct StoreMetadata {
-  /// The newest root.
   var root: RootRole
   let timestamp: TimestampRole
   var snapshot: SnapshotRole
   /// The products, in one list or in bins.
   let catalog: TrustedTargets
-  /// The versions in the store.
   var versions: [RoleName: SignedVersion]
   /// The publication record, which includes this metadata.
   var record: PublicationRecord

@@ -83,7 +83,6 @@ struct StoreState {
     try Self.record(in: folder) ?? Self.record(in: keysFolder)
   }
 
-  /// The record in `folder`; nil if it does not exist.
   static func record(in folder: Directory) throws -> PublicationRecord? {
     guard try folder.status(of: recordName) != nil else { return nil }
     let bytes = try folder.contents(of: recordName, limit: 64 << 10)

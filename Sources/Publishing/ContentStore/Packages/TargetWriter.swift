@@ -9,7 +9,6 @@ import FileIO
 /// Each method is durable on return. File names contain the digest. Files of the current catalog
 /// are therefore never changed, and after a crash the next attempt writes the same files again.
 struct TargetWriter {
-  /// The store's folder.
   private let store: Directory
   /// The folder `targets`; nil in a rehearsal, which does not create it.
   private let served: ServedFolder?
@@ -39,12 +38,10 @@ struct TargetWriter {
       [StorePath.folder] + Self.path(of: name, file), length: file.length, digest)
   }
 
-  /// The path of the file of the target `name`, below `targets`.
   private static func path(of name: String, _ file: TargetFile) -> [String] {
     (TrustedTargets.paths(of: name, file, consistent: true).first ?? name).pathComponents()
   }
 
-  /// Whether the file at `path` below the store has these bytes.
   private func has(_ path: [String], length: Int64, _ digest: Digest) throws -> Bool {
     try nilIf(.fileMissing) {
       let file = try store.directory(at: path.dropLast()).file(path.last ?? "")
@@ -89,7 +86,6 @@ struct TargetWriter {
     }
   }
 
-  /// A folder below `targets`.
   private struct Place {
     let path: [String]
     /// Nil in a rehearsal.
@@ -109,7 +105,6 @@ struct TargetWriter {
     return Place(path: path, folder: folder)
   }
 
-  /// Writes the file `name` of `length` bytes with the content from `write`.
   private func replaceFile(
     _ name: String, _ kind: StoreRehearsal.File.Kind, in place: Place, length: Int64,
     _ write: (borrowing File) throws -> Void

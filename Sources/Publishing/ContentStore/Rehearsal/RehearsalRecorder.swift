@@ -26,7 +26,6 @@ final class RehearsalRecorder: Sendable {
     store = folder.path(of: "")
   }
 
-  /// Everything so far.
   var result: StoreRehearsal { state.withLock { $0.result } }
 
   // MARK: Files
@@ -120,7 +119,6 @@ final class RehearsalRecorder: Sendable {
 }
 
 extension StoreRehearsal.File.Kind {
-  /// Whether the file is in the store's folder.
   fileprivate var isServed: Bool {
     switch self {
     case .archive, .index, .record, .metadata: true

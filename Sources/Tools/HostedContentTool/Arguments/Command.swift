@@ -4,7 +4,6 @@ import ContentModel
 struct Command: Sendable {
   /// The name of the command, such as `store publish`.
   let name: String
-  /// A summary in one line.
   let summary: String
   /// The operands, as shown in the help.
   ///
@@ -20,7 +19,6 @@ struct Command: Sendable {
     let name: String
     let value: String?
     let help: String
-    /// Whether the command requires it.
     let isRequired: Bool
 
     init(
@@ -70,7 +68,6 @@ struct Command: Sendable {
   /// All options, including those of every command: quiet, help and version.
   var allOptions: [Option] { options + [.quiet, .help, .version] }
 
-  /// The text of `--help`.
   var help: String {
     let width = allOptions.map(\.heading.count).max() ?? 0
     let lines = allOptions.map { "  \($0.heading.padded(to: width))  \($0.markedHelp)" }
@@ -151,7 +148,6 @@ struct Arguments: Sendable {
   /// The value of `option`; the last one wins.
   func value(_ option: String) -> String? { values[option]?.last }
 
-  /// All values of `option`, in order.
   func values(_ option: String) -> [String] { values[option] ?? [] }
 
   /// The value of `option`, which is required and must not be empty.

@@ -64,13 +64,11 @@ extension ContentError {
 }
 
 extension Arguments {
-  /// Whether the store of the command is at `path`.
   fileprivate func hasStore(at path: String) -> Bool {
     guard let text = value("--store") ?? operands.first else { return false }
     return (try? StoreLocation(text))?.description == path
   }
 
-  /// Whether the library of the command is at `path`.
   fileprivate func hasLibrary(at path: String) -> Bool {
     (try? library().filePath(of: "library")) == path
   }

@@ -67,7 +67,6 @@ enum ManualPage {
       .joined(separator: "\n")
   }
 
-  /// Escapes `text` for troff.
   private static func escaped(_ text: String) -> String {
     let plain = text.map { $0 == "\\" ? "\\e" : $0 == "-" ? "\\-" : String($0) }.joined()
     return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&\(plain)" : plain

@@ -23,7 +23,6 @@ final class ProgressLines: Sendable {
 
   init(_ console: Console) { self.console = console }
 
-  /// Shows the current state of downloads.
   func show(_ downloads: [Download]) {
     state.use { state in
       guard !state.isEnded else { return }
@@ -41,10 +40,8 @@ final class ProgressLines: Sendable {
   /// Prints a result above the bars.
   func print(_ text: String) { above { console.print(text) } }
 
-  /// Prints an error above the bars.
   func report(_ error: ContentError) { above { console.report(error) } }
 
-  /// Removes the bars and stops.
   func end() {
     state.use { state in
       erase(&state)

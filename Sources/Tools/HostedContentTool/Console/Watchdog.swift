@@ -25,6 +25,5 @@ final class Watchdog: @unchecked Sendable {
 
   deinit { timer.cancel() }
 
-  /// Restarts the timeout.
   func feed() { timer.schedule(deadline: .now() + .seconds(seconds)) }
 }

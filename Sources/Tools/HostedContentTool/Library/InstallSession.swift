@@ -139,7 +139,6 @@ final class InstallSession: Sendable {
     }
   }
 
-  /// The current versions of the contents of a product, by content.
   private func installedVersions(of product: Product) throws
     -> [ProductIdentifier: ContentVersion]
   {

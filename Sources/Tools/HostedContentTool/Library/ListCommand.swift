@@ -44,11 +44,9 @@ enum ListCommand {
 }
 
 extension Arguments {
-  /// The library's folder.
   func library() throws -> URL {
     URL(filePath: try required("--library"), directoryHint: .isDirectory)
   }
 
-  /// A reader for the library, without a lock.
   func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
 }

@@ -64,7 +64,6 @@ extension LibraryReader {
 }
 
 extension Arguments {
-  /// The identifiers in the operands.
   func contentIdentifiers() throws -> Set<ProductIdentifier> {
     Set(try operands.map { try identifier($0) })
   }

@@ -66,7 +66,6 @@ enum PackageCommand {
   }
 }
 
-/// The folder and the name of a file.
 struct FilePlace {
   let path: String
 
@@ -84,7 +83,6 @@ struct FilePlace {
 
   var name: String { path.pathComponents().last ?? path }
 
-  /// Opens the folder that contains it.
   func folder(_ fileSystem: FileSystem = .real) throws -> Directory {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
       return try fileSystem.directory(at: ".")

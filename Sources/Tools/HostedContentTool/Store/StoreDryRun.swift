@@ -4,7 +4,6 @@ import FileIO
 
 /// `--dry-run` of commands that change a store.
 enum StoreDryRun {
-  /// The options of these commands.
   static let options: [Command.Option] = [
     .init("--dry-run", nil, "only print what would be written; changes nothing"),
     .init("--json", nil, "with --dry-run, print one JSON document"),
@@ -45,7 +44,6 @@ enum StoreDryRun {
     }
   }
 
-  /// The lines for people.
   static func lines(_ rehearsal: StoreRehearsal) -> [String] {
     var lines = rehearsal.changes.flatMap { Self.lines($0) }
     lines += rehearsal.updates.map { update in

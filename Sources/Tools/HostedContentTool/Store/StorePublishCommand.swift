@@ -12,7 +12,6 @@ enum StorePublishCommand {
     example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
     run: run)
 
-  /// The options that describe a product.
   static let details: [Command.Option] = [
     .init("--title", "T", "a short name; default: the current title, or the identifier"),
     .init("--description", "TEXT", "one or more sentences"),
@@ -60,7 +59,6 @@ extension ProductChange {
 }
 
 extension Arguments {
-  /// The product details from the options.
   func productDetails() throws -> ProductDetails {
     var details = ProductDetails()
     details.title = try text("--title")

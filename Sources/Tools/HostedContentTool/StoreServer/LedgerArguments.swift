@@ -3,7 +3,6 @@ import PostgresLedger
 import StoreAPIServer
 import StoreLedger
 
-/// The options that name the ledger of a store server.
 enum LedgerArguments {
   static let data = Command.Option("--data", "FOLDER", "the server's data folder")
   static let database = Command.Option(
@@ -11,7 +10,6 @@ enum LedgerArguments {
 }
 
 extension Arguments {
-  /// The database of `--database`; nil without the option.
   func database() throws -> PostgresLedger? {
     try text("--database").map { try PostgresLedger(url: $0) }
   }
