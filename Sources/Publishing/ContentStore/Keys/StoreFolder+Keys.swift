@@ -71,7 +71,7 @@ extension StoreFolder {
   private func preparedMetadataFolder() throws -> Directory {
     guard rehearsal == nil else { return try metadataFolder }
     let metadata = try folder.createServedDirectory(Self.metadataName)
-    for folder in [metadata, try targetsFolder()] { try ServedFolder(folder).removeLeftover() }
+    for folder in [metadata, try targetsFolder()] { try folder.removeLeftover() }
     return metadata
   }
 

@@ -87,7 +87,7 @@ extension StoreMetadata {
       } catch let error as ContentError where error.code == .notPermitted {
         // Only the owner may set the time. A new file has the current time.
         let bytes = try folder.contents(of: entry.name, limit: RoleName.snapshot.limit)
-        try ServedFolder(folder).replaceFile(entry.name) { try $0.write(bytes) }
+        try folder.replaceServedFile(entry.name) { try $0.write(bytes) }
       }
     }
   }

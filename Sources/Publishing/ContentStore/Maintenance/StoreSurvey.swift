@@ -50,7 +50,7 @@ struct StoreSurvey {
         continue
       }
       // A publication is writing it, or the next one removes it.
-      if entry.name == ServedFolder.temporary { continue }
+      if entry.name == Directory.leftoverName { continue }
       do {
         switch entry.kind {
         case .file:

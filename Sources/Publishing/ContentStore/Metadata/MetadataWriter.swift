@@ -56,7 +56,7 @@ struct MetadataWriter {
     if let rehearsal = state.rehearsal {
       return try rehearsal.write(.metadata, name, of: folder, bytes: Int64(bytes.count))
     }
-    try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
+    try folder.replaceServedFile(name) { try $0.write(bytes) }
   }
 
   /// Writes the first metadata of a store, and then its publication record.

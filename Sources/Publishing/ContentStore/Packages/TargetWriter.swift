@@ -11,15 +11,14 @@ import FileIO
 struct TargetWriter {
   private let store: Directory
   /// The folder `targets`; nil in a rehearsal, which does not create it.
-  private let served: ServedFolder?
+  private let served: Directory?
   private let rehearsal: RehearsalRecorder?
 
   /// Creates a writer for the store in `store`; with `rehearsal`, nothing is written.
   init(in store: Directory, _ rehearsal: RehearsalRecorder?) throws {
     self.store = store
     self.rehearsal = rehearsal
-    served =
-      try rehearsal == nil ? ServedFolder(store.createServedDirectory(StorePath.folder)) : nil
+    served = try rehearsal == nil ? store.createServedDirectory(StorePath.folder) : nil
   }
 
   // MARK: Existing files
@@ -95,7 +94,7 @@ struct TargetWriter {
   /// Creates the folder at `path` below `targets`; its name is durable.
   private func made(_ path: [String]) throws -> Place {
     let folder = try served.map { served in
-      try path.reduce(served.folder) { parent, name in
+      try path.reduce(served) { parent, name in
         let made = try parent.createServedDirectory(name)
         // Even if it exists: a crash may have interrupted its creation before the sync.
         try parent.sync()
@@ -109,7 +108,7 @@ struct TargetWriter {
     _ name: String, _ kind: StoreRehearsal.File.Kind, in place: Place, length: Int64,
     _ write: (borrowing File) throws -> Void
   ) throws {
-    try served?.replaceFile(name, in: place.folder, write)
+    try served?.replaceServedFile(name, in: place.folder, write)
     try rehearsal?.write(
       kind, name, in: [StorePath.folder] + place.path, of: store, bytes: length)
   }

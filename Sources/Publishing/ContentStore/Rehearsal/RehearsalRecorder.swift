@@ -47,7 +47,7 @@ final class RehearsalRecorder: Sendable {
       rest.removeFirst()
     }
     if let new = rest.first { try last.checkMayChange(new, .createDirectory) }
-    try first.checkMayChange(kind.isServed ? ServedFolder.temporary : ".\(name).new")
+    try first.checkMayChange(kind.isServed ? Directory.leftoverName : ".\(name).new")
     if rest.isEmpty { try last.checkMayChange(name, .rename) }
     add(kind, folder.path(of: (path + [name]).joined(separator: "/")), bytes)
   }
