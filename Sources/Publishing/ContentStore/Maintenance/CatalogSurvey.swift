@@ -8,10 +8,8 @@ struct CatalogSurvey {
   private(set) var products: [StoredProduct] = []
   /// An error for each other product.
   private(set) var errors: [ContentError] = []
-  private(set) var archives: Int64 = 0
-  private(set) var indexes: Int64 = 0
-  /// The length of the files of all entries.
-  private(set) var records: Int64 = 0
+  /// The length of the listed files, by kind.
+  private(set) var bytes: [ListedFile.Kind: Int64] = [:]
   /// The paths of required files that do not exist or have another length.
   private(set) var missingFiles: [String] = []
   private(set) var expires: [MetadataName: Date] = [:]
@@ -34,12 +32,7 @@ struct CatalogSurvey {
     errors += contents.errors
     expires[contents.list.name] = contents.list.role.expires
     for file in contents.files(consistent: isConsistent) {
-      switch file.kind {
-      case .archive: archives += file.length
-      case .index: indexes += file.length
-      case .record, .content: records += file.length
-      case .records, .other: break
-      }
+      bytes[file.kind, default: 0] += file.length
       if file.isRequired, !file.paths.contains(where: { lengths[$0] == file.length }) {
         missingFiles.append(file.paths[0])
       }
