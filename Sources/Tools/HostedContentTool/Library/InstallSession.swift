@@ -10,8 +10,7 @@ import HostedContent
 final class InstallSession: Sendable {
   static let options: [Command.Option] =
     [
-      .store, .library,
-      .account, .grants,
+      .store, .library, .account, .grants,
       .init(
         "--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
     ] + ServiceArguments.optional + NetworkArguments.options + NetworkArguments.transferOptions
