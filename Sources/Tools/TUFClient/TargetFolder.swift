@@ -13,8 +13,6 @@ struct TargetFolder {
   init(_ path: String) throws { folder = try FileSystem.real.directory(at: path, creating: true) }
 
   /// Fetches the target `name` unless the folder has it as `file` describes it.
-  ///
-  /// An existing valid file is not changed or fetched.
   func provide(_ name: String, _ file: TargetFile, consistent: Bool, from source: RepositoryFetcher)
     throws
   {

@@ -46,9 +46,7 @@ struct PublishedList {
 }
 
 extension TrustedTargets {
-  /// Returns the list `name` with all records.
-  ///
-  /// A record that is not in the records file is read from its own file.
+  /// Returns the list `name` with all records, from their own files if the records file lacks them.
   func publishedList(_ name: MetadataName) throws -> PublishedList {
     let list = try list(name)
     return PublishedList(

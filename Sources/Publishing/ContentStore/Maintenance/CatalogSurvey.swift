@@ -17,9 +17,7 @@ struct CatalogSurvey {
   private let lengths: [String: Int64]
   private let isConsistent: Bool
 
-  /// Compares with the files of `survey`.
-  ///
-  /// If the names of targets contain their digests, they are `consistent`.
+  /// Compares with `survey`; with `consistent`, the names of targets contain their digests.
   init(_ survey: StoreSurvey, consistent: Bool) {
     lengths = Dictionary(
       (survey.metadata + survey.targets).map { ($0.path, $0.bytes) },

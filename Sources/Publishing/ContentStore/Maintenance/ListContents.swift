@@ -16,9 +16,7 @@ struct ListContents {
     (records, errors) = try catalog.readableRecords(of: list)
   }
 
-  /// The files that the list and its records name.
-  ///
-  /// With `consistent`, the names of targets contain their digests.
+  /// The files that the list and its records name; `consistent` names contain digests.
   func files(consistent: Bool) -> [ListedFile] {
     var files = list.role.details.map { [ListedFile($0)] } ?? []
     for (name, file) in list.role.targets {

@@ -31,9 +31,7 @@ struct PrunePlan {
     /// The paths of the bins that kept catalogs use.
     let bins: Set<String>
     /// The paths of all records files and files of `targets` that kept catalogs refer to; nil if
-    /// that is unknown.
-    ///
-    /// Then none of these files is removed.
+    /// unknown: then none of these files is removed.
     let references: Set<String>?
     /// Files that were written at this time or later are not removed: they may be the files of a
     /// catalog that is uploaded next.

@@ -211,9 +211,7 @@ extension StoreMetadata {
     return (isDue(timestamp.expires, Self.timestampLifetime) ? [.timestamp] : [], [])
   }
 
-  /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
-  ///
-  /// Returns the roles that were signed again.
+  /// Renews the roles and lists that are `due`; returns the roles that were signed again.
   func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
     let due = try due(now: writer.now, everything: everything)
     if due.roles == [.timestamp] {

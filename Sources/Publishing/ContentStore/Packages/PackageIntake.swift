@@ -145,9 +145,7 @@ struct PackageIntake {
       "is not higher than \(highest), which the store \(known.contains(highest) ? "has" : "had")")
   }
 
-  /// Whether `accepted` has the same bytes.
-  ///
-  /// Throws `versionExists` for other bytes with this version.
+  /// Whether `accepted` has the same bytes; throws `versionExists` for others with this version.
   private func isDuplicate(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws
     -> Bool
   {

@@ -52,9 +52,7 @@ final class RehearsalRecorder: Sendable {
     add(kind, folder.path(of: (path + [name]).joined(separator: "/")), bytes)
   }
 
-  /// Adds the file `name` in a new folder at `path`.
-  ///
-  /// Throws the error of creating the folder without permission.
+  /// Adds the file `name` in a new folder; throws the error of creating it without permission.
   func write(
     _ kind: StoreRehearsal.File.Kind, _ name: String, inNewFolder path: String, bytes: Int64
   ) throws {

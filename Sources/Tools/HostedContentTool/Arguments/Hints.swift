@@ -2,9 +2,7 @@ import ContentModel
 import HostedContent
 
 extension ContentError {
-  /// Returns the error with the options or the command that help, if there are any.
-  ///
-  /// The library does not know them.
+  /// Returns the error with the options or the command that help, which the library does not know.
   func withHint(for arguments: Arguments) -> ContentError {
     guard let hint = hint(for: arguments) else { return self }
     return ContentError(

@@ -3,10 +3,7 @@ import Glibc
 import HostedContent
 import Concurrency
 
-/// Progress on standard error.
-///
-/// On a terminal, it shows bars. Otherwise, it prints a line for each change of state and each 10
-/// %.
+/// Progress on standard error: bars on a terminal, otherwise a line for each state and each 10 %.
 final class ProgressLines: Sendable {
   private let console: Console
   private let state = Serialized(State())

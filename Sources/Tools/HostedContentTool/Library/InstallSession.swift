@@ -53,9 +53,7 @@ final class InstallSession: Sendable {
     watchdog.start { [weak self] in self?.abort(with: $0) }
   }
 
-  /// Stops the running work.
-  ///
-  /// Fetched data is kept.
+  /// Stops the running work; fetched data is kept.
   func close() {
     progress.end()
     closer.close()
@@ -113,9 +111,7 @@ final class InstallSession: Sendable {
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 
-  /// Runs the steps for one product until the offered version is installed.
-  ///
-  /// Returns nil after a failure.
+  /// Runs the steps for one product until the offered version is installed; nil after a failure.
   private func install(
     _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async -> DeliveredProduct? {

@@ -49,9 +49,7 @@ enum VerifyCommand {
 }
 
 extension LibraryReader {
-  /// The installed versions of the contents in `wanted`, or all versions if it is empty.
-  ///
-  /// Also returns an error for each content that is not installed.
+  /// The installed versions of `wanted`, or all if it is empty, and an error for each missing one.
   func contents(_ wanted: Set<ProductIdentifier>) throws -> ([InstalledContent], [ContentError]) {
     let contents = try contents().map(\.content)
     let known = Set(contents.map(\.contentIdentifier))

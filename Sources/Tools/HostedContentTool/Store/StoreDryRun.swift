@@ -81,9 +81,7 @@ enum StoreDryRun {
 }
 
 extension Arguments {
-  /// Runs `change` on the store of the first operand, and then `report`.
-  ///
-  /// With `--dry-run`, only rehearses the change, and prints what it would do.
+  /// Runs `change` on the store of the first operand, then `report`; `--dry-run` only rehearses.
   func changeStore<Value>(
     _ console: Console, _ fileSystem: FileSystem = .real,
     _ change: (StoreFolder) throws -> Value, report: (Value) -> Void
