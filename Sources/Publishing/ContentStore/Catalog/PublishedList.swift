@@ -27,15 +27,19 @@ struct PublishedList {
       files.sorted { $0.key < $1.key }.compactMap { $0.value.digest.flatMap { records[$0] } })
   }
 
-  /// Returns the entries of all `lists` in new lists, by the names that `name` returns.
-  static func distributed(_ lists: [PublishedList], to name: (String) throws -> MetadataName) throws
+  /// Returns the entries of all `lists` in new lists, one for each of `bins`.
+  static func distributed(_ lists: some Sequence<PublishedList>, in bins: HashBins) throws
     -> [MetadataName: PublishedList]
   {
-    var new: [MetadataName: PublishedList] = [:]
+    // Clients expect every bin.
+    var new: [MetadataName: PublishedList] = bins.names.reduce(into: [:]) {
+      let name = MetadataName.delegated($1)
+      $0[name] = PublishedList(name: name, role: nil)
+    }
     for list in lists {
       for (target, file) in list.files {
-        let name = try name(target)
-        new[name, default: PublishedList(name: name, role: nil)].files[target] = file
+        let name = MetadataName.delegated(try bins.name(for: target))
+        new[name]?.files[target] = file
         if let digest = file.digest, let record = list.records[digest] {
           new[name]?.records[digest] = record
         }
