@@ -29,7 +29,7 @@ struct RootChain {
       try folder.status(of: MetadataDocument.name(.root, next)) != nil
     {
       earlier.insert(trusted, at: 0)
-      let bytes = try folder.metadata(.root, next) { try trusted.update(root: $0) }
+      let (bytes, _) = try folder.metadata(.root, next) { try trusted.update(root: $0) }
       document = MetadataDocument(role: .root, version: next, bytes: bytes)
     }
     (self.document, root, newest) = (document, trusted.root, trusted)
@@ -78,17 +78,17 @@ struct RootChain {
   ) {
     let version = pin?.version ?? 1
     let path = folder.path(of: MetadataDocument.name(.root, version))
-    var trusted: TrustedMetadata?
     let bytes: [UInt8]
+    let trusted: TrustedMetadata
     do {
-      bytes = try folder.metadata(.root, version) { trusted = try TrustedMetadata(root: $0) }
+      (bytes, trusted) = try folder.metadata(.root, version) { try TrustedMetadata(root: $0) }
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError(
         .storeDamaged, "The store's first root \(path) not found",
         remedy: "Restore the file from a copy of the store", subject: path, cause: error.cause)
     }
     let document = MetadataDocument(role: .root, version: version, bytes: bytes)
-    guard let trusted, trusted.root.version == version,
+    guard trusted.root.version == version,
       try pin.map({ try $0 == document.signedVersion }) ?? true
     else {
       throw ContentError(
