@@ -9,11 +9,11 @@ extension StoreFolder {
     -> Value
   {
     guard needed else { return try body(nil) }
-    if let rehearsal { return try rehearsal.fileSystem.withTemporaryDirectory(body) }
+    if let rehearsal { return try rehearsal.fileSystem.withTemporaryDirectory { try body($0) } }
     // The store is locked, so these are of a killed publication.
     for entry in try folder.entries() where entry.name.hasPrefix("\(Self.conversionName)-") {
       try folder.removeTree(entry)
     }
-    return try folder.withTemporaryDirectory(Self.conversionName, body)
+    return try folder.withTemporaryDirectory(Self.conversionName) { try body($0) }
   }
 }

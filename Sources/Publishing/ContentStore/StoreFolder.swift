@@ -138,7 +138,7 @@ public final class StoreFolder: Sendable {
   ) throws -> Publication {
     try details.check()
     return try changing(now) { draft, writer in
-      try withConversionFolder(needed: repackaging) { conversionFolder in
+      try withConversionFolder(needed: repackaging) { conversionFolder -> Publication in
         let intake = PackageIntake(
           fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
         let packages = try intake.packages(at: packages, didFind: didFind)
