@@ -85,11 +85,8 @@ struct TargetWriter {
     }
   }
 
-  private struct Place {
-    let path: [String]
-    /// Nil in a rehearsal.
-    let folder: Directory?
-  }
+  /// A folder below `targets`; nil in a rehearsal.
+  private typealias Place = (path: [String], folder: Directory?)
 
   /// Creates the folder at `path` below `targets`; its name is durable.
   private func made(_ path: [String]) throws -> Place {
@@ -101,7 +98,7 @@ struct TargetWriter {
         return made
       }
     }
-    return Place(path: path, folder: folder)
+    return (path, folder)
   }
 
   private func replaceFile(
