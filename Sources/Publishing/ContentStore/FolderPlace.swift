@@ -1,7 +1,6 @@
 import ContentModel
 import Glibc
 
-/// The parent folder and the name of a path.
 struct FolderPlace {
   let parent: String
   let name: String

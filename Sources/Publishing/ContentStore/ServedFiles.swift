@@ -1,38 +1,33 @@
 import ContentModel
 import FileIO
 
-/// A folder that a web server serves.
+/// Folders that a web server serves.
 ///
-/// Writes files to it and to folders below it. Written files are readable by all users, regardless
-/// of the umask: a publication often runs from cron, and the web server as another user. Files
-/// appear complete.
-struct ServedFolder {
-  let folder: Directory
-
-  /// The name of a file while it is written.
+/// Files and folders are readable by all users, regardless of the umask: a publication often runs
+/// from cron, and the web server as another user.
+extension Directory {
+  /// The name of a served file while it is written.
   ///
   /// One name is enough, because the publisher has locked the store.
-  static let temporary = ".publication.new"
-
-  init(_ folder: Directory) { self.folder = folder }
+  static let leftoverName = ".publication.new"
 
   /// Removes the file of an interrupted publication.
-  func removeLeftover() throws { try folder.removeFile(Self.temporary) }
+  func removeLeftover() throws { try removeFile(Self.leftoverName) }
 
-  /// Writes the file `name` with the content from `write`.
+  /// Writes the file `name` with the content from `write`; it appears complete.
   ///
   /// The write is durable. `place` is this folder or a folder below it; nil is this folder.
-  func replaceFile(
+  func replaceServedFile(
     _ name: String, in place: Directory? = nil, _ write: (borrowing File) throws -> Void
   ) throws {
-    let place = place ?? folder
+    let place = place ?? self
     try removeLeftover()
-    let file = try folder.createFile(Self.temporary)
+    let file = try createFile(Self.leftoverName)
     do {
       try file.makeReadable()
       try write(file)
       try file.sync()
-      try folder.rename(Self.temporary, to: place, name)
+      try rename(Self.leftoverName, to: place, name)
     } catch {
       // It can be large. If it cannot be removed now, the next publication removes it.
       try? removeLeftover()
@@ -40,17 +35,7 @@ struct ServedFolder {
     }
     try place.sync()
   }
-}
 
-extension File {
-  fileprivate func makeReadable() throws {
-    let permissions = try status().permissions
-    guard permissions & 0o777 != 0o644 else { return }
-    try permittedOnly { try setPermissions(permissions & 0o7000 | 0o644) }
-  }
-}
-
-extension Directory {
   /// Creates the folder `name` with read access for all users, or opens the existing one.
   ///
   /// An existing folder that only its owner can read gets read access for all users. Other
@@ -70,6 +55,14 @@ extension Directory {
     let permissions = try status().permissions
     guard permissions & 0o777 != 0o755, !unlessShared || permissions & 0o077 == 0 else { return }
     try permittedOnly { try setPermissions(permissions & 0o7000 | 0o755) }
+  }
+}
+
+extension File {
+  fileprivate func makeReadable() throws {
+    let permissions = try status().permissions
+    guard permissions & 0o777 != 0o644 else { return }
+    try permittedOnly { try setPermissions(permissions & 0o7000 | 0o644) }
   }
 }
 

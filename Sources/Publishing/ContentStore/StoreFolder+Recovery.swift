@@ -38,10 +38,7 @@ extension StoreFolder {
     }
   }
 
-  /// The newest root, and the numbers of the metadata in the folder, even if higher ones are
-  /// recorded.
-  ///
-  /// Needs no keys.
+  /// The newest root and the numbers of the metadata in the folder; higher ones may be recorded.
   package func newestMetadata() throws -> (root: [UInt8], versions: [StoreRole: Int64]) {
     let metadata = try readMetadata(restored: true)
     let chain = try StoreMetadata.chain(in: metadataFolder, metadata.record, nil)

@@ -95,9 +95,7 @@ extension StoreMetadata {
 }
 
 extension TrustedTargets {
-  /// Reads all bins.
-  ///
-  /// Throws an error of the group `trust`, or `storeMissing`, if one is damaged or lost.
+  /// Reads all bins; throws an error of the group `trust`, or `storeMissing`.
   fileprivate func checkLists() throws {
     for name in try lists { _ = try list(name) }
   }

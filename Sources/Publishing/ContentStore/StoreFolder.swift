@@ -138,31 +138,21 @@ public final class StoreFolder: Sendable {
   ) throws -> Publication {
     try details.check()
     return try changing(now) { draft, writer in
-      guard repackaging else { return try publish(packages, details, nil, &draft, writer, didFind) }
-      return try withConversionFolder {
-        try publish(packages, details, $0, &draft, writer, didFind)
+      try withConversionFolder(needed: repackaging) { conversionFolder -> Publication in
+        let intake = PackageIntake(
+          fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
+        let packages = try intake.packages(at: packages, didFind: didFind)
+        let products = Set(packages.map(\.info.productIdentifier)).sorted()
+        let changes = try products.compactMap {
+          try draft.describe($0, details, withContent: true)
+        }
+        let absent = try packages.filter { try $0.published.map(writer.has) != true }
+        try intake.requireSpace(absent, in: folder)
+        let offers = try absent.map(writer.write)
+        for offer in offers { try draft.add(offer) }
+        return Publication(versions: offers.map(StoredVersion.init), changes: changes)
       }
     }
-  }
-
-  private func publish(
-    _ packages: [String], _ details: ProductDetails, _ conversionFolder: Directory?,
-    _ draft: inout CatalogDraft, _ writer: TargetWriter, _ didFind: (PackageFinding) -> Void
-  ) throws -> Publication {
-    let intake = PackageIntake(
-      fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
-    let packages = try intake.packages(at: packages, didFind: didFind)
-    var changes: [ProductChange] = []
-    for product in Set(packages.map(\.info.productIdentifier)).sorted() {
-      if let change = try draft.describe(product, details, withContent: true) {
-        changes.append(change)
-      }
-    }
-    let absent = try packages.filter { try $0.published.map(writer.has) != true }
-    try intake.requireSpace(absent, in: folder)
-    let offers = try absent.map(writer.write)
-    for offer in offers { try draft.add(offer) }
-    return Publication(versions: offers.map(StoredVersion.init), changes: changes)
   }
 
   /// Adds a product without content, or changes the description of a product.
@@ -273,26 +263,6 @@ public final class StoreFolder: Sendable {
       }
       let next = try metadata.rotate(roles, plan, with: writer)
       for role in roles { try writer.keys.remove(role.name, of: metadata.root, notIn: next.root) }
-    }
-  }
-
-  /// Removes a version of a content from the catalog.
-  ///
-  /// Nil is the product's own content. Its files stay, so that running downloads can finish. Its
-  /// number cannot be used again: the next version must be higher. If the number is a mistake, use
-  /// `withdraw` instead. Throws `productUnknown` if the version does not exist.
-  public func retire(
-    _ product: ProductIdentifier, version: ContentVersion, content: ProductIdentifier? = nil,
-    now: Date = Date()
-  ) throws {
-    let content = content ?? product
-    try changing(now) { draft, _ in
-      // In the published spelling: 1.0 equals 1, but has another folder.
-      guard var record = try draft.record(of: product),
-        let offer = record.offer(content, version)
-      else { throw ContentError.versionUnknown(version, of: content, product) }
-      record.retire(offer)
-      draft.set(record)
     }
   }
 }

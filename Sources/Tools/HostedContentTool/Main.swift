@@ -80,9 +80,7 @@ enum Main {
   }
 }
 
-/// The exit status of the program.
-///
-/// Documentation/CommandLine.md has the table.
+/// The exit status of the program; Documentation/CommandLine.md has the table.
 enum ExitStatus: Int32, CaseIterable {
   case done = 0
   case failed = 1

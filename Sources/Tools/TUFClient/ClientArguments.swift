@@ -1,8 +1,6 @@
 import ContentModel
 
-/// The words of the command line, sorted into options and operands.
-///
-/// Options may be anywhere.
+/// The words of the command line, sorted into options and operands; options may be anywhere.
 struct ClientArguments {
   static let usage = """
     Usage: tuf-client --metadata-dir DIR init ROOT_FILE

@@ -10,12 +10,9 @@ struct TargetFolder {
   /// The maximum length, because targets are held in memory.
   private static let maximumLength: Int64 = 1 << 30
 
-  /// Opens the folder at `path`, and creates it if it does not exist.
   init(_ path: String) throws { folder = try FileSystem.real.directory(at: path, creating: true) }
 
   /// Fetches the target `name` unless the folder has it as `file` describes it.
-  ///
-  /// An existing valid file is not changed or fetched.
   func provide(_ name: String, _ file: TargetFile, consistent: Bool, from source: RepositoryFetcher)
     throws
   {

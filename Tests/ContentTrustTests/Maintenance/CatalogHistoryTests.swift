@@ -21,8 +21,9 @@ struct CatalogHistoryTests {
 
   /// Returns the versions that are kept since `day`.
   private func kept(_ days: [Double], current: Int64, since day: Double) throws -> [Int64] {
-    try CatalogHistory(catalogs(days), current: current)
-      .kept(since: Date(timeIntervalSince1970: day * Self.day)).map(\.snapshot)
+    try catalogs(days)
+      .divided(current: current, since: Date(timeIntervalSince1970: day * Self.day))
+      .kept.map(\.snapshot)
   }
 
   @Test("A catalog is kept if its successor was written in the last days")
@@ -50,9 +51,9 @@ struct CatalogHistoryTests {
 
   @Test("Catalogs that are not kept are the others")
   func others() throws {
-    let history = try CatalogHistory(catalogs([1, 10, 20]), current: 3)
-    let kept = history.kept(since: Date(timeIntervalSince1970: 15 * Self.day))
+    let (kept, others) = try catalogs([1, 10, 20])
+      .divided(current: 3, since: Date(timeIntervalSince1970: 15 * Self.day))
     #expect(kept.map(\.snapshot) == [2, 3])
-    #expect(history.others(than: kept).map(\.snapshot) == [1])
+    #expect(others.map(\.snapshot) == [1])
   }
 }

@@ -48,7 +48,6 @@ struct CatalogDraft {
     for content in record.ownedContents { owners[content] = record.product }
   }
 
-  /// Adds a version of a content to its product, which must exist.
   mutating func add(_ offer: ContentOffer) throws {
     guard var record = try record(of: offer.productIdentifier) else { return }
     record.add(offer)
@@ -70,7 +69,6 @@ struct CatalogDraft {
     return ProductChange(from: old?.description, to: description)
   }
 
-  /// The changed records before and after this publication, by product.
   func changes() throws -> [(old: CatalogRecord?, new: CatalogRecord)] {
     try records.values.sorted { $0.product < $1.product }.map {
       (old: try published.publishedRecord(of: $0.product), new: $0)

@@ -5,7 +5,6 @@ import Digests
 /// A new or changed target of the catalog.
 struct ChangedEntry {
   let file: TargetFile
-  /// The record; nil for a target that is not a product.
   let record: [UInt8]?
 }
 
@@ -14,7 +13,6 @@ struct PublishedList {
   let name: MetadataName
   /// The metadata before the change; nil for a new list.
   let role: TargetsRole?
-  /// The entries, by target name.
   private(set) var files: [String: TargetFile] = [:]
   private(set) var records: [Digest: [UInt8]] = [:]
 
@@ -29,15 +27,19 @@ struct PublishedList {
       files.sorted { $0.key < $1.key }.compactMap { $0.value.digest.flatMap { records[$0] } })
   }
 
-  /// Returns the entries of all `lists` in new lists, by the names that `name` returns.
-  static func distributed(_ lists: [PublishedList], to name: (String) throws -> MetadataName) throws
+  /// Returns the entries of all `lists` in new lists, one for each of `bins`.
+  static func distributed(_ lists: some Sequence<PublishedList>, in bins: HashBins) throws
     -> [MetadataName: PublishedList]
   {
-    var new: [MetadataName: PublishedList] = [:]
+    // Clients expect every bin.
+    var new: [MetadataName: PublishedList] = bins.names.reduce(into: [:]) {
+      let name = MetadataName.delegated($1)
+      $0[name] = PublishedList(name: name, role: nil)
+    }
     for list in lists {
       for (target, file) in list.files {
-        let name = try name(target)
-        new[name, default: PublishedList(name: name, role: nil)].files[target] = file
+        let name = MetadataName.delegated(try bins.name(for: target))
+        new[name]?.files[target] = file
         if let digest = file.digest, let record = list.records[digest] {
           new[name]?.records[digest] = record
         }
@@ -48,9 +50,7 @@ struct PublishedList {
 }
 
 extension TrustedTargets {
-  /// Returns the list `name` with all records.
-  ///
-  /// A record that is not in the records file is read from its own file.
+  /// Returns the list `name` with all records, from their own files if the records file lacks them.
   func publishedList(_ name: MetadataName) throws -> PublishedList {
     let list = try list(name)
     return PublishedList(

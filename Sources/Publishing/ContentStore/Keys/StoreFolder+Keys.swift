@@ -71,7 +71,7 @@ extension StoreFolder {
   private func preparedMetadataFolder() throws -> Directory {
     guard rehearsal == nil else { return try metadataFolder }
     let metadata = try folder.createServedDirectory(Self.metadataName)
-    for folder in [metadata, try targetsFolder()] { try ServedFolder(folder).removeLeftover() }
+    for folder in [metadata, try targetsFolder()] { try folder.removeLeftover() }
     return metadata
   }
 
@@ -115,18 +115,16 @@ extension StoreFolder {
 
   /// Returns the folder of the publication record and the lock; creates the folder.
   func state(_ keys: StoreKeys) throws -> StoreState {
-    guard let path = options.stateFolderPath else {
-      return StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)
+    var state = StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)
+    guard let path = options.stateFolderPath else { return state }
+    if let existing = try StoreKeys.opened(path, folder.fileSystem) {
+      state.folder = existing
+    } else if rehearsal == nil {
+      state.folder = try StoreKeys.created(path, folder.fileSystem)
+    } else {
+      state.newFolder = path
     }
-    let fileSystem = folder.fileSystem
-    let existing = try StoreKeys.opened(path, fileSystem)
-    if existing == nil, rehearsal != nil {
-      return StoreState(
-        folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal, newFolder: path)
-    }
-    return StoreState(
-      folder: try existing ?? StoreKeys.created(path, fileSystem), keysFolder: keys.folder,
-      rehearsal: rehearsal)
+    return state
   }
 
   private var keysName: String { "\(place.name).keys" }

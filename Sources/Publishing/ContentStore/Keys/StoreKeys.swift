@@ -62,9 +62,7 @@ struct StoreKeys {
     return folder
   }
 
-  /// Opens the folder `name` of `parent`; nil if it does not exist.
-  ///
-  /// A new folder has mode 0700.
+  /// Opens the folder `name` of `parent`, or creates it with mode 0700; nil if it does not exist.
   static func opened(_ name: String, in parent: Directory, creating: Bool) throws -> Directory? {
     if creating { return try parent.createDirectory(name, mode: 0o700) }
     return try parent.status(of: name) == nil ? nil : parent.directory(name)
@@ -72,9 +70,7 @@ struct StoreKeys {
 
   // MARK: Reading
 
-  /// A signer for `role` with all available keys that `root` names.
-  ///
-  /// Throws `keyUnusable` if there are fewer keys than `root` requires.
+  /// A signer with the available keys that `root` names; throws `keyUnusable` if there are too few.
   func signer(_ role: RoleName, of root: RootRole) throws -> RoleSigner {
     RoleSigner(keys: try keys(of: role, in: root))
   }
@@ -130,7 +126,6 @@ struct StoreKeys {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
 
-  /// The files in these folders that are named after `role`.
   private func files(of role: RoleName) throws -> [(folder: Directory, name: String)] {
     try folders(of: role).flatMap { folder in
       try folder.entries().map(\.name).filter { Self.isFileName($0, of: role) }.sorted().map {

@@ -5,9 +5,7 @@ import FoundationEssentials
 
 /// A snapshot that the store's keys have signed, which clients may have seen as a catalog.
 struct CatalogVersion: Hashable {
-  /// The version of the snapshot.
   let snapshot: Int64
-  /// What it lists as targets.
   let targets: MetadataFile
   /// When it was written.
   ///
@@ -16,41 +14,27 @@ struct CatalogVersion: Hashable {
   let written: Date
 }
 
-/// The catalogs of a store, and which of them clients may still use.
-///
-/// A catalog is current until the timestamp names the next one, which is written directly before.
-/// So it stopped being current when its successor was written. An interrupted publication leaves
-/// a snapshot that was never current: the next change sets its time to its own
-/// (`postponeLaterSnapshots`), so that the catalog before it is not taken for an older one.
-struct CatalogHistory {
-  private let catalogs: [CatalogVersion]
-  private let current: Int64
-
-  init(_ catalogs: [CatalogVersion], current: Int64) {
-    self.catalogs = catalogs.sorted { $0.snapshot < $1.snapshot }
-    self.current = current
-  }
-
-  /// The catalogs that were current at `start` or later, and those with higher versions than the
-  /// current one.
-  func kept(since start: Date) -> [CatalogVersion] {
-    var kept: [CatalogVersion] = []
+extension [CatalogVersion] {
+  /// Divides the catalogs of a store into those that clients may still use, and the others.
+  ///
+  /// The first were current at `start` or later, or have higher versions than `current`. A catalog
+  /// is current until the timestamp names the next one, which is written directly before. So it
+  /// stopped being current when its successor was written. An interrupted publication leaves a
+  /// snapshot that was never current: the next change sets its time to its own
+  /// (`postponeLaterSnapshots`), so that the catalog before it is not taken for an older one.
+  func divided(current: Int64, since start: Date) -> (kept: Self, others: Self) {
+    let catalogs = sorted { $0.snapshot < $1.snapshot }
+    var (kept, others): (Self, Self) = ([], [])
     var written = Date.distantPast
     for (index, catalog) in catalogs.enumerated() {
       // A higher version was written later, even if a clock was set back.
-      written = max(written, catalog.written)
+      written = Swift.max(written, catalog.written)
       let isOld =
         catalog.snapshot < current && index + 1 < catalogs.count
-        && max(written, catalogs[index + 1].written) < start
-      if !isOld { kept.append(catalog) }
+        && Swift.max(written, catalogs[index + 1].written) < start
+      if isOld { others.append(catalog) } else { kept.append(catalog) }
     }
-    return kept
-  }
-
-  /// The catalogs that are not in `kept`.
-  func others(than kept: [CatalogVersion]) -> [CatalogVersion] {
-    let versions = Set(kept.map(\.snapshot))
-    return catalogs.filter { !versions.contains($0.snapshot) }
+    return (kept, others)
   }
 }
 
@@ -89,7 +73,7 @@ extension StoreMetadata {
   /// Sets the time of snapshots above the current version to now.
   ///
   /// They are from an interrupted publication, or from after a backup that was restored. Until now,
-  /// the current snapshot is current. See `CatalogHistory`.
+  /// the current snapshot is current. See `divided(current:since:)`.
   func postponeLaterSnapshots(_ writer: MetadataWriter) throws {
     let highest = record.highest(.snapshot)
     guard highest > snapshot.version else { return }
@@ -103,7 +87,7 @@ extension StoreMetadata {
       } catch let error as ContentError where error.code == .notPermitted {
         // Only the owner may set the time. A new file has the current time.
         let bytes = try folder.contents(of: entry.name, limit: RoleName.snapshot.limit)
-        try ServedFolder(folder).replaceFile(entry.name) { try $0.write(bytes) }
+        try folder.replaceServedFile(entry.name) { try $0.write(bytes) }
       }
     }
   }

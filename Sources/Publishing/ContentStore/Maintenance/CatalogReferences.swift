@@ -7,18 +7,15 @@ import FileIO
 /// Many catalogs have the same lists, so each version of a list is read once. Only paths are kept
 /// in memory.
 struct CatalogReferences {
-  /// The paths of the bins.
   private(set) var bins: Set<String> = []
   /// Why some records files and files of `targets` are unknown; nil if all are known.
   private(set) var obstacle: String?
   private var paths: Set<String> = []
-  /// The paths of the lists that were added.
   private var lists: Set<String> = []
 
   /// The paths of records files and of files of `targets`; nil if some are unknown.
   var files: Set<String>? { obstacle == nil ? paths : nil }
 
-  /// Whether this version of the list `name` was added.
   func contains(_ name: MetadataName, _ version: Int64) -> Bool {
     lists.contains(name.path(version: version))
   }

@@ -8,23 +8,16 @@ struct CatalogSurvey {
   private(set) var products: [StoredProduct] = []
   /// An error for each other product.
   private(set) var errors: [ContentError] = []
-  /// The length of all archives.
-  private(set) var archives: Int64 = 0
-  /// The length of all indexes.
-  private(set) var indexes: Int64 = 0
-  /// The length of the files of all entries.
-  private(set) var records: Int64 = 0
+  /// The length of the listed files, by kind.
+  private(set) var bytes: [ListedFile.Kind: Int64] = [:]
   /// The paths of required files that do not exist or have another length.
   private(set) var missingFiles: [String] = []
-  /// When each list expires.
   private(set) var expires: [MetadataName: Date] = [:]
   /// The length of each file of the store, by path.
   private let lengths: [String: Int64]
   private let isConsistent: Bool
 
-  /// Compares with the files of `survey`.
-  ///
-  /// If the names of targets contain their digests, they are `consistent`.
+  /// Compares with `survey`; with `consistent`, the names of targets contain their digests.
   init(_ survey: StoreSurvey, consistent: Bool) {
     lengths = Dictionary(
       (survey.metadata + survey.targets).map { ($0.path, $0.bytes) },
@@ -32,18 +25,12 @@ struct CatalogSurvey {
     isConsistent = consistent
   }
 
-  /// Adds a list of the catalog.
   mutating func add(_ contents: ListContents) {
     products += contents.records.map(StoredProduct.init)
     errors += contents.errors
     expires[contents.list.name] = contents.list.role.expires
     for file in contents.files(consistent: isConsistent) {
-      switch file.kind {
-      case .archive: archives += file.length
-      case .index: indexes += file.length
-      case .record, .content: records += file.length
-      case .records, .other: break
-      }
+      bytes[file.kind, default: 0] += file.length
       if file.isRequired, !file.paths.contains(where: { lengths[$0] == file.length }) {
         missingFiles.append(file.paths[0])
       }

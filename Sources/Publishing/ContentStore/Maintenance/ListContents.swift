@@ -16,9 +16,7 @@ struct ListContents {
     (records, errors) = try catalog.readableRecords(of: list)
   }
 
-  /// The files that the list and its records name.
-  ///
-  /// With `consistent`, the names of targets contain their digests.
+  /// The files that the list and its records name; `consistent` names contain digests.
   func files(consistent: Bool) -> [ListedFile] {
     var files = list.role.details.map { [ListedFile($0)] } ?? []
     for (name, file) in list.role.targets {
@@ -34,11 +32,9 @@ struct ListContents {
 
 /// A file that the catalog names, in a list or in a record.
 struct ListedFile {
-  /// What a file is.
   enum Kind {
     /// The records of all products of a list.
     case records
-    /// The record of a product.
     case record
     /// The entry of a content with a name of its own.
     case content
@@ -54,23 +50,22 @@ struct ListedFile {
   let length: Int64
   let hashes: FileHashes
   /// Nil for a file that belongs to no product.
-  let product: ProductIdentifier?
+  var product: ProductIdentifier?
   /// The content of an archive, an index or an entry.
-  let content: ProductIdentifier?
+  var content: ProductIdentifier?
   /// The version of an archive or index.
-  let version: ContentVersion?
-
+  var version: ContentVersion?
   /// Whether clients need the file.
-  let isRequired: Bool
+  var isRequired = true
 
   init(_ name: String, _ file: TargetFile, in list: CatalogList, consistent: Bool) {
     paths = TrustedTargets.storePaths(of: name, file, consistent: consistent)
-    (length, hashes, version, isRequired) = (file.length, file.hashes, nil, true)
+    (length, hashes) = (file.length, file.hashes)
     let identifier = StorePath.identifier(ofEntry: name)
     switch identifier.flatMap({ list.entry($0) }) {
-    case .product: (kind, product, content) = (.record, identifier, nil)
+    case .product: (kind, product) = (.record, identifier)
     case .content(of: let owner): (kind, product, content) = (.content, owner, identifier)
-    case nil: (kind, product, content) = (.other, nil, nil)
+    case nil: kind = .other
     }
   }
 
@@ -78,10 +73,8 @@ struct ListedFile {
   init(_ file: SignedFile, _ kind: Kind, of offer: ContentOffer) {
     self.kind = kind
     paths = [file.path]
-    (length, hashes, isRequired) = (file.length, FileHashes(sha256: file.digest), true)
-    product = offer.productIdentifier
-    content = offer.contentIdentifier
-    version = offer.version
+    (length, hashes) = (file.length, FileHashes(sha256: file.digest))
+    (product, content, version) = (offer.productIdentifier, offer.contentIdentifier, offer.version)
   }
 
   /// Creates the records file of a list.
@@ -90,7 +83,6 @@ struct ListedFile {
     paths = [RecordsFile.path(details.digest)]
     (length, hashes) = (details.length, FileHashes(sha256: details.digest))
     isRequired = details.hasFile
-    (product, content, version) = (nil, nil, nil)
   }
 }
 

@@ -6,20 +6,17 @@ import FoundationEssentials
 ///
 /// Pure: decides by a listing and by the catalogs that are kept.
 struct PrunePlan {
-  /// Snapshots that are not kept.
-  private(set) var snapshots: [StoreFile] = []
-  /// Targets metadata that no kept catalog lists.
-  private(set) var targetsMetadata: [StoreFile] = []
-  /// Bins that no kept catalog uses.
-  private(set) var bins: [StoreFile] = []
-  /// Records files that no kept catalog lists.
-  private(set) var recordsFiles: [StoreFile] = []
+  /// The files of metadata to remove, in groups in the order of removal.
+  ///
+  /// A file is removed after all files that list it. A crash then leaves files that no catalog
+  /// refers to, and no catalog without its files, from which a repair could continue.
+  let metadata: [[StoreFile]]
   /// Archives, indexes, records and entries of contents that no kept catalog refers to.
-  private(set) var targetFiles: [StoreFile] = []
+  let targetFiles: [StoreFile]
   /// Files that are not a store's, by name or signature; they are not removed.
-  private(set) var unknown: [String] = []
+  let unknown: [String]
   /// Why no records file and no file of `targets` is removed; nil if they can be.
-  var obstacle: String?
+  let obstacle: String?
 
   /// The catalogs that clients may use, and what they refer to.
   struct Kept {
@@ -27,7 +24,6 @@ struct PrunePlan {
     let snapshot: Int64
     /// The version of the current targets.
     let targets: Int64
-    /// The catalogs to keep.
     let catalogs: [CatalogVersion]
     let others: [CatalogVersion]
     /// The paths of snapshots that the store's keys have not signed.
@@ -35,18 +31,14 @@ struct PrunePlan {
     /// The paths of the bins that kept catalogs use.
     let bins: Set<String>
     /// The paths of all records files and files of `targets` that kept catalogs refer to; nil if
-    /// that is unknown.
-    ///
-    /// Then none of these files is removed.
+    /// unknown: then none of these files is removed.
     let references: Set<String>?
     /// Files that were written at this time or later are not removed: they may be the files of a
     /// catalog that is uploaded next.
     let start: Date
 
-    /// Whether the file was written before `start`.
     fileprivate func isOld(_ file: StoreFile) -> Bool { file.modified < start }
 
-    /// Whether the file is old, and no kept catalog refers to it.
     fileprivate func isUnused(_ file: StoreFile) -> Bool {
       references?.contains(file.path) == false && isOld(file)
     }
@@ -58,10 +50,12 @@ struct PrunePlan {
   /// bin. It is called for bins, and for targets metadata that no snapshot lists, such as from an
   /// interrupted publication.
   init(
-    _ survey: StoreSurvey, _ kept: Kept,
+    _ survey: StoreSurvey, _ kept: Kept, obstacle: String? = nil,
     isSigned: (_ role: MetadataName, _ version: Int64) throws -> Bool
   ) rethrows {
-    unknown = survey.others
+    var (snapshots, targets, bins): ([StoreFile], [StoreFile], [StoreFile]) = ([], [], [])
+    var (recordsFiles, targetFiles): ([StoreFile], [StoreFile]) = ([], [])
+    var unknown = survey.others
     let keptSnapshots = Set(kept.catalogs.map(\.snapshot))
     let keptTargets = Set(kept.catalogs.map(\.targets.version))
     // The lengths of targets metadata that other snapshots list.
@@ -77,15 +71,17 @@ struct PrunePlan {
       } else if let version = MetadataDocument.version(.targets, in: file.name) {
         guard version < kept.targets, !keptTargets.contains(version) else { continue }
         if former[version] == file.bytes {
-          targetsMetadata.append(file)
+          targets.append(file)
+        } else if kept.isOld(file), try isSigned(.targets, version) {
+          targets.append(file)
         } else if kept.isOld(file) {
-          try add(file, to: \.targetsMetadata, if: isSigned(.targets, version))
+          unknown.append(file.path)
         }
       } else if let (bin, version) = MetadataDocument.bin(in: file.name) {
         // The version of a bin is the number of the first snapshot that lists it.
         guard version < kept.snapshot, !kept.bins.contains(file.path), kept.isOld(file)
         else { continue }
-        try add(file, to: \.bins, if: isSigned(bin, version))
+        if try isSigned(bin, version) { bins.append(file) } else { unknown.append(file.path) }
       } else if RecordsFile.digest(inName: file.name) != nil {
         // Known by its name, like the files of `targets`: none of them has a signature.
         if kept.isUnused(file) { recordsFiles.append(file) }
@@ -102,21 +98,11 @@ struct PrunePlan {
         targetFiles.append(file)
       }
     }
-    unknown.sort()
+    metadata = [snapshots, targets, bins, recordsFiles]
+    self.targetFiles = targetFiles
+    self.unknown = unknown.sorted()
+    self.obstacle = obstacle
   }
-
-  /// Adds a file to the files to remove, or to the unknown files if it is foreign.
-  private mutating func add(
-    _ file: StoreFile, to files: WritableKeyPath<PrunePlan, [StoreFile]>, if isSigned: Bool
-  ) {
-    if isSigned { self[keyPath: files].append(file) } else { unknown.append(file.path) }
-  }
-
-  /// The files of metadata to remove, in groups in the order of removal.
-  ///
-  /// A file is removed after all files that list it. A crash then leaves files that no catalog
-  /// refers to, and no catalog without its files, from which a repair could continue.
-  var metadata: [[StoreFile]] { [snapshots, targetsMetadata, bins, recordsFiles] }
 
   /// All files to remove, in the order of removal.
   var files: [StoreFile] { metadata.flatMap { $0 } + targetFiles }

@@ -90,9 +90,11 @@ extension StoreFolder {
 
   private static func sizes(_ catalog: CatalogSurvey, _ survey: StoreSurvey) -> StoreStatus.Sizes {
     func sum(_ files: [StoreFile]) -> Int64 { files.reduce(0) { $0 + $1.bytes } }
+    let listed = catalog.bytes
     return StoreStatus.Sizes(
-      archives: catalog.archives, indexes: catalog.indexes, records: catalog.records,
-      metadata: sum(survey.metadata), targets: sum(survey.targets))
+      archives: listed[.archive] ?? 0, indexes: listed[.index] ?? 0,
+      records: (listed[.record] ?? 0) + (listed[.content] ?? 0), metadata: sum(survey.metadata),
+      targets: sum(survey.targets))
   }
 
   // MARK: Attention

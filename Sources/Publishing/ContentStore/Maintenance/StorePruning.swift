@@ -95,19 +95,17 @@ extension StoreFolder {
     let folder = try metadataFolder
     let chain = try StoreMetadata.chain(in: folder, metadata.record, nil)
     let (catalogs, foreign) = try chain.catalogs(among: survey.metadata, in: folder)
-    let history = CatalogHistory(catalogs, current: metadata.snapshot.version)
-    let kept = history.kept(since: start)
+    let (kept, others) = catalogs.divided(current: metadata.snapshot.version, since: start)
     var references = current
     try collect(kept, into: &references, metadata, chain)
-    var plan = try PrunePlan(
+    return try PrunePlan(
       survey,
       PrunePlan.Kept(
         snapshot: metadata.snapshot.version, targets: metadata.targets.version, catalogs: kept,
-        others: history.others(than: kept), foreign: foreign, bins: references.bins,
-        references: references.files, start: start)
+        others: others, foreign: foreign, bins: references.bins, references: references.files,
+        start: start),
+      obstacle: references.obstacle
     ) { try chain.hasSigned($0, $1, in: folder) }
-    plan.obstacle = references.obstacle
-    return plan
   }
 
   /// Adds the files that `catalogs` refer to.

@@ -9,10 +9,8 @@ struct StoreFile: Hashable {
   let path: String
   /// The length in bytes.
   let bytes: Int64
-  /// The last change of the bytes.
   let modified: Date
 
-  /// The name without folders.
   var name: String { path.lastPathComponent }
 }
 
@@ -52,7 +50,7 @@ struct StoreSurvey {
         continue
       }
       // A publication is writing it, or the next one removes it.
-      if entry.name == ServedFolder.temporary { continue }
+      if entry.name == Directory.leftoverName { continue }
       do {
         switch entry.kind {
         case .file:

@@ -22,22 +22,26 @@ struct StoreVerifier {
       for name in try catalog.lists { try verifyList(name) }
       return
     }
+    let catalog = catalog
     // First, so that an unknown product is reported before a long verification.
-    for product in products.sorted() {
-      guard let list = try list(catalog.listName(for: product)) else { continue }
-      guard case .product = list.entry(product) else {
+    let records = try products.sorted().compactMap { product -> (ListedFile, CatalogList)? in
+      guard let list = try list(catalog.listName(for: product)) else { return nil }
+      guard case .product(let file) = list.entry(product) else {
         throw ContentError(
           .productUnknown, "The store has no product \(product)",
           remedy: "Check the identifier, or list the versions of the store",
           subject: product.rawValue)
       }
+      return (listedFile(StorePath.entry(product), file, in: list), list)
     }
-    for product in products.sorted() { try verify(product) }
+    for (record, list) in records {
+      try verifyProduct(
+        record, known: { (try? catalog.records(of: list)) ?? [:] }, alsoEntries: true)
+    }
   }
 
   // MARK: Lists
 
-  /// Verifies a list with its records file and all files that it refers to.
   private mutating func verifyList(_ name: MetadataName) throws {
     guard let list = try list(name) else { return }
     let records = try verifyRecords(of: list)
@@ -49,18 +53,6 @@ struct StoreVerifier {
         _ = try source(listed)
       }
     }
-  }
-
-  /// Verifies the files of one product.
-  private mutating func verify(_ product: ProductIdentifier) throws {
-    let target = StorePath.entry(product)
-    guard let list = try list(catalog.listName(for: product)),
-      let file = list.role.targets[target]
-    else { return }
-    let published = catalog
-    try verifyProduct(
-      listedFile(target, file, in: list), known: { (try? published.records(of: list)) ?? [:] },
-      alsoEntries: true)
   }
 
   /// Returns the list `name`, or adds the difference and returns nil.
@@ -152,7 +144,6 @@ struct StoreVerifier {
     for offer in record.offers { try verify(offer) }
   }
 
-  /// Verifies the entries of the contents of `record`.
   private mutating func verifyEntries(of record: CatalogRecord) throws {
     for content in record.ownedContents.sorted() {
       let target = StorePath.entry(content)
@@ -164,7 +155,6 @@ struct StoreVerifier {
     }
   }
 
-  /// Verifies that no other product has a content of `record`.
   private mutating func verifyClaims(of record: CatalogRecord, _ listed: ListedFile) throws {
     do {
       try catalog.checkClaims(of: record)
@@ -235,7 +225,6 @@ struct StoreVerifier {
 
   // MARK: Packages
 
-  /// Verifies the archive and the index of `offer`.
   private mutating func verify(_ offer: ContentOffer) throws {
     let archive = try source(ListedFile(offer.package, .archive, of: offer))
     let listed = ListedFile(offer.index, .index, of: offer)

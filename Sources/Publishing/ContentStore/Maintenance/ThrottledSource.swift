@@ -22,7 +22,6 @@ final class ThrottledSource: ByteSource {
     return count
   }
 
-  /// All bytes.
   func contents() throws -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Int(clamping: length))

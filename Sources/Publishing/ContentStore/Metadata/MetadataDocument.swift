@@ -43,25 +43,23 @@ struct MetadataDocument {
   }
 }
 
-/// The version of a metadata file and the SHA-256 of its bytes.
 struct SignedVersion: Hashable {
   let version: Int64
   let digest: Digest
 }
 
 extension Directory {
-  /// Returns the bytes of a metadata file that `verify` accepts; an error names the file.
-  func metadata(_ role: RoleName, _ version: Int64 = 0, _ verify: ([UInt8]) throws -> Void) throws
-    -> [UInt8]
+  /// Returns the bytes of a metadata file, and what `verify` returns; an error names the file.
+  func metadata<Value>(_ role: RoleName, _ version: Int64, _ verify: ([UInt8]) throws -> Value)
+    throws -> ([UInt8], Value)
   {
     let name = MetadataDocument.name(.top(role), version)
     let bytes = try contents(of: name, limit: role.limit)
     do {
-      try verify(bytes)
+      return (bytes, try verify(bytes))
     } catch let error as ContentError where error.group == .trust {
       throw ContentError.foreignMetadata(role, path(of: name), error)
     }
-    return bytes
   }
 }
 

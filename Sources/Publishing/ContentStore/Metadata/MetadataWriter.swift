@@ -6,7 +6,6 @@ import FoundationEssentials
 
 /// Signs a store's metadata and publishes it.
 struct MetadataWriter {
-  /// The folder of the metadata.
   let folder: Directory
   let keys: StoreKeys
   let state: StoreState
@@ -57,7 +56,7 @@ struct MetadataWriter {
     if let rehearsal = state.rehearsal {
       return try rehearsal.write(.metadata, name, of: folder, bytes: Int64(bytes.count))
     }
-    try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
+    try folder.replaceServedFile(name) { try $0.write(bytes) }
   }
 
   /// Writes the first metadata of a store, and then its publication record.
@@ -70,7 +69,6 @@ struct MetadataWriter {
 
 /// Signed metadata that belongs together, ready to be written.
 struct SignedCatalog {
-  /// Records files by digest.
   var records: [Digest: [UInt8]] = [:]
   /// In the order in which they are written: a file comes after all files that it lists.
   var documents: [MetadataDocument]
@@ -79,7 +77,6 @@ struct SignedCatalog {
 }
 
 extension [MetadataDocument] {
-  /// The versions of the top-level roles.
   var versions: [RoleName: SignedVersion] {
     get throws {
       try reduce(into: [:]) {

@@ -14,40 +14,32 @@ struct VerifiedFile<Signed: Role> {
 /// are read until the next version does not exist. A file with a later version has no effect.
 struct RootChain {
   let first: SignedVersion
-  /// The file of the newest root.
   let document: MetadataDocument
-  /// The newest root.
   let root: RootRole
   /// The metadata state that trusts the newest root, and those of earlier roots, newest first.
-  let newest: TrustedMetadata
-  let earlier: [TrustedMetadata]
+  private(set) var newest: TrustedMetadata
+  private(set) var earlier: [TrustedMetadata] = []
 
   /// Reads and verifies the roots in `folder`; without `pin`, 1.root.json is trusted.
   init(in folder: Directory, from pin: SignedVersion?) throws {
     var (document, trusted) = try Self.first(in: folder, pin)
-    var earlier: [TrustedMetadata] = []
     first = try document.signedVersion
-    while let next = try Self.number(after: trusted.root.version, in: folder) {
+    // Metadata with the maximum version is refused, so the next number does not overflow.
+    while case let next = trusted.root.version + 1,
+      try folder.status(of: MetadataDocument.name(.root, next)) != nil
+    {
       earlier.insert(trusted, at: 0)
-      let bytes = try folder.metadata(.root, next) { try trusted.update(root: $0) }
+      let (bytes, _) = try folder.metadata(.root, next) { try trusted.update(root: $0) }
       document = MetadataDocument(role: .root, version: next, bytes: bytes)
     }
-    self.document = document
-    root = trusted.root
-    newest = trusted
-    self.earlier = earlier
+    (self.document, root, newest) = (document, trusted.root, trusted)
   }
 
-  private init(_ chain: RootChain, newest: TrustedMetadata, earlier: [TrustedMetadata]) {
-    first = chain.first
-    document = chain.document
-    root = chain.root
-    self.newest = newest
-    self.earlier = earlier
+  var newestOnly: RootChain {
+    var chain = self
+    chain.earlier = []
+    return chain
   }
-
-  /// The newest root alone.
-  var newestOnly: RootChain { RootChain(self, newest: newest, earlier: []) }
 
   /// Returns the role in the file `version` of `name` in `folder`, and the file.
   ///
@@ -75,7 +67,9 @@ struct RootChain {
     func limited(_ trusted: TrustedMetadata) throws -> TrustedMetadata {
       try TrustedMetadata(verified: trusted.root.limited(to: keys, for: roles))
     }
-    return try RootChain(self, newest: limited(newest), earlier: earlier.map(limited))
+    var chain = self
+    (chain.newest, chain.earlier) = (try limited(newest), try earlier.map(limited))
+    return chain
   }
 
   /// The first root in `folder`; throws unless it is the root that `pin` names.
@@ -84,17 +78,17 @@ struct RootChain {
   ) {
     let version = pin?.version ?? 1
     let path = folder.path(of: MetadataDocument.name(.root, version))
-    var trusted: TrustedMetadata?
     let bytes: [UInt8]
+    let trusted: TrustedMetadata
     do {
-      bytes = try folder.metadata(.root, version) { trusted = try TrustedMetadata(root: $0) }
+      (bytes, trusted) = try folder.metadata(.root, version) { try TrustedMetadata(root: $0) }
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError(
         .storeDamaged, "The store's first root \(path) not found",
         remedy: "Restore the file from a copy of the store", subject: path, cause: error.cause)
     }
     let document = MetadataDocument(role: .root, version: version, bytes: bytes)
-    guard let trusted, trusted.root.version == version,
+    guard trusted.root.version == version,
       try pin.map({ try $0 == document.signedVersion }) ?? true
     else {
       throw ContentError(
@@ -103,11 +97,5 @@ struct RootChain {
         subject: path)
     }
     return (document, trusted)
-  }
-
-  private static func number(after version: Int64, in folder: Directory) throws -> Int64? {
-    // Metadata with the maximum version is refused, so this does not overflow.
-    let next = version + 1
-    return try folder.status(of: MetadataDocument.name(.root, next)) == nil ? nil : next
   }
 }

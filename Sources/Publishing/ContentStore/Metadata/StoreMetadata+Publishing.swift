@@ -4,9 +4,7 @@ import Digests
 import FileIO
 import FoundationEssentials
 
-/// Signing and writing of a catalog.
 extension StoreMetadata {
-  /// All lists, and the targets metadata.
   var everything: Set<MetadataName> { get throws { Set(try catalog.lists).union([.targets]) } }
 
   /// Publishes `changes`, by target, and the lists `due`, with new expiry.
@@ -100,8 +98,15 @@ extension StoreMetadata {
     for name in try catalog.lists where lists[name] == nil {
       lists[name] = try catalog.publishedList(name)
     }
-    return try Self.grown(
-      Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits, root)
+    func bins(_ bits: Int64) throws -> HashBins? { try root.targetBins(bits: bits).bins }
+    let names = lists.values.flatMap(\.files.keys)
+    let next = try CatalogSize.bits(after: max(isFull ? bits : bits - 1, record.bits - 1)) { bits in
+      let bins = try bins(bits)
+      return Array(
+        try names.reduce(into: [:]) { $0[try bins?.name(for: $1), default: 0] += 1 }.values)
+    }
+    let new = try bins(next).map { try PublishedList.distributed(lists.values, in: $0) }
+    return (new ?? [:], next)
   }
 
   private func lists(for changes: [String: ChangedEntry], due: Set<MetadataName>) throws
@@ -124,27 +129,6 @@ extension StoreMetadata {
     try CatalogSize.steps.filter { $0 <= bits }.flatMap {
       try root.targetBins(bits: $0).bins?.names ?? []
     }.map(MetadataName.delegated)
-  }
-
-  /// Returns the entries of all lists in more than `bits` and at least `minimum` bits of bins, and
-  /// the number of bits.
-  private static func grown(
-    _ lists: [PublishedList], _ bits: Int64, atLeast minimum: Int64, _ root: RootRole
-  ) throws -> ([MetadataName: PublishedList], Int64) {
-    func bins(_ bits: Int64) throws -> HashBins? { try root.targetBins(bits: bits).bins }
-    let names = lists.flatMap(\.files.keys)
-    let next = try CatalogSize.bits(after: max(bits, minimum - 1)) { bits in
-      let bins = try bins(bits)
-      return Array(
-        try names.reduce(into: [:]) { $0[try bins?.name(for: $1), default: 0] += 1 }.values)
-    }
-    guard let bins = try bins(next) else { return ([:], next) }
-    var new = try PublishedList.distributed(lists) { .delegated(try bins.name(for: $0)) }
-    // Clients expect every bin.
-    for name in bins.names.map(MetadataName.delegated) where new[name] == nil {
-      new[name] = PublishedList(name: name, role: nil)
-    }
-    return (new, next)
   }
 
   /// Signs `list`, and adds its document and its records file to `signed`.
@@ -213,9 +197,7 @@ extension StoreMetadata {
     return (isDue(timestamp.expires, Self.timestampLifetime) ? [.timestamp] : [], [])
   }
 
-  /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
-  ///
-  /// Returns the roles that were signed again.
+  /// Renews the roles and lists that are `due`; returns the roles that were signed again.
   func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
     let due = try due(now: writer.now, everything: everything)
     if due.roles == [.timestamp] {

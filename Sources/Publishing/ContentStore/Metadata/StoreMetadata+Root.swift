@@ -60,9 +60,7 @@ extension StoreMetadata {
     return catalog.documents.allSatisfy { $0.bytes.count <= $0.role.limit } ? catalog : nil
   }
 
-  /// The version of the next root.
-  ///
-  /// Throws `storeDamaged` if clients would find a later, foreign root.
+  /// The version of the next root; throws `storeDamaged` if a later, foreign root exists.
   private func nextRootVersion(in folder: Directory) throws -> Int64 {
     let version = try Self.number(after: root.version, .root)
     let later = MetadataDocument.name(.root, version + 1)

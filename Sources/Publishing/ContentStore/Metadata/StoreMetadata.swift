@@ -6,13 +6,11 @@ import FoundationEssentials
 
 /// A store's current metadata, and the changes to it.
 struct StoreMetadata {
-  /// The newest root.
   var root: RootRole
   let timestamp: TimestampRole
   var snapshot: SnapshotRole
   /// The products, in one list or in bins.
   let catalog: TrustedTargets
-  /// The versions in the store.
   var versions: [RoleName: SignedVersion]
   /// The publication record, which includes this metadata.
   var record: PublicationRecord
@@ -113,36 +111,33 @@ extension StoreMetadata {
   ) throws {
     var trusted = start
     var documents = [chain.document]
-    func read(_ role: RoleName, _ version: Int64?, _ verify: ([UInt8]) throws -> Int64?) throws {
-      var found: Int64?
-      let bytes: [UInt8]
+    func read<Found: Role>(_ version: Int64, _ verify: ([UInt8]) throws -> Found?) throws -> Found {
       do {
-        bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
+        let (bytes, found) = try folder.metadata(Found.type, version, verify)
+        guard let found else {
+          throw ContentError(
+            .inconsistent, "No metadata after reading the store", remedy: "Report a bug")
+        }
+        documents.append(
+          MetadataDocument(role: .top(Found.type), version: found.version, bytes: bytes))
+        return found
       } catch let error as ContentError where error.code == .fileMissing {
-        throw ContentError.metadataLost(
-          folder.path(of: MetadataDocument.name(.top(role), version ?? 0)), error)
+        let name = MetadataDocument.name(.top(Found.type), version)
+        throw ContentError.metadataLost(folder.path(of: name), error)
       }
-      documents.append(MetadataDocument(role: .top(role), version: found ?? 0, bytes: bytes))
     }
     // Expired metadata must be readable, so that the publisher can refresh it.
     let never = Date.distantPast
-    try read(.timestamp, nil) {
-      _ = try trusted.update(timestamp: $0, now: never)
-      return trusted.timestamp?.version
+    let timestamp = try read(0) { bytes -> TimestampRole? in
+      _ = try trusted.update(timestamp: bytes, now: never)
+      return trusted.timestamp
     }
-    try read(.snapshot, trusted.timestamp?.snapshot.version) {
-      try trusted.update(snapshot: $0, now: never)
-      return trusted.snapshot?.version
+    let snapshot = try read(timestamp.snapshot.version) { bytes -> SnapshotRole? in
+      try trusted.update(snapshot: bytes, now: never)
+      return trusted.snapshot
     }
-    try read(.targets, trusted.snapshot?.targets.version) {
-      try trusted.update(targets: $0, now: never)
-      return trusted.targets?.version
-    }
-    guard let timestamp = trusted.timestamp, let snapshot = trusted.snapshot,
-      let targets = trusted.targets
-    else {
-      throw ContentError(
-        .inconsistent, "No metadata after reading the store", remedy: "Report a bug")
+    let targets = try read(snapshot.targets.version) { bytes -> TargetsRole? in
+      try trusted.update(targets: bytes, now: never)
     }
     let versions = try documents.versions
     self.init(

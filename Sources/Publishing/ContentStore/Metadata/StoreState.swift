@@ -4,7 +4,7 @@ import FileIO
 
 /// The folder of the publication record and the publishers' lock.
 struct StoreState {
-  let folder: Directory
+  var folder: Directory
   /// The keys' folder; its record counts until `folder` has one.
   let keysFolder: Directory
   /// Collects the record instead of writing it; nil for a store that is really changed.
@@ -83,7 +83,6 @@ struct StoreState {
     try Self.record(in: folder) ?? Self.record(in: keysFolder)
   }
 
-  /// The record in `folder`; nil if it does not exist.
   static func record(in folder: Directory) throws -> PublicationRecord? {
     guard try folder.status(of: recordName) != nil else { return nil }
     let bytes = try folder.contents(of: recordName, limit: 64 << 10)

@@ -23,7 +23,6 @@ extension ByteSource {
     }
   }
 
-  /// The SHA-256 of all bytes.
   func digest() throws -> Digest {
     var stream = DigestStream()
     try forEachBlock { try stream.update($0) }

@@ -9,10 +9,8 @@ struct IncomingPackage {
   let path: String
   /// The path of the published bytes: `path` or the converted file.
   let location: String
-  /// SHA-256 of all bytes.
   let digest: Digest
   let info: ContentInfo
-  /// The length and the files.
   let examination: PackageExamination
   /// The offer of the catalog with exactly these bytes; nil if the catalog has none.
   fileprivate(set) var published: ContentOffer?
@@ -147,9 +145,7 @@ struct PackageIntake {
       "is not higher than \(highest), which the store \(known.contains(highest) ? "has" : "had")")
   }
 
-  /// Whether `accepted` has the same bytes.
-  ///
-  /// Throws `versionExists` for other bytes with this version.
+  /// Whether `accepted` has the same bytes; throws `versionExists` for others with this version.
   private func isDuplicate(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws
     -> Bool
   {

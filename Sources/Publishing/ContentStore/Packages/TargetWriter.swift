@@ -9,18 +9,16 @@ import FileIO
 /// Each method is durable on return. File names contain the digest. Files of the current catalog
 /// are therefore never changed, and after a crash the next attempt writes the same files again.
 struct TargetWriter {
-  /// The store's folder.
   private let store: Directory
   /// The folder `targets`; nil in a rehearsal, which does not create it.
-  private let served: ServedFolder?
+  private let served: Directory?
   private let rehearsal: RehearsalRecorder?
 
   /// Creates a writer for the store in `store`; with `rehearsal`, nothing is written.
   init(in store: Directory, _ rehearsal: RehearsalRecorder?) throws {
     self.store = store
     self.rehearsal = rehearsal
-    served =
-      try rehearsal == nil ? ServedFolder(store.createServedDirectory(StorePath.folder)) : nil
+    served = try rehearsal == nil ? store.createServedDirectory(StorePath.folder) : nil
   }
 
   // MARK: Existing files
@@ -39,12 +37,10 @@ struct TargetWriter {
       [StorePath.folder] + Self.path(of: name, file), length: file.length, digest)
   }
 
-  /// The path of the file of the target `name`, below `targets`.
   private static func path(of name: String, _ file: TargetFile) -> [String] {
     (TrustedTargets.paths(of: name, file, consistent: true).first ?? name).pathComponents()
   }
 
-  /// Whether the file at `path` below the store has these bytes.
   private func has(_ path: [String], length: Int64, _ digest: Digest) throws -> Bool {
     try nilIf(.fileMissing) {
       let file = try store.directory(at: path.dropLast()).file(path.last ?? "")
@@ -89,32 +85,27 @@ struct TargetWriter {
     }
   }
 
-  /// A folder below `targets`.
-  private struct Place {
-    let path: [String]
-    /// Nil in a rehearsal.
-    let folder: Directory?
-  }
+  /// A folder below `targets`; nil in a rehearsal.
+  private typealias Place = (path: [String], folder: Directory?)
 
   /// Creates the folder at `path` below `targets`; its name is durable.
   private func made(_ path: [String]) throws -> Place {
     let folder = try served.map { served in
-      try path.reduce(served.folder) { parent, name in
+      try path.reduce(served) { parent, name in
         let made = try parent.createServedDirectory(name)
         // Even if it exists: a crash may have interrupted its creation before the sync.
         try parent.sync()
         return made
       }
     }
-    return Place(path: path, folder: folder)
+    return (path, folder)
   }
 
-  /// Writes the file `name` of `length` bytes with the content from `write`.
   private func replaceFile(
     _ name: String, _ kind: StoreRehearsal.File.Kind, in place: Place, length: Int64,
     _ write: (borrowing File) throws -> Void
   ) throws {
-    try served?.replaceFile(name, in: place.folder, write)
+    try served?.replaceServedFile(name, in: place.folder, write)
     try rehearsal?.write(
       kind, name, in: [StorePath.folder] + place.path, of: store, bytes: length)
   }

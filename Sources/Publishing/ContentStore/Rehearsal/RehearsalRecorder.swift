@@ -26,7 +26,6 @@ final class RehearsalRecorder: Sendable {
     store = folder.path(of: "")
   }
 
-  /// Everything so far.
   var result: StoreRehearsal { state.withLock { $0.result } }
 
   // MARK: Files
@@ -48,14 +47,12 @@ final class RehearsalRecorder: Sendable {
       rest.removeFirst()
     }
     if let new = rest.first { try last.checkMayChange(new, .createDirectory) }
-    try first.checkMayChange(kind.isServed ? ServedFolder.temporary : ".\(name).new")
+    try first.checkMayChange(kind.isServed ? Directory.leftoverName : ".\(name).new")
     if rest.isEmpty { try last.checkMayChange(name, .rename) }
     add(kind, folder.path(of: (path + [name]).joined(separator: "/")), bytes)
   }
 
-  /// Adds the file `name` in a new folder at `path`.
-  ///
-  /// Throws the error of creating the folder without permission.
+  /// Adds the file `name` in a new folder; throws the error of creating it without permission.
   func write(
     _ kind: StoreRehearsal.File.Kind, _ name: String, inNewFolder path: String, bytes: Int64
   ) throws {
@@ -120,7 +117,6 @@ final class RehearsalRecorder: Sendable {
 }
 
 extension StoreRehearsal.File.Kind {
-  /// Whether the file is in the store's folder.
   fileprivate var isServed: Bool {
     switch self {
     case .archive, .index, .record, .metadata: true

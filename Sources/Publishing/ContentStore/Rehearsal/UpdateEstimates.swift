@@ -8,7 +8,6 @@ extension CatalogRecord {
   /// The number of lower versions from which updates are estimated.
   private static let lowerVersions = 3
 
-  /// The offers of versions that `other` does not have.
   func offers(missingIn other: CatalogRecord?) -> [ContentOffer] {
     offers.filter { other?.offer($0.contentIdentifier, $0.version) == nil }
   }

@@ -4,12 +4,11 @@ import ContentModel
 struct Command: Sendable {
   /// The name of the command, such as `store publish`.
   let name: String
-  /// A summary in one line.
   let summary: String
   /// The operands, as shown in the help.
   ///
   /// Optional ones are in brackets, and `…` follows the last one if it may be repeated.
-  let operands: String
+  var operands = ""
   let options: [Option]
   /// One or more complete command lines.
   let example: String
@@ -20,7 +19,6 @@ struct Command: Sendable {
     let name: String
     let value: String?
     let help: String
-    /// Whether the command requires it.
     let isRequired: Bool
 
     init(
@@ -70,7 +68,6 @@ struct Command: Sendable {
   /// All options, including those of every command: quiet, help and version.
   var allOptions: [Option] { options + [.quiet, .help, .version] }
 
-  /// The text of `--help`.
   var help: String {
     let width = allOptions.map(\.heading.count).max() ?? 0
     let lines = allOptions.map { "  \($0.heading.padded(to: width))  \($0.markedHelp)" }
@@ -97,13 +94,12 @@ struct Command: Sendable {
 /// The words after a command, sorted into options and operands.
 struct Arguments: Sendable {
   let command: Command
-  let operands: [String]
-  private let values: [String: [String]]
+  private(set) var operands: [String] = []
+  private var values: [String: [String]] = [:]
 
   /// Parses `words`; throws `usage` for an unknown option, a missing value, or a wrong count.
   init(_ words: [String], for command: Command) throws {
-    var operands: [String] = []
-    var values: [String: [String]] = [:]
+    self.command = command
     var rest = words[...]
     while let word = rest.popFirst() {
       if word == "--" {
@@ -118,14 +114,12 @@ struct Arguments: Sendable {
       let parts = spelled.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         .map(String.init)
       guard let option = command.allOptions.first(where: { $0.name == parts[0] }) else {
-        throw Self.wrong(
-          "Unknown option \(parts[0])", command.name,
+        throw wrong(
+          "Unknown option \(parts[0])",
           suggestion: Suggestion.question(parts[0], among: command.allOptions.map(\.name)))
       }
       if option.value == nil {
-        guard parts.count == 1 else {
-          throw Self.wrong("\(option.name) does not take a value", command.name)
-        }
+        guard parts.count == 1 else { throw wrong("\(option.name) does not take a value") }
         values[option.name, default: []].append("")
       } else if parts.count == 2 {
         values[option.name, default: []].append(parts[1])
@@ -134,21 +128,18 @@ struct Arguments: Sendable {
       } else {
         // Another option can only be a value in the form --option=value.
         let next = rest.first.map { ", found \($0)" } ?? ""
-        throw Self.wrong("\(option.name) needs a value\(next)", command.name)
+        throw wrong("\(option.name) needs a value\(next)")
       }
     }
-    self.command = command
-    self.operands = operands
-    self.values = values
     guard !has("--help"), !has("--version") else { return }
     let count = operands.count
     if !command.operandCount.contains(count) {
       let takes = command.operands.isEmpty ? "no operands" : command.operands
       let given = count == 0 ? "none was" : count == 1 ? "1 was" : "\(count) were"
-      throw Self.wrong("\(command.name) takes \(takes), but \(given) given", command.name)
+      throw wrong("\(command.name) takes \(takes), but \(given) given")
     }
     if let missing = command.options.first(where: { $0.isRequired && !has($0.name) }) {
-      throw Self.wrong("\(missing.name) is missing", command.name)
+      throw wrong("\(missing.name) is missing")
     }
   }
 
@@ -157,7 +148,6 @@ struct Arguments: Sendable {
   /// The value of `option`; the last one wins.
   func value(_ option: String) -> String? { values[option]?.last }
 
-  /// All values of `option`, in order.
   func values(_ option: String) -> [String] { values[option] ?? [] }
 
   /// The value of `option`, which is required and must not be empty.

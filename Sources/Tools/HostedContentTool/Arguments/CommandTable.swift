@@ -1,6 +1,5 @@
 import ContentModel
 
-/// All commands, and the search for a command.
 enum CommandTable {
   static let version = "0.9.0"
   static let versionLine = "hostedcontent \(version)"

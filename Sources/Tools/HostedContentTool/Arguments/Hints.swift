@@ -2,9 +2,7 @@ import ContentModel
 import HostedContent
 
 extension ContentError {
-  /// Returns the error with the options or the command that help, if there are any.
-  ///
-  /// The library does not know them.
+  /// Returns the error with the options or the command that help, which the library does not know.
   func withHint(for arguments: Arguments) -> ContentError {
     guard let hint = hint(for: arguments) else { return self }
     return ContentError(
@@ -64,13 +62,11 @@ extension ContentError {
 }
 
 extension Arguments {
-  /// Whether the store of the command is at `path`.
   fileprivate func hasStore(at path: String) -> Bool {
     guard let text = value("--store") ?? operands.first else { return false }
     return (try? StoreLocation(text))?.description == path
   }
 
-  /// Whether the library of the command is at `path`.
   fileprivate func hasLibrary(at path: String) -> Bool {
     (try? library().filePath(of: "library")) == path
   }

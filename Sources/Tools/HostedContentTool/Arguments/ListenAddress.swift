@@ -1,4 +1,3 @@
-/// The address and the port at which a server listens.
 struct ListenAddress {
   let address: String
   let port: UInt16
@@ -19,7 +18,6 @@ struct ListenAddress {
 }
 
 extension Arguments {
-  /// The value of `--listen`.
   func listenAddress(default standard: String) throws -> ListenAddress {
     let text = try text("--listen") ?? standard
     guard let listen = ListenAddress(text) else {

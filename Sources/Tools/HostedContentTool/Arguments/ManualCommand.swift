@@ -3,7 +3,7 @@
 /// Not listed, because users read it with `man`.
 enum ManualCommand {
   static let command = Command(
-    name: "manual", summary: "Prints the man page in the form of man(7).", operands: "",
+    name: "manual", summary: "Prints the man page in the form of man(7).",
     options: [], example: "hostedcontent manual > hostedcontent.1"
   ) { _, console in
     console.print(document: ManualPage.text)
@@ -67,7 +67,6 @@ enum ManualPage {
       .joined(separator: "\n")
   }
 
-  /// Escapes `text` for troff.
   private static func escaped(_ text: String) -> String {
     let plain = text.map { $0 == "\\" ? "\\e" : $0 == "-" ? "\\-" : String($0) }.joined()
     return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&\(plain)" : plain

@@ -25,7 +25,6 @@ enum NetworkArguments {
       "the maximum wait for a server that answers 429 or 503; default 90"),
   ]
 
-  /// The options except those with `names`.
   static func options(without names: Set<String>) -> [Command.Option] {
     options.filter { !names.contains($0.name) }
   }
@@ -45,7 +44,6 @@ extension Arguments {
   /// The other servers of the store, from `--mirror`.
   func mirrors() throws -> [StoreLocation] { try values("--mirror").map { try StoreLocation($0) } }
 
-  /// The bytes of the file of `--root`; nil without the option.
   func trustedRoot() throws -> [UInt8]? {
     try text("--root").map { try FileSystem.real.file(at: $0).contents(limit: 512 << 10) }
   }
@@ -59,7 +57,6 @@ extension Arguments {
     return true
   }
 
-  /// The settings of the options of `NetworkArguments`.
   func network() throws -> NetworkSettings {
     var network = NetworkSettings()
     network.bearerToken = try secret("--token-file")
@@ -99,7 +96,6 @@ extension Arguments {
     try number(option, minimum: 1).map { .seconds($0) }
   }
 
-  /// The value of `--limit-rate`; nil without the option.
   func bytesPerSecond() throws -> Int64? {
     try text("--limit-rate").map { text in
       let factors: [String: Int64] = ["K": 1000, "M": 1_000_000, "G": 1_000_000_000]

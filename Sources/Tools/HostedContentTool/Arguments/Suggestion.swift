@@ -1,6 +1,5 @@
 import ContentModel
 
-/// Finds the intended word for a misspelled one.
 enum Suggestion {
   /// Returns the most similar candidate; nil if none is similar enough.
   ///

@@ -24,9 +24,7 @@ enum BashCompletion {
     """
   }
 
-  /// Finds the option whose value is under the cursor (`ahead`) or the operand's number.
-  ///
-  /// Also finds the library, which may follow.
+  /// Finds the option (`ahead`) whose value is under the cursor, the operand's number, the library.
   private static let position = """
       local ahead='' index=0 before='' library='' current i
       for ((i = start; i < ${#COMP_WORDS[@]}; i++)); do

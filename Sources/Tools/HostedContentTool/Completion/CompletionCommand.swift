@@ -1,6 +1,5 @@
 import ContentStore
 
-/// `completion`: prints the completion script of a shell.
 enum CompletionCommand {
   static let command = Command(
     name: "completion",

@@ -55,9 +55,7 @@ struct Console: Sendable {
     if printsJSON { try print(json: report) } else { try asText() }
   }
 
-  /// Prints `value` as JSON with sorted keys.
-  ///
-  /// Invisible characters are escaped.
+  /// Prints `value` as JSON with sorted keys; invisible characters are escaped.
   func print(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
@@ -83,9 +81,7 @@ struct Console: Sendable {
     return "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars
   }
 
-  /// Prints a table with `heading`, and returns the widths of its columns except the last one.
-  ///
-  /// Each row has as many cells as the heading.
+  /// Prints a table, and returns the widths of its columns except the last one.
   @discardableResult
   func print(table rows: [[String]], heading: [String]) -> [Int] {
     let rows = ([heading] + rows).map(Self.printable)

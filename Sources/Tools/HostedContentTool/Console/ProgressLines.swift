@@ -3,17 +3,14 @@ import Glibc
 import HostedContent
 import Concurrency
 
-/// Progress on standard error.
-///
-/// On a terminal, it shows bars. Otherwise, it prints a line for each change of state and each 10
-/// %.
+/// Progress on standard error: bars on a terminal, otherwise a line for each state and each 10 %.
 final class ProgressLines: Sendable {
   private let console: Console
   private let state = Serialized(State())
 
   private struct State {
     /// The downloads with bars, in the order in which they became active.
-    var bars: [(id: DownloadID, bar: ProgressBar)] = []
+    var active: [Download] = []
     var drawnLines = 0
     /// Set when the command ends; later reports are not shown.
     var isEnded = false
@@ -23,13 +20,16 @@ final class ProgressLines: Sendable {
 
   init(_ console: Console) { self.console = console }
 
-  /// Shows the current state of downloads.
   func show(_ downloads: [Download]) {
     state.use { state in
       guard !state.isEnded else { return }
       for download in downloads {
         if console.showsBars {
-          Self.updateBar(of: download, &state)
+          if download.state != .active {
+            state.active.removeAll { $0 == download }
+          } else if !state.active.contains(download) {
+            state.active.append(download)
+          }
         } else if let line = Self.line(download, &state) {
           console.note(line)
         }
@@ -41,14 +41,12 @@ final class ProgressLines: Sendable {
   /// Prints a result above the bars.
   func print(_ text: String) { above { console.print(text) } }
 
-  /// Prints an error above the bars.
   func report(_ error: ContentError) { above { console.report(error) } }
 
-  /// Removes the bars and stops.
   func end() {
     state.use { state in
       erase(&state)
-      state.bars = []
+      state.active = []
       state.isEnded = true
     }
   }
@@ -63,25 +61,12 @@ final class ProgressLines: Sendable {
 
   // MARK: Bars
 
-  private static func updateBar(of download: Download, _ state: inout State) {
-    let index = state.bars.firstIndex { $0.id == download.id }
-    guard download.state == .active else {
-      if let index { state.bars.remove(at: index) }
-      return
-    }
-    if let index {
-      state.bars[index].bar = bar(download)
-    } else {
-      state.bars.append((download.id, bar(download)))
-    }
-  }
-
   private func redraw(_ state: inout State) {
     guard console.showsBars else { return }
     erase(&state)
     // Asked each time, because the terminal may be resized. Without wrapping, a bar stays one line
     // even if it is too long, and can be erased.
-    let lines = ProgressBar.lines(state.bars.map(\.bar), on: TerminalSize(of: STDERR_FILENO))
+    let lines = ProgressBar.lines(state.active.map(Self.bar), on: TerminalSize(of: STDERR_FILENO))
     console.draw(lines.map { "\u{1b}[2K\u{1b}[?7l\($0)\u{1b}[?7h\n" }.joined())
     state.drawnLines = lines.count
   }

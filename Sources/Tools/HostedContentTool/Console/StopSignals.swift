@@ -42,7 +42,6 @@ final class StopSignals: Sendable {
     return signals
   }
 
-  /// Whether a signal was received.
   var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
   /// Sets the handler for signals, and calls it if one came before.
@@ -88,7 +87,6 @@ final class StopSignals: Sendable {
     }
   }
 
-  /// Handles a signal.
   func stop() {
     let handler = state.withLock { state in
       state.hasArrived = true

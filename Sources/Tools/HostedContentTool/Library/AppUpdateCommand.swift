@@ -2,11 +2,9 @@ import AppUpdate
 import ContentModel
 import FoundationEssentials
 
-/// `app-update`: checks for a newer version of an app.
 enum AppUpdateCommand {
   static let command = Command(
     name: "app-update", summary: "Checks for a newer version of an app.",
-    operands: "",
     options: [
       .init("--id", "ID", "the app's Apple ID, or a store link that contains it"),
       .init("--bundle-id", "ID", "the app's bundle identifier, instead of --id"),

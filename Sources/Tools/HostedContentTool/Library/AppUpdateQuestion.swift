@@ -56,7 +56,6 @@ struct AppUpdateQuestion: Sendable {
     }
   }
 
-  /// The identifier, for messages.
   var shown: String {
     switch key {
     case .ids(let identifiers): "app \(identifiers.map(\.description).joined(separator: ", "))"
@@ -64,7 +63,6 @@ struct AppUpdateQuestion: Sendable {
     }
   }
 
-  /// The offered version, and where it was found.
   struct Answer {
     let offer: UpdateOffer
     /// Nil for the answer of a server, which has no listing.

@@ -1,11 +1,9 @@
 import ContentModel
 import HostedContent
 
-/// `collect`: removes old versions to free space.
 enum CollectCommand {
   static let command = Command(
     name: "collect", summary: "Removes old versions, except pinned ones and those in use.",
-    operands: "",
     options: [
       .library, .json,
       .init("--keep", "N", "versions of a content to keep, including the current one; default 1"),

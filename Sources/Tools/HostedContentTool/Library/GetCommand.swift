@@ -1,7 +1,6 @@
 import ContentModel
 import HostedContent
 
-/// `get`: buys, downloads, installs and finishes.
 enum GetCommand {
   static let command = Command(
     name: "get", summary: "Buys, downloads and installs products. Safe to repeat.",
@@ -17,7 +16,6 @@ enum GetCommand {
   }
 }
 
-/// `update`: downloads and installs what `updates` lists.
 enum UpdateCommand {
   static let command = Command(
     name: "update", summary: "Installs newer versions of installed content.", operands: "[ID…]",

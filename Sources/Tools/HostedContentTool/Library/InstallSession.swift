@@ -10,8 +10,7 @@ import HostedContent
 final class InstallSession: Sendable {
   static let options: [Command.Option] =
     [
-      .store, .library,
-      .account, .grants,
+      .store, .library, .account, .grants,
       .init(
         "--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
     ] + ServiceArguments.optional + NetworkArguments.options + NetworkArguments.transferOptions
@@ -51,12 +50,10 @@ final class InstallSession: Sendable {
     progress = ProgressLines(console)
     watchdog = Watchdog(seconds: seconds)
     driver = TransactionDriver(queue, callbacks: callbacks, progress, watchdog)
-    watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
+    watchdog.start { [weak self] in self?.abort(with: $0) }
   }
 
-  /// Stops the running work.
-  ///
-  /// Fetched data is kept.
+  /// Stops the running work; fetched data is kept.
   func close() {
     progress.end()
     closer.close()
@@ -114,9 +111,7 @@ final class InstallSession: Sendable {
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 
-  /// Runs the steps for one product until the offered version is installed.
-  ///
-  /// Returns nil after a failure.
+  /// Runs the steps for one product until the offered version is installed; nil after a failure.
   private func install(
     _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async -> DeliveredProduct? {
@@ -139,7 +134,6 @@ final class InstallSession: Sendable {
     }
   }
 
-  /// The current versions of the contents of a product, by content.
   private func installedVersions(of product: Product) throws
     -> [ProductIdentifier: ContentVersion]
   {

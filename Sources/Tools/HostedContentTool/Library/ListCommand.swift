@@ -2,10 +2,9 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// `list`: lists installed versions.
 enum ListCommand {
   static let command = Command(
-    name: "list", summary: "Lists installed versions.", operands: "",
+    name: "list", summary: "Lists installed versions.",
     options: [.library, .json], example: "hostedcontent list --library lib", run: run)
 
   private struct Entry: Encodable {
@@ -45,11 +44,9 @@ enum ListCommand {
 }
 
 extension Arguments {
-  /// The library's folder.
   func library() throws -> URL {
     URL(filePath: try required("--library"), directoryHint: .isDirectory)
   }
 
-  /// A reader for the library, without a lock.
   func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
 }

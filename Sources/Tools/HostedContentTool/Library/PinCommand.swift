@@ -1,7 +1,6 @@
 import ContentModel
 import HostedContent
 
-/// `pin`: protects a version from `collect`.
 enum PinCommand {
   static let command = Command(
     name: "pin",

@@ -8,7 +8,6 @@ struct ProductPrinter {
   private let console: Console
   /// The identifiers that the store does not offer.
   private let invalid: [String]
-  /// Products that are not printed yet.
   private var waiting: [Product] = []
   /// Whether the first products are printed, after the beginning of the table or JSON document.
   private var hasBegun = false
@@ -23,7 +22,6 @@ struct ProductPrinter {
     self.invalid = invalid
   }
 
-  /// Whether no product was added.
   var isEmpty: Bool { !hasBegun && waiting.isEmpty }
 
   mutating func add(_ products: [Product]) throws {
@@ -31,7 +29,6 @@ struct ProductPrinter {
     if waiting.count > Self.limit { try printWaiting() }
   }
 
-  /// Prints the rest.
   mutating func end() throws {
     if console.printsJSON {
       guard hasBegun else {

@@ -2,7 +2,6 @@ import ContentModel
 import FileIO
 import HostedContent
 
-/// `products`: lists the products of a store.
 enum ProductsCommand {
   static let command = Command(
     name: "products", summary: "Lists the products of a store.", operands: "[ID…]",

@@ -1,11 +1,9 @@
 import ContentModel
 import HostedContent
 
-/// `queue`: lists unfinished transactions, and why they wait.
 enum QueueCommand {
   static let command = Command(
     name: "queue", summary: "Lists unfinished transactions, their downloads, and why they wait.",
-    operands: "",
     options: [
       .library, .json, .init("--finished", nil, "list finished transactions instead"),
     ],

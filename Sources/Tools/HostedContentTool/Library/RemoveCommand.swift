@@ -1,7 +1,6 @@
 import ContentModel
 import HostedContent
 
-/// `remove`: removes a version, or all versions of a content.
 enum RemoveCommand {
   static let command = Command(
     name: "remove", summary: "Removes an installed version, or all versions of a content.",

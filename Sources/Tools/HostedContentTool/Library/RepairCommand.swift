@@ -1,7 +1,6 @@
 import ContentModel
 import HostedContent
 
-/// `repair`: restores damaged files from the members that contain them.
 enum RepairCommand {
   static let command = Command(
     name: "repair", summary: "Repairs damaged files, and fetches only what it needs.",

@@ -2,14 +2,11 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// `restore`: restores the account's purchases in this library.
 enum RestoreCommand {
   static let command = Command(
     name: "restore", summary: "Restores the account's purchases. With --download, installs them.",
-    operands: "",
     options: [
-      .store, .library,
-      .account, .grants,
+      .store, .library, .account, .grants,
       .init("--download", nil, "download and install the restored products"), .json,
     ] + ServiceArguments.optional + NetworkArguments.options + NetworkArguments.transferOptions,
     example: "hostedcontent restore --store store --library lib2 --grants ledger.sqlite --download",

@@ -18,7 +18,6 @@ final class TransactionDriver: PaymentTransactionObserver {
   private let state = Mutex(State())
 
   private struct State {
-    /// The transactions to wait for.
     var works: [TransactionID: Work] = [:]
     /// Failures of transactions that nothing waited for when they came.
     var refusals: [TransactionID: ContentError] = [:]
@@ -133,7 +132,6 @@ final class TransactionDriver: PaymentTransactionObserver {
     if let ours { end(ours, error) } else { progress.report(error) }
   }
 
-  /// Handles the state of a transaction, if it is ours.
   private func proceed(_ transaction: PaymentTransaction) {
     let isOurs = state.withLock { state in
       state.works[transaction.id]?.transaction = transaction

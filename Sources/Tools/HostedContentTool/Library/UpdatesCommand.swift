@@ -1,11 +1,9 @@
 import ContentModel
 import HostedContent
 
-/// `updates`: compares installed and offered versions.
 enum UpdatesCommand {
   static let command = Command(
     name: "updates", summary: "Lists installed content with a newer version in the store.",
-    operands: "",
     options: [
       .store, .library, .json,
       .init("--require-update", nil, "exit with 3 if there is nothing to update"),

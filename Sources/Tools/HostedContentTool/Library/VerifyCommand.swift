@@ -3,7 +3,6 @@ import ContentModel
 import FileIO
 import HostedContent
 
-/// `verify`: compares installed files with their records.
 enum VerifyCommand {
   static let command = Command(
     name: "verify", summary: "Compares every byte of installed files with their recorded digests.",
@@ -50,9 +49,7 @@ enum VerifyCommand {
 }
 
 extension LibraryReader {
-  /// The installed versions of the contents in `wanted`, or all versions if it is empty.
-  ///
-  /// Also returns an error for each content that is not installed.
+  /// The installed versions of `wanted`, or all if it is empty, and an error for each missing one.
   func contents(_ wanted: Set<ProductIdentifier>) throws -> ([InstalledContent], [ContentError]) {
     let contents = try contents().map(\.content)
     let known = Set(contents.map(\.contentIdentifier))
@@ -65,7 +62,6 @@ extension LibraryReader {
 }
 
 extension Arguments {
-  /// The identifiers in the operands.
   func contentIdentifiers() throws -> Set<ProductIdentifier> {
     Set(try operands.map { try identifier($0) })
   }

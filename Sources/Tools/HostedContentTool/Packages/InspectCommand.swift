@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `inspect`: shows the contents of a package.
 enum InspectCommand {
   static let command = Command(
     name: "inspect", summary: "Shows a package's format, product, content, version and files.",
@@ -11,9 +10,9 @@ enum InspectCommand {
 
   private struct Report: Encodable {
     let form: String
-    let productIdentifier: String?
-    let contentIdentifier: String?
-    let contentVersion: String?
+    let productIdentifier: ProductIdentifier?
+    let contentIdentifier: ProductIdentifier?
+    let contentVersion: ContentVersion?
     let packedBytes: Int64
     let unpackedBytes: Int64
     let findings: Int
@@ -26,17 +25,17 @@ enum InspectCommand {
     let examination = try examinePackage(source, name: path)
     let report = Report(
       form: examination.form.rawValue,
-      productIdentifier: examination.info?.productIdentifier.rawValue,
-      contentIdentifier: examination.info?.contentIdentifier.rawValue,
-      contentVersion: examination.info?.version.rawValue, packedBytes: examination.packedLength,
+      productIdentifier: examination.info?.productIdentifier,
+      contentIdentifier: examination.info?.contentIdentifier,
+      contentVersion: examination.info?.version, packedBytes: examination.packedLength,
       unpackedBytes: examination.installedSize,
       findings: examination.findings.count, entries: examination.entries)
     try console.print(report) {
       for line in [
         "form      \(report.form)",
-        "product   \(report.productIdentifier ?? "unknown")",
-        "content   \(report.contentIdentifier ?? "unknown")",
-        "version   \(report.contentVersion ?? "unknown")",
+        "product   \(report.productIdentifier?.rawValue ?? "unknown")",
+        "content   \(report.contentIdentifier?.rawValue ?? "unknown")",
+        "version   \(report.contentVersion?.rawValue ?? "unknown")",
         "packed    \(Console.bytes(report.packedBytes))",
         "unpacked  \(Console.bytes(report.unpackedBytes))",
         "findings  \(report.findings)\(report.findings > 0 ? " (see hostedcontent validate)" : "")",

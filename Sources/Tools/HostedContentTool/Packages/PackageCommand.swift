@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `package`: builds a content package from a folder, or from an archive built elsewhere.
 enum PackageCommand {
   static let command = Command(
     name: "package", summary: "Builds a content package from a folder with Contents.",
@@ -67,7 +66,6 @@ enum PackageCommand {
   }
 }
 
-/// The folder and the name of a file.
 struct FilePlace {
   let path: String
 
@@ -85,7 +83,6 @@ struct FilePlace {
 
   var name: String { path.pathComponents().last ?? path }
 
-  /// Opens the folder that contains it.
   func folder(_ fileSystem: FileSystem = .real) throws -> Directory {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
       return try fileSystem.directory(at: ".")

@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `unpack`: unpacks a local file safely.
 enum UnpackCommand {
   static let command = Command(
     name: "unpack", summary: "Unpacks a package safely into a new folder.",

@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `validate`: checks every rule and reports all findings at once.
 enum ValidateCommand {
   static let command = Command(
     name: "validate", summary: "Checks a package against every rule and reports all findings.",

@@ -1,7 +1,6 @@
 import ContentModel
 import HostedContent
 
-/// `account erase`: removes an account's name from a store server.
 enum AccountEraseCommand {
   static let command = Command(
     name: "account erase",

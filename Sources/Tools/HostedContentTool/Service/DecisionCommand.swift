@@ -2,7 +2,6 @@ import ContentModel
 import HostedContent
 import StoreLedger
 
-/// `approve`, `decline`, `refund`, `revoke` and `reverse`: change a purchase at a store server.
 enum DecisionCommand {
   static let approve = command(
     "approve", "Approves a purchase that waits for a decision.", hasReason: false)
@@ -22,20 +21,16 @@ enum DecisionCommand {
       operands: "TRANSACTION",
       options: (hasReason ? [reason] : []) + ServiceArguments.required,
       example: "hostedcontent \(name) order-1 \(ServiceArguments.example)"
-    ) { arguments, console in try await run(name, arguments, console) }
-  }
-
-  private static func run(_ name: String, _ arguments: Arguments, _ console: Console) async throws
-    -> ExitStatus
-  {
-    let transaction = PercentEncoding.component(arguments.operands[0])
-    var body: [String: JSONValue] = [:]
-    body["reason"] = try arguments.text("--reason").map { .string($0) }
-    let server = try arguments.storeServer()
-    defer { server.close() }
-    let answer = try await server.post("purchases/\(transaction)/\(name)", body)
-    let purchase = try PurchaseRecord(json: answer)
-    try console.print(answer) { console.print("\(purchase.product): \(purchase.state.name)") }
-    return .done
+    ) { arguments, console in
+      let transaction = PercentEncoding.component(arguments.operands[0])
+      var body: [String: JSONValue] = [:]
+      body["reason"] = try arguments.text("--reason").map { .string($0) }
+      let server = try arguments.storeServer()
+      defer { server.close() }
+      let answer = try await server.post("purchases/\(transaction)/\(name)", body)
+      let purchase = try PurchaseRecord(json: answer)
+      try console.print(answer) { console.print("\(purchase.product): \(purchase.state.name)") }
+      return .done
+    }
   }
 }

@@ -3,7 +3,6 @@ import ContentTransfer
 import HostedContent
 import StoreLedger
 
-/// `purchase`: buys one product from a store server, without installing it.
 enum PurchaseCommand {
   static let command = Command(
     name: "purchase", summary: "Buys a product from a store server, without installing it.",

@@ -2,7 +2,6 @@ import ContentModel
 import HostedContent
 import StoreLedger
 
-/// `entitlements` and `history`: list the purchases of an account at a store server.
 enum PurchaseListCommand {
   static let entitlements = command(
     .entitlements, "Lists the products that an account of a store server can restore.")
@@ -13,34 +12,30 @@ enum PurchaseListCommand {
     -> Command
   {
     Command(
-      name: list.rawValue, summary: summary, operands: "",
+      name: list.rawValue, summary: summary,
       options: [ServiceArguments.account] + ServiceArguments.required,
       example: "hostedcontent \(list.rawValue) --account alice \(ServiceArguments.example)"
-    ) { arguments, console in try await run(list, arguments, console) }
-  }
-
-  private static func run(
-    _ list: StoreServerConnection.PurchaseList, _ arguments: Arguments, _ console: Console
-  ) async throws -> ExitStatus {
-    let server = try arguments.storeServer()
-    defer { server.close() }
-    var transactions: [JSONValue] = []
-    try await server.readPages(list, of: arguments.account() ?? "-") { transactions += $0 }
-    let revision = transactions.compactMap { $0["revision"]?.integer }.max() ?? 0
-    let report: [String: JSONValue] = [
-      "transactions": .array(transactions), "revision": .integer(revision),
-    ]
-    try console.print(report) {
-      if transactions.isEmpty { return console.print("No purchases.") }
-      let rows = try transactions.map { transaction in
-        let purchase = try PurchaseRecord(json: transaction)
-        return [
-          purchase.product.rawValue, purchase.state.name, MessageDate.text(purchase.date),
-          purchase.transaction,
-        ]
+    ) { arguments, console in
+      let server = try arguments.storeServer()
+      defer { server.close() }
+      var transactions: [JSONValue] = []
+      try await server.readPages(list, of: arguments.account() ?? "-") { transactions += $0 }
+      let revision = transactions.compactMap { $0["revision"]?.integer }.max() ?? 0
+      let report: [String: JSONValue] = [
+        "transactions": .array(transactions), "revision": .integer(revision),
+      ]
+      try console.print(report) {
+        if transactions.isEmpty { return console.print("No purchases.") }
+        let rows = try transactions.map { transaction in
+          let purchase = try PurchaseRecord(json: transaction)
+          return [
+            purchase.product.rawValue, purchase.state.name, MessageDate.text(purchase.date),
+            purchase.transaction,
+          ]
+        }
+        console.print(table: rows, heading: ["product", "state", "date", "transaction"])
       }
-      console.print(table: rows, heading: ["product", "state", "date", "transaction"])
+      return .done
     }
-    return .done
   }
 }

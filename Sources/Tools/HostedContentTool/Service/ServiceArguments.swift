@@ -14,7 +14,6 @@ enum ServiceArguments {
     .init("--service-token-file", "FILE", token),
   ]
 
-  /// The options of commands for a store server.
   static let required: [Command.Option] =
     [
       .init("--service", "URL", url, isRequired: true),
@@ -25,7 +24,6 @@ enum ServiceArguments {
         $0.name)
     } + [.json]
 
-  /// The required options in examples.
   static let example = "--service https://store.example.com --service-token-file token"
 
   /// The option of commands for one account.

@@ -3,7 +3,6 @@ import ContentModel
 import ContentStore
 import StoreServer
 
-/// `serve`: serves a store over HTTP, for trials and tests.
 enum ServeCommand {
   static let command = Command(
     name: "serve", summary: "Serves a store over HTTP, optionally with scripted faults.",

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store add`: adds a product without content.
 enum StoreAddCommand {
   static let command = Command(
     name: "store add", summary: "Adds or changes a product without content.",

@@ -1,12 +1,10 @@
 import ContentModel
 import HostedContent
 
-/// `store check`: checks how a web server serves a store.
 enum StoreCheckCommand {
   static let command = Command(
     name: "store check",
     summary: "Checks how a web server serves a store, as a client sees it.",
-    operands: "",
     options: [
       .init("--at", "URL", "the URL at which clients find the store", isRequired: true),
       .init("--root", "FILE", "the store's trusted root; default: the store's first root"),

@@ -4,7 +4,6 @@ import FileIO
 
 /// `--dry-run` of commands that change a store.
 enum StoreDryRun {
-  /// The options of these commands.
   static let options: [Command.Option] = [
     .init("--dry-run", nil, "only print what would be written; changes nothing"),
     .init("--json", nil, "with --dry-run, print one JSON document"),
@@ -22,8 +21,8 @@ enum StoreDryRun {
       products = rehearsal.changes.map {
         Product(
           productIdentifier: $0.productIdentifier, isNew: $0.isNew,
-          changedFields: $0.fields.map(Field.init), newVersions: $0.addedVersions,
-          retiredVersions: $0.retiredVersions)
+          changedFields: $0.fields.map { Field(name: $0.names.json, language: $0.names.language) },
+          newVersions: $0.addedVersions, retiredVersions: $0.retiredVersions)
       }
       updates = rehearsal.updates
       files = rehearsal.files
@@ -42,20 +41,9 @@ enum StoreDryRun {
     struct Field: Encodable {
       let name: String
       let language: String?
-
-      init(_ field: ProductChange.Field) {
-        switch field {
-        case .title(let language): (name, self.language) = ("title", language)
-        case .description(let language): (name, self.language) = ("description", language)
-        case .releaseNotes(let language): (name, self.language) = ("releaseNotes", language)
-        case .price: (name, language) = ("price", nil)
-        case .type: (name, language) = ("type", nil)
-        }
-      }
     }
   }
 
-  /// The lines for people.
   static func lines(_ rehearsal: StoreRehearsal) -> [String] {
     var lines = rehearsal.changes.flatMap { Self.lines($0) }
     lines += rehearsal.updates.map { update in
@@ -80,7 +68,7 @@ enum StoreDryRun {
     if change.isNew {
       lines.append("\(change.productIdentifier): would be a new product")
     } else if !change.fields.isEmpty {
-      lines.append("\(change.productIdentifier): would change \(change.fields.names)")
+      lines.append("\(change.productIdentifier): would change \(change.fields.sentence)")
     }
     lines += change.addedVersions.map {
       "\($0.contentIdentifier) \($0.version): would be published, \(Console.bytes($0.length))"
@@ -93,9 +81,7 @@ enum StoreDryRun {
 }
 
 extension Arguments {
-  /// Runs `change` on the store of the first operand, and then `report`.
-  ///
-  /// With `--dry-run`, only rehearses the change, and prints what it would do.
+  /// Runs `change` on the store of the first operand, then `report`; `--dry-run` only rehearses.
   func changeStore<Value>(
     _ console: Console, _ fileSystem: FileSystem = .real,
     _ change: (StoreFolder) throws -> Value, report: (Value) -> Void
@@ -112,17 +98,23 @@ extension Arguments {
   }
 }
 
+extension ProductChange.Field {
+  /// The name in JSON and in a sentence, and the language of a text.
+  fileprivate var names: (json: String, shown: String, language: String?) {
+    switch self {
+    case .title(let language): ("title", "title", language)
+    case .description(let language): ("description", "description", language)
+    case .releaseNotes(let language): ("releaseNotes", "release notes", language)
+    case .price: ("price", "price", nil)
+    case .type: ("type", "type", nil)
+    }
+  }
+}
+
 extension [ProductChange.Field] {
   /// The fields, such as `the title (fi), the price`.
-  var names: String {
-    map { field in
-      switch field {
-      case .title(let language): "the title (\(language))"
-      case .description(let language): "the description (\(language))"
-      case .releaseNotes(let language): "the release notes (\(language))"
-      case .price: "the price"
-      case .type: "the type"
-      }
-    }.joined(separator: ", ")
+  var sentence: String {
+    map { "the \($0.names.shown)" + ($0.names.language.map { " (\($0))" } ?? "") }
+      .joined(separator: ", ")
   }
 }

@@ -1,6 +1,5 @@
 import ContentStore
 
-/// `store init`: creates keys and the first metadata.
 enum StoreInitCommand {
   static let command = Command(
     name: "store init", summary: "Creates a store: its keys and an empty signed catalog.",

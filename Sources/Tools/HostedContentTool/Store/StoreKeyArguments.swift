@@ -29,7 +29,6 @@ enum StoreKeyArguments {
   /// The options of a command that changes a store.
   static let options = keys + [restored]
 
-  /// The options for new keys.
   static let plan: [Command.Option] = [
     .init("--key-type", "TYPE", "ed25519 (default), ecdsa or rsa"),
     .init("--key-counts", "LIST", "the number of keys, such as root=3,targets=2; default 1 each"),
@@ -39,7 +38,6 @@ enum StoreKeyArguments {
 }
 
 extension Arguments {
-  /// The locations and passphrases of the store's keys.
   func storeKeys() throws -> StoreKeyOptions {
     StoreKeyOptions(
       passphrase: try text("--passphrase-file").map(passphrase),
@@ -51,13 +49,11 @@ extension Arguments {
       stateFolderPath: try text("--state"))
   }
 
-  /// Opens the store of the first operand.
   func openedStore(_ fileSystem: FileSystem = .real) throws -> StoreFolder {
     try StoreFolder.open(
       at: operands[0], keys: storeKeys(), restored: has("--restored"), fileSystem: fileSystem)
   }
 
-  /// The plan for new keys.
   func keyPlan() throws -> StoreKeyPlan {
     StoreKeyPlan(
       type: try choice("--key-type") ?? .ed25519, counts: try numbers("--key-counts"),

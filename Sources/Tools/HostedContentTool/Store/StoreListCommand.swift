@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store list`: lists all products and versions of a store folder.
 enum StoreListCommand {
   static let command = Command(
     name: "store list", summary: "Lists every product, content and version of a store.",

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store prune`: removes files that no catalog of the last days refers to.
 enum StorePruneCommand {
   static let command = Command(
     name: "store prune", summary: "Removes files that no catalog of the last days refers to.",

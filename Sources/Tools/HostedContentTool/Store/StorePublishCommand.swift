@@ -2,7 +2,6 @@ import ContentModel
 import ContentStore
 import FileIO
 
-/// `store publish`: adds packages to the signed catalog in one step.
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
@@ -13,7 +12,6 @@ enum StorePublishCommand {
     example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
     run: run)
 
-  /// The options that describe a product.
   static let details: [Command.Option] = [
     .init("--title", "T", "a short name; default: the current title, or the identifier"),
     .init("--description", "TEXT", "one or more sentences"),
@@ -57,11 +55,10 @@ enum StorePublishCommand {
 
 extension ProductChange {
   /// The changes, such as `changed the title (fi) and the price`.
-  var sentence: String { "changed \(fields.names)" }
+  var sentence: String { "changed \(fields.sentence)" }
 }
 
 extension Arguments {
-  /// The product details from the options.
   func productDetails() throws -> ProductDetails {
     var details = ProductDetails()
     details.title = try text("--title")

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store receipt-key`: lists the public keys that verify receipts.
 enum StoreReceiptKeyCommand {
   static let command = Command(
     name: "store receipt-key",

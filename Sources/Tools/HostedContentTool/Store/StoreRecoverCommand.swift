@@ -2,7 +2,6 @@ import ContentModel
 import ContentStore
 import HostedContent
 
-/// `store recover`: signs a store from a backup with numbers that clients accept.
 enum StoreRecoverCommand {
   static let command = Command(
     name: "store recover",

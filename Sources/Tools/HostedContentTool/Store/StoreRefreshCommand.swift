@@ -2,7 +2,6 @@ import ContentModel
 import ContentStore
 import FoundationEssentials
 
-/// `store refresh`: renews signatures.
 enum StoreRefreshCommand {
   static let command = Command(
     name: "store refresh", summary: "Renews metadata that expires soon. Run it daily.",

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store repair`: repairs inconsistent metadata files.
 enum StoreRepairCommand {
   static let command = Command(
     name: "store repair",

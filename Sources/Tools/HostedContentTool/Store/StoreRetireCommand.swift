@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store retire` and `store withdraw`: no longer offer a version.
 enum StoreRetireCommand {
   static let retire = Command(
     name: "store retire", summary: "Removes a version from the catalog.", operands: operands,

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store rotate`: replaces the keys of roles.
 enum StoreRotateCommand {
   static let command = Command(
     name: "store rotate", summary: "Creates new keys for roles, and signs everything with them.",

@@ -2,7 +2,6 @@ import ContentModel
 import ContentStore
 import FoundationEssentials
 
-/// `store status`: what a store has, what expires, and what needs attention.
 enum StoreStatusCommand {
   static let command = Command(
     name: "store status",

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentStore
 
-/// `store verify`: compares a store's files with its signed metadata.
 enum StoreVerifyCommand {
   static let command = Command(
     name: "store verify",

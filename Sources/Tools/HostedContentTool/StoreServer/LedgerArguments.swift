@@ -3,7 +3,6 @@ import PostgresLedger
 import StoreAPIServer
 import StoreLedger
 
-/// The options that name the ledger of a store server.
 enum LedgerArguments {
   static let data = Command.Option("--data", "FOLDER", "the server's data folder")
   static let database = Command.Option(
@@ -11,29 +10,18 @@ enum LedgerArguments {
 }
 
 extension Arguments {
-  /// The data folder of `--data`; nil without the option.
-  func dataFolder(creating: Bool) throws -> StoreServerFolder? {
-    try text("--data").map { try StoreServerFolder($0, creating: creating) }
-  }
-
-  /// The database of `--database`; nil without the option.
   func database() throws -> PostgresLedger? {
     try text("--database").map { try PostgresLedger(url: $0) }
   }
 
-  /// The ledger of `--database`, or else of `--data`.
-  ///
-  /// With a data folder, new purchases get receipts.
+  /// The ledger of `--database` or `--data`; with a data folder, new purchases get receipts.
   func ledger(creating: Bool) throws -> Ledger {
-    guard has("--data") || has("--database") else {
-      throw wrong("--data or --database is missing")
-    }
     let database = try database()
-    let folder = try dataFolder(creating: creating)
+    let folder = try text("--data").map { try StoreServerFolder($0, creating: creating) }
     let key = creating ? try folder?.receiptKey() : nil
     let signer = key.map { $0.signer() }
     if let database { return Ledger(database, sign: signer) }
-    guard let folder else { throw wrong("--data is missing") }
+    guard let folder else { throw wrong("--data or --database is missing") }
     return Ledger(try folder.ledgerDatabase(), sign: signer)
   }
 }

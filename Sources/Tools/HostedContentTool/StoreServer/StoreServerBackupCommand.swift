@@ -2,12 +2,10 @@ import ContentModel
 import StoreAPIServer
 import StoreLedger
 
-/// `store-server backup`: copies the ledger while the server runs.
 enum StoreServerBackupCommand {
   static let command = Command(
     name: "store-server backup",
     summary: "Copies a server's SQLite ledger, also while it runs.",
-    operands: "",
     options: [
       .init("--data", "FOLDER", "the server's data folder", isRequired: true),
       .init("--output", "FILE", "the new file", isRequired: true),

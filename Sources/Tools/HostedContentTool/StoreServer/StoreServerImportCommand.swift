@@ -4,12 +4,10 @@ import FoundationEssentials
 import StoreAPI
 import StoreLedger
 
-/// `store-server import`: takes over the purchases of the built-in seller.
 enum StoreServerImportCommand {
   static let command = Command(
     name: "store-server import",
     summary: "Adds the purchases in a library's ledger to the server's. Safe to repeat.",
-    operands: "",
     options: [
       .init("--grants", "FILE", "the library's ledger.sqlite", isRequired: true),
       LedgerArguments.data, LedgerArguments.database,

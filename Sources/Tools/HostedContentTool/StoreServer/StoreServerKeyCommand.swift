@@ -5,7 +5,6 @@ import FoundationEssentials
 import StoreAPI
 import StoreLedger
 
-/// `store-server key`: adds, lists, revokes and rotates the keys of a store server.
 enum StoreServerKeyCommand {
   static let command = Command(
     name: "store-server key",
@@ -100,23 +99,20 @@ enum StoreServerKeyCommand {
     _ kid: String, account: AccountID, _ scopes: Set<KeyScope>, _ publicKey: String?,
     to ledger: Ledger, _ console: Console
   ) throws {
-    let token = publicKey == nil ? OpaqueToken.generate() : nil
-    let credential: APIKey.Credential =
-      if let publicKey {
-        .publicKey(pem: publicKey)
-      } else {
-        .token(try Digest(of: Array((token ?? "").utf8)))
-      }
+    let token = OpaqueToken.generate()
+    let credential =
+      try publicKey.map { APIKey.Credential.publicKey(pem: $0) }
+      ?? .token(Digest(of: Array(token.utf8)))
     let key = APIKey(kid: kid, account: account, credential, scopes: scopes, created: Date())
     guard try ledger.add(key) else {
       throw ContentError(
         .inconsistent, "The key \(kid) already exists", remedy: "Run the command again")
     }
     var report = ["kid": kid]
-    report["token"] = token
+    if publicKey == nil { report["token"] = token }
     try console.print(report) {
       // Only the token, so that it can be redirected into a file.
-      console.print(token ?? kid)
+      console.print(publicKey == nil ? token : kid)
       console.note("Added \(kid): \(scopes.map(\.rawValue).sorted().joined(separator: ","))")
     }
   }

@@ -7,7 +7,6 @@ import StoreAPI
 import StoreAPIServer
 import StoreServer
 
-/// `store-server run`: sells the products of a store over HTTP.
 enum StoreServerRunCommand {
   static let command = Command(
     name: "store-server run", summary: "Sells the products of a store over HTTP, until SIGTERM.",

@@ -2,7 +2,6 @@ import ContentModel
 import Digests
 import StoreLedger
 
-/// `store-server voucher`: makes vouchers for a server with `--decide voucher`.
 enum StoreServerVoucherCommand {
   static let command = Command(
     name: "store-server voucher",
