@@ -80,7 +80,7 @@ extension Ledger {
     }
   }
 
-  /// Deletes events before `date`.
+  /// Deletes the events that precede all events since `date`.
   package func pruneEvents(before date: Date) throws {
     try database.write { connection in
       let deleted = try connection.rows(

@@ -75,7 +75,10 @@ package enum LedgerStatements {
     + columns.split(separator: ", ").map { "purchase.\($0)" }.joined(separator: ", ")
     + " FROM event LEFT JOIN purchase ON purchase.sequence = event.purchase "
     + "WHERE event.sequence > ?1 ORDER BY event.sequence LIMIT ?2"
-  package static let pruning = "DELETE FROM event WHERE at < ?1 RETURNING sequence"
+  /// Reads only the events that it deletes and the next one.
+  package static let pruning =
+    "DELETE FROM event WHERE sequence < coalesce((SELECT sequence FROM event WHERE at >= ?1 "
+    + "ORDER BY sequence LIMIT 1), \(Int64.max)) RETURNING sequence"
   package static let pruned = "UPDATE ledger SET pruned_sequence = ?1 WHERE pruned_sequence < ?1"
 
   // MARK: Vouchers
