@@ -31,10 +31,9 @@ struct Commit {
       case .finish(let transaction): return .success(try finish(transaction))
       case .erase(let account, let replacement):
         // Locks the counter first, as all changes do, so that transactions cannot deadlock.
-        let number = try takeNumber()
+        _ = try takeNumber()
         try connection.run(
           LedgerStatements.erasure, [.text(account.rawValue), .text(replacement.rawValue)])
-        try connection.run(LedgerStatements.erased, [.integer(number)])
         return .success(LedgerOutcome(nil, isRepeated: false))
       case .publish:
         try addEvent(.published, of: nil, number: try takeNumber())
@@ -96,7 +95,7 @@ struct Commit {
         record.receipt = nil
       }
     }
-    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
+    let row = PurchaseRow(record: record, requestDigest: draft.requestDigest.hex)
     try connection.run(LedgerStatements.insertion, row.values)
     if record.state == .purchased { try addEvent(.purchased, of: record, number: number) }
     return LedgerOutcome(record, isRepeated: false)

@@ -8,8 +8,8 @@ package enum LedgerSchema {
 
   /// Adds the row of the table `ledger`; the values are its incarnation and its origin.
   package static let firstRow =
-    "INSERT INTO ledger (id, incarnation, origin, next_sequence, pruned_sequence, "
-    + "erased_sequence) VALUES (0, ?1, ?2, 1, 0, 0)"
+    "INSERT INTO ledger (id, incarnation, origin, next_sequence, pruned_sequence) "
+    + "VALUES (0, ?1, ?2, 1, 0)"
 
   /// The statements that create the tables.
   ///
@@ -22,8 +22,7 @@ package enum LedgerSchema {
         incarnation TEXT NOT NULL,       -- changes when the ledger is restored from a backup
         origin TEXT NOT NULL,            -- identifies the database, to detect a restore
         next_sequence INTEGER NOT NULL,   -- of purchases, changes and events, in commit order
-        pruned_sequence INTEGER NOT NULL, -- events up to this number were deleted
-        erased_sequence INTEGER NOT NULL  -- the number of the last erasure of an account
+        pruned_sequence INTEGER NOT NULL  -- events up to this number were deleted
       )
       """,
       """

@@ -24,8 +24,6 @@ package enum LedgerStatements {
   /// The receipts name the account.
   package static let erasure =
     "UPDATE purchase SET account = ?2, receipt = NULL WHERE account IS ?1"
-  /// Records the number of the last erasure; no server reads it.
-  package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
 

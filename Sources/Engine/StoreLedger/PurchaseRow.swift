@@ -15,12 +15,9 @@ extension Date {
 struct PurchaseRow {
   var record: PurchaseRecord
   let requestDigest: String
+}
 
-  init(_ record: PurchaseRecord, requestDigest: String) {
-    self.record = record
-    self.requestDigest = requestDigest
-  }
-
+extension PurchaseRow {
   /// Reads the row from column `first`; throws `ledgerFailed` if it is damaged.
   init(_ row: any LedgerRow, from first: Int32 = 0) throws {
     let transaction = row.text(first + 1)
