@@ -1,3 +1,4 @@
+import ContentModel
 package import FoundationEssentials
 
 /// A position in the events of a ledger.
@@ -65,6 +66,17 @@ extension Ledger {
       LedgerHead(
         incarnation: $0.text(0), last: $0.integer(1), pruned: $0.integer(2))
     }.first
+  }
+
+  /// Gives the ledger a new incarnation if it was restored, so that old positions are refused.
+  ///
+  /// `origin` identifies its database, such as `SQLiteLedger.origin`. It is evaluated when the
+  /// ledger exists. A `PostgresLedger` does this itself when it connects.
+  package func adopt(origin: @autoclosure () throws -> String) throws {
+    try database.write { connection in
+      try connection.run(
+        LedgerStatements.adoption, [.text(try origin()), .text(randomIdentifier())])
+    }
   }
 
   /// Returns up to `limit` events after a number, in commit order.

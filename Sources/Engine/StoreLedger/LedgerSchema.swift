@@ -1,7 +1,6 @@
 /// The tables of a ledger, in SQL that SQLite and PostgreSQL understand.
 ///
-/// Times are milliseconds since 1970. Later tables, such as webhooks and their deliveries, refer to
-/// `event`.
+/// Times are milliseconds since 1970.
 package enum LedgerSchema {
   /// The version of the schema.
   package static let version = 1

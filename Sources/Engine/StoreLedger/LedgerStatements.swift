@@ -8,6 +8,10 @@ package enum LedgerStatements {
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
   package static let head =
     "SELECT incarnation, next_sequence - 1, pruned_sequence FROM ledger"
+  /// Records the origin `?1`; if it replaces another one, `?2` becomes the incarnation.
+  package static let adoption =
+    "UPDATE ledger SET incarnation = CASE WHEN origin = '' THEN incarnation ELSE ?2 END, "
+    + "origin = ?1 WHERE origin <> ?1"
 
   private static let columns =
     "sequence, transaction_id, revision, account, product, quantity, state, state_at, reason, "
