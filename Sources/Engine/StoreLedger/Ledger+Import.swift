@@ -9,8 +9,6 @@ package struct ImportSummary: Hashable, Sendable {
   package var known = 0
   /// The transactions that the ledger has for another purchase.
   package var conflicts: [String] = []
-
-  package init() {}
 }
 
 extension Ledger {
