@@ -88,7 +88,7 @@ extension Ledger {
       }
       return LedgerEvent(
         sequence: row.integer(0), date: Date(milliseconds: row.integer(1)), kind: kind,
-        purchase: row.isNull(3) ? nil : try PurchaseRow(row, from: 3).record)
+        purchase: row.isNull(3) ? nil : try PurchaseRecord(row, from: 3))
     }
   }
 
