@@ -113,9 +113,13 @@ let package = Package(
     module(
       "PostgresLedger", in: .serving,
       ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
+    .target(name: "COpenAPI", path: Group.serving.path("COpenAPI")),
     module(
       "StoreAPI", in: .serving,
-      ["Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer"]),
+      [
+        "Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer",
+        "COpenAPI",
+      ]),
     module(
       "StoreAPIServer", in: .serving,
       [

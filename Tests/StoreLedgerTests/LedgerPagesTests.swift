@@ -154,4 +154,19 @@ struct LedgerPagesTests {
     // Purchases stay forever.
     #expect(try ledger.owned("ann").count == 5)
   }
+
+  @Test(arguments: LedgerBackend.available)
+  func `a new event stays available although a later one has an older date`(
+    backend: LedgerBackend
+  ) throws {
+    let ledger = try LedgerFixture(backend).ledger()
+    try ledger.buy(.of("t1"), at: .sale.addingTimeInterval(2))
+    try ledger.buy(.of("t2"), at: .sale)
+    try ledger.pruneEvents(before: .sale.addingTimeInterval(1))
+    #expect(try ledger.head()?.pruned == 0)
+    #expect(try ledger.events(after: 0, limit: 10).count == 2)
+    try ledger.pruneEvents(before: .sale.addingTimeInterval(3))
+    #expect(try ledger.head()?.pruned == 2)
+    #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+  }
 }

@@ -31,10 +31,9 @@ struct Commit {
       case .finish(let transaction): return .success(try finish(transaction))
       case .erase(let account, let replacement):
         // Locks the counter first, as all changes do, so that transactions cannot deadlock.
-        let number = try takeNumber()
+        _ = try takeNumber()
         try connection.run(
           LedgerStatements.erasure, [.text(account.rawValue), .text(replacement.rawValue)])
-        try connection.run(LedgerStatements.erased, [.integer(number)])
         return .success(LedgerOutcome(nil, isRepeated: false))
       case .publish:
         try addEvent(.published, of: nil, number: try takeNumber())
@@ -66,27 +65,19 @@ struct Commit {
 
   // MARK: Purchases
 
-  private func row(_ transaction: String) throws -> PurchaseRow? {
-    try connection.rows(LedgerStatements.transaction, [.text(transaction)]) {
-      try PurchaseRow($0)
-    }.first
-  }
-
-  private func knownRow(_ transaction: String) throws -> PurchaseRow {
-    guard let row = try row(transaction) else {
+  private func known(_ transaction: String) throws -> PurchaseRecord {
+    guard let (record, _) = try connection.request(transaction) else {
       throw LedgerRefusal.unknownTransaction(transaction)
     }
-    return row
+    return record
   }
 
   private mutating func record(_ draft: PurchaseDraft) throws -> LedgerOutcome {
-    if let known = try row(draft.transaction) { return try Self.repeated(known, draft) }
+    if let known = try repeated(draft) { return known }
     let wasLocked = next != nil
     let number = try takeNumber()
     // Another server may have recorded it before the counter was locked.
-    if !wasLocked, let known = try row(draft.transaction) {
-      return try Self.repeated(known, draft)
-    }
+    if !wasLocked, let known = try repeated(draft) { return known }
     var record = PurchaseRecord(draft, at: draft.importedDate ?? date, number: number)
     if record.state == .purchased {
       // Signed before the voucher is used: a refusal must not change anything.
@@ -96,19 +87,17 @@ struct Commit {
         record.receipt = nil
       }
     }
-    let row = PurchaseRow(record, requestDigest: draft.requestDigest.hex)
-    try connection.run(LedgerStatements.insertion, row.values)
+    try connection.run(
+      LedgerStatements.insertion, record.values(requestDigest: draft.requestDigest))
     if record.state == .purchased { try addEvent(.purchased, of: record, number: number) }
     return LedgerOutcome(record, isRepeated: false)
   }
 
-  private static func repeated(_ known: PurchaseRow, _ draft: PurchaseDraft) throws
-    -> LedgerOutcome
-  {
-    guard known.requestDigest == draft.requestDigest.hex else {
-      throw LedgerRefusal.otherRequest(known.record)
-    }
-    return LedgerOutcome(known.record, isRepeated: true)
+  /// Returns the outcome of a purchase that was recorded before, or nil.
+  private func repeated(_ draft: PurchaseDraft) throws -> LedgerOutcome? {
+    guard let (record, digest) = try connection.request(draft.transaction) else { return nil }
+    guard digest == draft.requestDigest.hex else { throw LedgerRefusal.otherRequest(record) }
+    return LedgerOutcome(record, isRepeated: true)
   }
 
   /// Returns whether the voucher was unused and is for this product.
@@ -123,7 +112,7 @@ struct Commit {
     let original = try connection.rows(
       LedgerStatements.original,
       [LedgerValue(record.account?.rawValue), .text(record.product.rawValue)]
-    ) { try PurchaseRow($0).record }.first
+    ) { try PurchaseRecord($0) }.first
     do {
       return try sign(record, original)
     } catch {
@@ -137,34 +126,34 @@ struct Commit {
     -> LedgerOutcome
   {
     let number = try takeNumber()
-    var row = try knownRow(transaction)
-    switch row.record.state.applying(change, at: date) {
-    case .impossible: throw LedgerRefusal.impossible(row.record)
-    case .unchanged: return LedgerOutcome(row.record, isRepeated: true)
+    var record = try known(transaction)
+    switch record.state.applying(change, at: date) {
+    case .impossible: throw LedgerRefusal.impossible(record)
+    case .unchanged: return LedgerOutcome(record, isRepeated: true)
     case .changed(let state, let kind):
-      row.record.state = state
-      row.record.revision = number
+      record.state = state
+      record.revision = number
       if change == .approve {
-        row.record.date = date
-        row.record.receipt = try receipt(of: row.record)
+        record.date = date
+        record.receipt = try receipt(of: record)
       }
-      try connection.run(LedgerStatements.state, row.changedValues)
-      try addEvent(kind, of: row.record, number: number)
-      return LedgerOutcome(row.record, isRepeated: false)
+      try connection.run(LedgerStatements.state, record.changedValues)
+      try addEvent(kind, of: record, number: number)
+      return LedgerOutcome(record, isRepeated: false)
     }
   }
 
   private mutating func finish(_ transaction: String) throws -> LedgerOutcome {
-    let known = try knownRow(transaction)
-    guard known.record.state.canFinish else { throw LedgerRefusal.impossible(known.record) }
-    if known.record.finished != nil { return LedgerOutcome(known.record, isRepeated: true) }
+    var record = try known(transaction)
+    guard record.state.canFinish else { throw LedgerRefusal.impossible(record) }
+    if record.finished != nil { return LedgerOutcome(record, isRepeated: true) }
     _ = try takeNumber()
     // Read again: the state may have changed before the counter was locked.
-    var row = try knownRow(transaction)
-    if row.record.finished != nil { return LedgerOutcome(row.record, isRepeated: true) }
-    row.record.finished = date
-    try connection.run(LedgerStatements.state, row.changedValues)
-    return LedgerOutcome(row.record, isRepeated: false)
+    record = try known(transaction)
+    if record.finished != nil { return LedgerOutcome(record, isRepeated: true) }
+    record.finished = date
+    try connection.run(LedgerStatements.state, record.changedValues)
+    return LedgerOutcome(record, isRepeated: false)
   }
 
   private func addEvent(_ kind: LedgerEvent.Kind, of record: PurchaseRecord?, number: Int64)

@@ -1,3 +1,4 @@
+import ContentModel
 package import FoundationEssentials
 
 /// A position in the events of a ledger.
@@ -67,6 +68,17 @@ extension Ledger {
     }.first
   }
 
+  /// Gives the ledger a new incarnation if it was restored, so that old positions are refused.
+  ///
+  /// `origin` identifies its database, such as `SQLiteLedger.origin`. It is evaluated when the
+  /// ledger exists. A `PostgresLedger` does this itself when it connects.
+  package func adopt(origin: @autoclosure () throws -> String) throws {
+    try database.write { connection in
+      try connection.run(
+        LedgerStatements.adoption, [.text(try origin()), .text(randomIdentifier())])
+    }
+  }
+
   /// Returns up to `limit` events after a number, in commit order.
   package func events(after sequence: Int64, limit: Int) throws -> [LedgerEvent] {
     try database.rows(LedgerStatements.events, [.integer(sequence), .integer(Int64(limit))]) {
@@ -76,11 +88,11 @@ extension Ledger {
       }
       return LedgerEvent(
         sequence: row.integer(0), date: Date(milliseconds: row.integer(1)), kind: kind,
-        purchase: row.isNull(3) ? nil : try PurchaseRow(row, from: 3).record)
+        purchase: row.isNull(3) ? nil : try PurchaseRecord(row, from: 3))
     }
   }
 
-  /// Deletes events before `date`.
+  /// Deletes the events that precede all events since `date`.
   package func pruneEvents(before date: Date) throws {
     try database.write { connection in
       let deleted = try connection.rows(

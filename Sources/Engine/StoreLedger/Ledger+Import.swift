@@ -9,12 +9,10 @@ package struct ImportSummary: Hashable, Sendable {
   package var known = 0
   /// The transactions that the ledger has for another purchase.
   package var conflicts: [String] = []
-
-  package init() {}
 }
 
 extension Ledger {
-  private static let importBatch = 500
+  private static let importBatch: Int64 = 500
 
   /// Adds all purchases of another ledger; safe to repeat.
   ///
@@ -25,7 +23,8 @@ extension Ledger {
     var summary = ImportSummary()
     var last: Int64 = 0
     while true {
-      let records = try source.purchases(after: last, limit: Self.importBatch)
+      let records = try source.records(
+        LedgerStatements.all, [.integer(last), .integer(Self.importBatch)])
       guard let end = records.last?.sequence else { return summary }
       last = end
       let imported = records.map { record in
@@ -45,13 +44,6 @@ extension Ledger {
   /// Whether the ledger has purchases by the library's own account.
   package func hasOwnPurchases() throws -> Bool {
     try !purchases(account: nil, limit: 1, all: true).isEmpty
-  }
-
-  /// Returns up to `limit` purchases of all accounts with larger numbers, in order.
-  private func purchases(after sequence: Int64, limit: Int) throws -> [PurchaseRecord] {
-    try database.rows(LedgerStatements.all, [.integer(sequence), .integer(Int64(limit))]) {
-      try PurchaseRow($0).record
-    }
   }
 }
 

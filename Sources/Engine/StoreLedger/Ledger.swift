@@ -60,14 +60,12 @@ package final class Ledger: Sendable {
 
   /// Returns the purchase with this transaction; nil if it is unknown.
   package func purchase(_ transaction: String) throws -> PurchaseRecord? {
-    try request(transaction)?.0
+    try request(transaction)?.record
   }
 
   /// Returns the purchase with this transaction, and the digest of its request.
-  package func request(_ transaction: String) throws -> (PurchaseRecord, digest: String)? {
-    try rows(LedgerStatements.transaction, [.text(transaction)]).first.map {
-      ($0.record, $0.requestDigest)
-    }
+  package func request(_ transaction: String) throws -> (record: PurchaseRecord, digest: String)? {
+    try database.read { try $0.request(transaction) } ?? nil
   }
 
   /// Returns up to `limit` purchases of `account` that changed after `revision`, in that order.
@@ -76,41 +74,40 @@ package final class Ledger: Sendable {
   package func purchases(
     account: AccountID?, after revision: Int64 = 0, limit: Int, all: Bool
   ) throws -> [PurchaseRecord] {
-    try rows(
+    try records(
       all ? LedgerStatements.history : LedgerStatements.entitlements,
-      [LedgerValue(account?.rawValue), .integer(revision), .integer(Int64(limit))]
-    ).map(\.record)
+      [LedgerValue(account?.rawValue), .integer(revision), .integer(Int64(limit))])
   }
 
   /// Returns all purchases of `account` in the state purchased, oldest first.
   package func owned(account: AccountID?) throws -> [PurchaseRecord] {
     // Sorted here, because SQLite would sort in a temporary file.
-    try rows(LedgerStatements.owned, [LedgerValue(account?.rawValue)]).map(\.record)
+    try records(LedgerStatements.owned, [LedgerValue(account?.rawValue)])
       .sorted { $0.sequence < $1.sequence }
   }
 
   /// Returns the first purchase of each product of `account`, oldest first.
   package func originals(account: AccountID?) throws -> [PurchaseRecord] {
-    try rows(LedgerStatements.originals, [LedgerValue(account?.rawValue)]).map(\.record)
+    try records(LedgerStatements.originals, [LedgerValue(account?.rawValue)])
   }
 
   /// Returns the first purchase of `product` by `account`; nil if it was not bought.
   package func original(of product: ProductIdentifier, account: AccountID?) throws
     -> PurchaseRecord?
   {
-    try rows(LedgerStatements.original, [LedgerValue(account?.rawValue), .text(product.rawValue)])
-      .first?
-      .record
+    try records(
+      LedgerStatements.original, [LedgerValue(account?.rawValue), .text(product.rawValue)]
+    ).first
   }
 
   /// Returns the last purchase of `product` by `account`; nil if it was not bought.
   package func latest(of product: ProductIdentifier, account: AccountID?) throws -> PurchaseRecord?
   {
-    try rows(LedgerStatements.latest, [LedgerValue(account?.rawValue), .text(product.rawValue)])
-      .first?.record
+    try records(LedgerStatements.latest, [LedgerValue(account?.rawValue), .text(product.rawValue)])
+      .first
   }
 
-  private func rows(_ sql: String, _ values: [LedgerValue]) throws -> [PurchaseRow] {
-    try database.rows(sql, values) { try PurchaseRow($0) }
+  func records(_ sql: String, _ values: [LedgerValue]) throws -> [PurchaseRecord] {
+    try database.rows(sql, values) { try PurchaseRecord($0) }
   }
 }

@@ -1,15 +1,14 @@
 /// The tables of a ledger, in SQL that SQLite and PostgreSQL understand.
 ///
-/// Times are milliseconds since 1970. Later tables, such as webhooks and their deliveries, refer to
-/// `event`.
+/// Times are milliseconds since 1970.
 package enum LedgerSchema {
   /// The version of the schema.
   package static let version = 1
 
   /// Adds the row of the table `ledger`; the values are its incarnation and its origin.
   package static let firstRow =
-    "INSERT INTO ledger (id, incarnation, origin, next_sequence, pruned_sequence, "
-    + "erased_sequence) VALUES (0, ?1, ?2, 1, 0, 0)"
+    "INSERT INTO ledger (id, incarnation, origin, next_sequence, pruned_sequence) "
+    + "VALUES (0, ?1, ?2, 1, 0)"
 
   /// The statements that create the tables.
   ///
@@ -22,8 +21,7 @@ package enum LedgerSchema {
         incarnation TEXT NOT NULL,       -- changes when the ledger is restored from a backup
         origin TEXT NOT NULL,            -- identifies the database, to detect a restore
         next_sequence INTEGER NOT NULL,   -- of purchases, changes and events, in commit order
-        pruned_sequence INTEGER NOT NULL, -- events up to this number were deleted
-        erased_sequence INTEGER NOT NULL  -- the number of the last erasure of an account
+        pruned_sequence INTEGER NOT NULL  -- events up to this number were deleted
       )
       """,
       """

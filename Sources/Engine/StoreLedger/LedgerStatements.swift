@@ -8,6 +8,10 @@ package enum LedgerStatements {
     "UPDATE ledger SET next_sequence = next_sequence + ?1 RETURNING next_sequence - ?1"
   package static let head =
     "SELECT incarnation, next_sequence - 1, pruned_sequence FROM ledger"
+  /// Records the origin `?1`; if it replaces another one, `?2` becomes the incarnation.
+  package static let adoption =
+    "UPDATE ledger SET incarnation = CASE WHEN origin = '' THEN incarnation ELSE ?2 END, "
+    + "origin = ?1 WHERE origin <> ?1"
 
   private static let columns =
     "sequence, transaction_id, revision, account, product, quantity, state, state_at, reason, "
@@ -24,8 +28,6 @@ package enum LedgerStatements {
   /// The receipts name the account.
   package static let erasure =
     "UPDATE purchase SET account = ?2, receipt = NULL WHERE account IS ?1"
-  /// Records the number of the last erasure; no server reads it.
-  package static let erased = "UPDATE ledger SET erased_sequence = ?1"
 
   // MARK: Look-ups
 
@@ -75,7 +77,10 @@ package enum LedgerStatements {
     + columns.split(separator: ", ").map { "purchase.\($0)" }.joined(separator: ", ")
     + " FROM event LEFT JOIN purchase ON purchase.sequence = event.purchase "
     + "WHERE event.sequence > ?1 ORDER BY event.sequence LIMIT ?2"
-  package static let pruning = "DELETE FROM event WHERE at < ?1 RETURNING sequence"
+  /// Reads only the events that it deletes and the next one.
+  package static let pruning =
+    "DELETE FROM event WHERE sequence < coalesce((SELECT sequence FROM event WHERE at >= ?1 "
+    + "ORDER BY sequence LIMIT 1), \(Int64.max)) RETURNING sequence"
   package static let pruned = "UPDATE ledger SET pruned_sequence = ?1 WHERE pruned_sequence < ?1"
 
   // MARK: Vouchers

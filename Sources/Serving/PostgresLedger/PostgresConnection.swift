@@ -21,7 +21,7 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
 
   /// Connects.
   init(_ address: PostgresAddress, _ willRun: PostgresLedger.Step?) throws {
-    guard let handle = address.connect() else { throw PostgresFailure("out of memory") }
+    guard let handle = address.connect() else { throw PostgresFailure(words: "out of memory") }
     name = address.name
     self.handle = handle
     self.willRun = willRun
@@ -65,7 +65,7 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
     let value = try body()
     // A failed transaction is rolled back without an error.
     guard try execute("COMMIT") == "COMMIT" else {
-      throw PostgresFailure("the transaction was rolled back")
+      throw PostgresFailure(words: "the transaction was rolled back")
     }
     return value
   }
@@ -111,7 +111,7 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
     // The other words of the server may contain values of rows.
     let message = result.flatMap { hc_pq_message($0.handle) }.map { String(cString: $0) }
     return PostgresFailure(
-      message ?? String(cString: PQerrorMessage(handle)), state: state,
+      words: message ?? String(cString: PQerrorMessage(handle)), state: state,
       isDisconnected: PQstatus(handle) != CONNECTION_OK)
   }
 

@@ -2,18 +2,12 @@ import ContentModel
 
 /// A failed connection or statement.
 struct PostgresFailure: Error {
-  /// The SQLSTATE; nil if the server did not report the failure.
-  let state: String?
   /// The words of the server or of libpq.
   let words: String
+  /// The SQLSTATE; nil if the server did not report the failure.
+  var state: String?
   /// Whether the connection is lost.
-  let isDisconnected: Bool
-
-  init(_ words: String, state: String? = nil, isDisconnected: Bool = false) {
-    self.state = state
-    self.words = words
-    self.isDisconnected = isDisconnected
-  }
+  var isDisconnected = false
 
   /// Whether the transaction was rolled back because of another one, and can be repeated.
   var isConflict: Bool { state == "40001" || state == "40P01" }

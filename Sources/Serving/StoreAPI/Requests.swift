@@ -66,28 +66,28 @@ struct RequestFields: Sendable {
   }
 
   func text(_ key: String, limit: Int) throws -> String? {
-    switch json[key] {
-    case nil, .null?: return nil
-    case .string(let text)? where text.utf8.count <= limit && text.hasNoControls: return text
-    default:
-      throw Problem.malformed("\(key) is not a text of at most \(limit) bytes on one line")
+    try member(key, "a text of at most \(limit) bytes on one line") { member in
+      member.string.flatMap { $0.utf8.count <= limit && $0.hasNoControls ? $0 : nil }
     }
   }
 
-  func number(_ key: String) throws -> Int64? {
-    switch json[key] {
-    case nil, .null?: return nil
-    case .integer(let number)?: return number
-    default: throw Problem.malformed("\(key) is not an integer")
-    }
-  }
+  func number(_ key: String) throws -> Int64? { try member(key, "an integer") { $0.integer } }
 
   func flag(_ key: String) throws -> Bool {
-    switch json[key] {
-    case nil, .null?: return false
-    case .bool(let flag)?: return flag
-    default: throw Problem.malformed("\(key) is not true or false")
+    try member(key, "true or false") { member -> Bool? in
+      if case .bool(let flag) = member { flag } else { nil }
+    } ?? false
+  }
+
+  /// Returns a member, or nil if it is missing; throws a problem if `read` returns nil.
+  private func member<Value>(
+    _ key: String, _ expected: String, _ read: (JSONValue) -> Value?
+  ) throws -> Value? {
+    guard let member = json[key], member != .null else { return nil }
+    guard let value = read(member) else {
+      throw Problem.malformed("\(key) is not \(expected)")
     }
+    return value
   }
 
   func list(_ key: String, _ counts: ClosedRange<Int>) throws -> [JSONValue] {

@@ -13,15 +13,12 @@ extension StoreAPI {
     let transaction = call.request.head.header("idempotency-key")
     let order = try PurchaseRequest(fields, transaction: transaction, for: call.access)
     sell([.success(order)]) { results in
-      switch results.first {
-      case .success(let outcome)?:
-        respond(
-          .json(
-            outcome.isRepeated ? 200 : 201, outcome.json,
-            headers: outcome.isRepeated ? [(name: "Idempotent-Replayed", value: "true")] : []))
-      case .failure(let problem)?: respond(problem.response)
-      case nil: respond(Problem.undecided.response)
+      let response = Self.response(to: results) { outcome in
+        outcome.isRepeated
+          ? .json(200, outcome.json, headers: [(name: "Idempotent-Replayed", value: "true")])
+          : .json(201, outcome.json)
       }
+      respond(response)
     }
   }
 
@@ -76,10 +73,8 @@ extension StoreAPI {
 
   /// The account gets a random name in all its purchases.
   func erase(_ account: AccountID, _ respond: @escaping @Sendable (APIResponse) -> Void) {
-    commit(.erase(account: account, replacement: AccountID(rawValue: randomIdentifier())), respond)
-    { _ in
-      APIResponse(204)
-    }
+    let replacement = AccountID(rawValue: randomIdentifier())
+    commit(.erase(account: account, replacement: replacement), respond) { _ in APIResponse(204) }
   }
 
   /// The reason in the optional body of a change.
@@ -93,13 +88,16 @@ extension StoreAPI {
     _ change: LedgerChange, _ respond: @escaping @Sendable (APIResponse) -> Void,
     _ response: @escaping @Sendable (LedgerOutcome) -> APIResponse
   ) {
-    commits.add([change]) { results in
-      for result in results {
-        switch result {
-        case .success(let outcome): respond(response(outcome))
-        case .failure(let problem): respond(problem.response)
-        }
-      }
+    commits.add([change]) { respond(Self.response(to: $0, response)) }
+  }
+
+  /// The response to a request with one change.
+  private static func response(
+    to results: [SaleResult], _ response: (LedgerOutcome) -> APIResponse
+  ) -> APIResponse {
+    switch results.first ?? .failure(.undecided) {
+    case .success(let outcome): response(outcome)
+    case .failure(let problem): problem.response
     }
   }
 }

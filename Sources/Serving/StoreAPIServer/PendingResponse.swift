@@ -3,14 +3,12 @@ import StoreAPI
 import StoreServer
 
 /// The phases of a server.
-enum ServerPhase: Int, Comparable {
+enum ServerPhase: Comparable {
   case running
   /// Streams end, and other responses are completed.
   case draining
   /// No connection may be suspended.
   case closed
-
-  static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// A complete request that waits for its response, or whose response is a stream.

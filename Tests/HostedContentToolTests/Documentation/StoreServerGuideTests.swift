@@ -63,7 +63,7 @@ struct StoreServerGuideTests {
     let output = try follow(guide.block("content-grants"), server)
     for text in [
       #""state":"purchased""#, #""state":"refunded""#, #""results":["#, #""files":["#,
-      #""events":["#, #""hasMore":false"#, #""openapi":"3.1"#,
+      #""events":["#, #""hasMore":false"#, #""openapi": "3.1"#,
     ] {
       #expect(output.contains(text), "\(text): \(output)")
     }

@@ -39,12 +39,9 @@ struct EventBatch: Sendable {
 
   /// The maximum number of events that are read together.
   private static let readLimit = 256
+}
 
-  init(_ events: [EncodedEvent], end: Int64) {
-    self.events = events
-    self.end = end
-  }
-
+extension EventBatch {
   /// Reads the next events after a number; `head` was read before.
   init(after sequence: Int64, from ledger: Ledger, _ head: LedgerHead) throws {
     let read =
@@ -62,11 +59,11 @@ struct EventBatch: Sendable {
     for event in events where event.isVisible(to: viewer) {
       size += event.message.count
       if let last = page.last, page.count == limit || size > bytes {
-        return EventBatch(page, end: last.sequence)
+        return EventBatch(events: page, end: last.sequence)
       }
       page.append(event)
     }
-    return EventBatch(page, end: end)
+    return EventBatch(events: page, end: end)
   }
 }
 

@@ -25,8 +25,10 @@ final class EventStream: ResponseStream {
     var phase = Phase.open
     var onReady: (@Sendable () -> Void)?
 
+    /// Adds `chunk`, or a heartbeat if it is empty and one is due.
     mutating func set(_ chunk: [UInt8], at now: Instant) {
-      (pending, lastChunk) = (chunk[...], now)
+      guard !chunk.isEmpty || now - lastChunk >= EventStream.heartbeatInterval else { return }
+      (pending, lastChunk) = ((chunk.isEmpty ? EventStream.heartbeat : chunk)[...], now)
     }
   }
 
@@ -104,38 +106,22 @@ final class EventStream: ResponseStream {
   func send(_ chunk: [UInt8], after position: LedgerPosition, isBehind: Bool, at now: Instant) {
     advance { state in
       (state.position, state.isBehind) = (position, isBehind)
-      if !chunk.isEmpty {
-        state.set(chunk, at: now)
-      } else if now - state.lastChunk >= Self.heartbeatInterval {
-        state.set(Self.heartbeat, at: now)
-      }
-      return !state.pending.isEmpty
+      state.set(chunk, at: now)
     }
   }
 
   /// Sends a heartbeat if one is due.
-  func keepAlive(at now: Instant) {
-    advance { state in
-      guard state.pending.isEmpty, now - state.lastChunk >= Self.heartbeatInterval else {
-        return false
-      }
-      state.set(Self.heartbeat, at: now)
-      return true
-    }
-  }
+  func keepAlive(at now: Instant) { advance { $0.set([], at: now) } }
 
   /// Ends the stream after the pending bytes.
-  func finish() {
-    advance { state in
-      state.phase = .ended
-      return true
-    }
-  }
+  func finish() { advance { $0.phase = .ended } }
 
-  /// Changes the state, and tells a waiting client if `change` returns true.
-  private func advance(_ change: (inout State) -> Bool) {
+  /// Changes the state, and tells a waiting client if `next` has another result now.
+  private func advance(_ change: (inout State) -> Void) {
     let onReady = state.withLock { state -> (@Sendable () -> Void)? in
-      guard state.phase != .canceled, change(&state) else { return nil }
+      guard state.phase != .canceled else { return nil }
+      change(&state)
+      guard state.phase == .ended || !state.pending.isEmpty else { return nil }
       defer { state.onReady = nil }
       return state.onReady
     }

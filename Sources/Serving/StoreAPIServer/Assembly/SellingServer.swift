@@ -57,10 +57,13 @@ package final class SellingServer: Sendable {
     // The API needs the URL before the server listens.
     let port = try configuration.http.openPort()
     let url = port.url(scheme: "http")
-    let api = try Self.makeAPI(
-      ledger, catalog, configuration, origin: configuration.origin ?? String(url.dropLast()),
-      report)
-    server = APIServer(Self.settings(configuration, port, api, catalog)) {
+    var settings = StoreAPI.Configuration(origin: configuration.origin ?? String(url.dropLast()))
+    settings.decider = configuration.decider
+    settings.gate = configuration.gate
+    settings.report = report
+    let api = try StoreAPI(
+      ledger, catalog: catalog, configuration: settings, now: configuration.now)
+    server = APIServer(Self.httpSettings(configuration, port, api, catalog)) {
       api.handle($0, respond: $1)
     }
     try server.start()
@@ -134,19 +137,7 @@ package final class SellingServer: Sendable {
     return ledger
   }
 
-  private static func makeAPI(
-    _ ledger: Ledger, _ catalog: StoreCatalog, _ configuration: Configuration, origin: String,
-    _ report: @escaping @Sendable (ContentError) -> Void
-  ) throws -> StoreAPI {
-    var settings = StoreAPI.Configuration(origin: origin)
-    settings.decider = configuration.decider
-    settings.gate = configuration.gate
-    settings.report = report
-    return try StoreAPI(
-      ledger, catalog: catalog, configuration: settings, now: configuration.now)
-  }
-
-  private static func settings(
+  private static func httpSettings(
     _ configuration: Configuration, _ port: HeldPort, _ api: StoreAPI, _ catalog: StoreCatalog
   ) -> APIServer.Configuration {
     var settings = configuration.http

@@ -44,13 +44,9 @@ extension AnswerFault {
       }
     case .redirect(let location, let status):
       answer = Answer(status, text: "The file has moved.")
-      answer.set("Location", Self.filled(location, with: request.target))
+      answer.set("Location", location.replacing("{path}", with: request.target))
     case .flip(let offset): answer.body.damage = .flip(at: offset)
     }
-  }
-
-  private static func filled(_ location: String, with target: String) -> String {
-    location.split(separator: "{path}", omittingEmptySubsequences: false).joined(separator: target)
   }
 }
 

@@ -11,17 +11,17 @@ extension Date {
   init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }
 
-/// A purchase with the digest of its request, as it is stored in a row.
-struct PurchaseRow {
-  var record: PurchaseRecord
-  let requestDigest: String
-
-  init(_ record: PurchaseRecord, requestDigest: String) {
-    self.record = record
-    self.requestDigest = requestDigest
+extension LedgerConnection {
+  /// Returns the purchase with this transaction, and the digest of its request.
+  func request(_ transaction: String) throws -> (record: PurchaseRecord, digest: String)? {
+    try rows(LedgerStatements.transaction, [.text(transaction)]) {
+      (record: try PurchaseRecord($0), digest: $0.text(16))
+    }.first
   }
+}
 
-  /// Reads the row from column `first`; throws `ledgerFailed` if it is damaged.
+extension PurchaseRecord {
+  /// Reads the columns of `LedgerStatements` from column `first`; throws if they are damaged.
   init(_ row: any LedgerRow, from first: Int32 = 0) throws {
     let transaction = row.text(first + 1)
     func damaged(_ what: String) -> DamagedLedger {
@@ -37,7 +37,7 @@ struct PurchaseRow {
     guard let contents = ContentKey.list(row.text(first + 10)) else { throw damaged("contents") }
     let price = row.optionalInteger(first + 12)
     let currency = row.optionalText(first + 13)
-    record = PurchaseRecord(
+    self.init(
       transaction: transaction, account: row.optionalText(first + 3).map(AccountID.init(rawValue:)),
       product: product,
       quantity: Int(row.integer(first + 5)), state: state,
@@ -48,29 +48,25 @@ struct PurchaseRow {
       },
       finished: row.optionalInteger(first + 15).map(Date.init(milliseconds:)),
       sequence: row.integer(first), revision: row.integer(first + 2))
-    requestDigest = row.text(first + 16)
   }
 
   /// The values of all columns, in the order of `LedgerStatements`.
-  var values: [LedgerValue] {
+  func values(requestDigest: Digest) -> [LedgerValue] {
     [
-      .integer(record.sequence), .text(record.transaction), .integer(record.revision),
-      LedgerValue(record.account?.rawValue), .text(record.product.rawValue),
-      .integer(Int64(record.quantity)), .text(record.state.name), record.state.dateValue,
-      record.state.reasonValue, LedgerValue(record.receipt),
-      .text(ContentKey.text(of: record.contents)), .integer(record.isRestorable ? 1 : 0),
-      LedgerValue(record.price?.milliunits), LedgerValue(record.price?.currency),
-      .integer(record.date.milliseconds), LedgerValue(record.finished?.milliseconds),
-      .text(requestDigest),
+      .integer(sequence), .text(transaction), .integer(revision), LedgerValue(account?.rawValue),
+      .text(product.rawValue), .integer(Int64(quantity)), .text(state.name), state.dateValue,
+      state.reasonValue, LedgerValue(receipt), .text(ContentKey.text(of: contents)),
+      .integer(isRestorable ? 1 : 0), LedgerValue(price?.milliunits), LedgerValue(price?.currency),
+      .integer(date.milliseconds), LedgerValue(finished?.milliseconds), .text(requestDigest.hex),
     ]
   }
 
   /// The values of `LedgerStatements.state`.
   var changedValues: [LedgerValue] {
     [
-      .integer(record.sequence), .integer(record.revision), .text(record.state.name),
-      record.state.dateValue, record.state.reasonValue, LedgerValue(record.receipt),
-      .integer(record.date.milliseconds), LedgerValue(record.finished?.milliseconds),
+      .integer(sequence), .integer(revision), .text(state.name), state.dateValue,
+      state.reasonValue, LedgerValue(receipt), .integer(date.milliseconds),
+      LedgerValue(finished?.milliseconds),
     ]
   }
 }
