@@ -308,12 +308,13 @@ final class StoreHost: Sendable {
   }
 
   func deleteContent(of product: String) {
+    guard let product = try? ProductIdentifier(validating: product) else { return }
     useSession { session in
       guard let library = configuration?.queue.library else { return }
-      for entry in try LibraryReader(library).contents()
-      where entry.content.contentIdentifier.rawValue == product {
+      for content in try LibraryReader(library).contents().map(\.content)
+      where [content.contentIdentifier, content.productIdentifier].contains(product) {
         do {
-          try session.engine.remove(entry.content.contentIdentifier, version: entry.content.version)
+          try session.engine.remove(content.contentIdentifier, version: content.version)
         } catch {
           refuse(error, while: "removing content")
         }
