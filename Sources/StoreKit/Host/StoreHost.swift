@@ -248,13 +248,13 @@ final class StoreHost: Sendable {
 
   func setDelegate(_ delegate: (any SKPaymentQueueDelegate)?, of queue: SKPaymentQueue) {
     let adapter = delegate.map { DelegateAdapter($0, of: queue, self) }
-    let old = state.withLock { state in
+    // The old adapter is released outside the lock.
+    _ = state.withLock { state in
       defer { state.delegate = adapter }
       // Set both inside the lock, so that concurrent calls cannot make them differ.
       state.session?.engine.delegate = adapter
       return state.delegate
     }
-    withExtendedLifetime(old) {}
   }
 
   // MARK: Transactions
