@@ -1,11 +1,11 @@
-import ContentModel
+import Glibc
 
 /// Measures the payment queue; `Benchmarks/run queue` runs one process per measurement.
 @main
 struct QueueBenchmark {
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
-    guard words.count == 3, let count = Int(words[2]), count > 0 else { throw usage }
+    guard words.count == 3, let count = Int(words[2]), count > 0 else { exitWithUsage() }
     switch words[0] {
     case "fill": try Idle.fill(words[1], count)
     case "open": try Idle.open(words[1], count)
@@ -20,13 +20,14 @@ struct QueueBenchmark {
     case "traced-contents":
       try await TinyProducts.withContent(words[1], count, comparing: false)
     case "contents": try await TinyProducts.withContent(words[1], count)
-    default: throw usage
+    default: exitWithUsage()
     }
   }
 
-  private static let usage = ContentError(
-    .usage, "Invalid arguments of queue-benchmark",
-    remedy:
-      "Use: queue-benchmark fill|open|publish|downloads|delivers|queued|updates|churn|"
-      + "[traced-]purchases|[traced-]contents FOLDER COUNT")
+  private static func exitWithUsage() -> Never {
+    print(
+      "Usage: queue-benchmark fill|open|publish|downloads|delivers|queued|updates|churn|"
+        + "[traced-]purchases|[traced-]contents FOLDER COUNT")
+    exit(2)
+  }
 }

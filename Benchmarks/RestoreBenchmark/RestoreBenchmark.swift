@@ -15,9 +15,8 @@ enum RestoreBenchmark {
     guard words.count == 4, let purchases = Int(words[2]), let products = Int(words[3]),
       (1...purchases).contains(products)
     else {
-      throw ContentError(
-        .usage, "Invalid arguments of restore-benchmark",
-        remedy: "Use: restore-benchmark TOOL FOLDER PURCHASES PRODUCTS")
+      print("Usage: restore-benchmark TOOL FOLDER PURCHASES PRODUCTS")
+      exit(2)
     }
     let sample = try SampleLedger(words[1], purchases: purchases, products: products)
     let server = try ToolServer(words[0], sample)

@@ -12,9 +12,8 @@ enum SalesBenchmark {
   static func main() throws {
     let words = Array(CommandLine.arguments.dropFirst())
     guard words.count >= 5, let count = Int(words[3]), let seconds = Double(words[4]) else {
-      throw ContentError(
-        .usage, "Invalid arguments of sales-benchmark",
-        remedy: "Use: sales-benchmark 127.0.0.1:PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]")
+      print("Usage: sales-benchmark 127.0.0.1:PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]")
+      exit(2)
     }
     signal(SIGPIPE, SIG_IGN)
     let token = try FileSystem.real.file(at: words[1]).contents(limit: 4096)

@@ -2,6 +2,7 @@ import ContentModel
 import ContentTransfer
 import Dispatch
 import FileIO
+import Glibc
 import Concurrency
 
 /// Fetches files from a web server into a folder and verifies every piece.
@@ -15,9 +16,8 @@ enum TransferBenchmark {
     case ("index", 2): try index(words[1])
     case ("fetch", 5): try fetch(words[1], words[2], words[3], downloads: Int(words[4]) ?? 1)
     default:
-      throw ContentError(
-        .usage, "Invalid arguments of transfer-benchmark",
-        remedy: "Use: transfer-benchmark index FOLDER | fetch URL FOLDER OUTPUT DOWNLOADS")
+      print("Usage: transfer-benchmark index FOLDER | fetch URL FOLDER OUTPUT DOWNLOADS")
+      exit(2)
     }
   }
 

@@ -12,7 +12,9 @@ import HostedContent
 enum TrustBenchmark {
   static func main() throws {
     let words = Array(CommandLine.arguments.dropFirst())
-    guard (3...4).contains(words.count), let count = Int(words[2]), count > 0 else { throw usage }
+    guard (3...4).contains(words.count), let count = Int(words[2]), count > 0 else {
+      exitWithUsage()
+    }
     let store = try SampleStore(words[1], products: count, url: words.dropFirst(3).first)
     var figures = Figures()
     switch words[0] {
@@ -25,7 +27,7 @@ enum TrustBenchmark {
       try inNewProcesses("list", store, &figures)
     case "lookup": try lookup(store, &figures)
     case "list": try list(store, &figures)
-    default: throw usage
+    default: exitWithUsage()
     }
     figures.print()
     fflush(nil)
@@ -33,10 +35,11 @@ enum TrustBenchmark {
     _exit(0)
   }
 
-  private static let usage = ContentError(
-    .usage, "Invalid arguments of trust-benchmark",
-    remedy: "Use: trust-benchmark make|measure|lookup|list FOLDER PRODUCTS [URL]. URL is that of "
-      + "FOLDER/store on a web server")
+  private static func exitWithUsage() -> Never {
+    print("Usage: trust-benchmark make|measure|lookup|list FOLDER PRODUCTS [URL]")
+    print("URL is that of FOLDER/store on a web server")
+    exit(2)
+  }
 
   /// The number of runs of each measurement.
   private static let runs = 5

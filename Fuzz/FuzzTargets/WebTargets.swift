@@ -80,17 +80,19 @@ extension FuzzTarget {
   private static func rows(of bytes: [UInt8], chunk: Int) -> [[String]]? {
     var rows = FeedRows(path: "fuzzed", limit: 64)
     var found: [[String]] = []
+    var rest: [UInt8] = []
     do {
       for start in stride(from: 0, to: bytes.count, by: chunk) {
-        let part = bytes[start..<min(start + chunk, bytes.count)]
-        _ = try part.withUnsafeBytes { buffer in
+        rest += bytes[start..<min(start + chunk, bytes.count)]
+        let taken = try rest.withUnsafeBytes { buffer in
           try rows.take(buffer) { row in
             found.append((0..<3).map { String(decoding: row.field(at: $0), as: UTF8.self) })
             return true
           }
         }
+        rest.removeFirst(taken ?? 0)
       }
-      try rows.finish()
+      try rows.finish(rest: rest.count)
     } catch {
       return nil
     }

@@ -1,5 +1,4 @@
 import Concurrency
-import Dispatch
 import StoreAPI
 import StoreAPIServer
 import StoreServer
@@ -28,11 +27,7 @@ final class APIFixture: Sendable {
   func client() throws -> APIClient { try APIClient(port: server.port, of: self) }
 
   /// Begins to stop the server on another thread.
-  func beginStop() -> DispatchGroup {
-    let group = DispatchGroup()
-    DispatchQueue(label: "stop").async(group: group) { [server] in server.stop() }
-    return group
-  }
+  func beginStop() -> ThreadCall { ThreadCall { [server] in server.stop() } }
 }
 
 /// Responds with the request.

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentStore
-import Dispatch
 import FileIO
 import FoundationEssentials
 import Glibc
@@ -33,10 +32,10 @@ struct SellingServerTests {
     let client = try APIClient(port: port.number, of: server)
     client.request("GET", "/v1/products")
     isReached.block { $0 }
-    let first = begin { server.stop() }
+    let first = ThreadCall { server.stop() }
     blockUntil { !Loopback.answers(on: Int(port.number)) }
-    let second = begin { server.stop() }
-    #expect(second.wait(timeout: .now() + 0.1) == .timedOut)
+    let second = ThreadCall { server.stop() }
+    #expect(second.isWaiting())
     isHeld.change { $0 = false }
     #expect(try client.response().status == 401)
     first.wait()
@@ -52,24 +51,17 @@ struct SellingServerTests {
       catalog, ledger, store.data(), now: { Date() }, report: { _ in })
     try store.add("a")
     try catalog.refreshNow()
-    let first = begin { try? publications.record() }
+    let first = ThreadCall { try? publications.record() }
     database.state.block { $0.writes == 1 }
     try store.add("b")
     try catalog.refreshNow()
-    let second = begin { try? publications.record() }
-    _ = second.wait(timeout: .now() + 0.1)
+    let second = ThreadCall { try? publications.record() }
+    _ = second.isWaiting()
     database.state.change { $0.isHeld = false }
     first.wait()
     second.wait()
     try publications.record()
     #expect(try ledger.events(after: 0, limit: 10).map(\.kind) == [.published])
-  }
-
-  /// Calls `body` on another thread.
-  private func begin(_ body: @escaping @Sendable () -> Void) -> DispatchGroup {
-    let group = DispatchGroup()
-    DispatchQueue(label: "test").async(group: group) { body() }
-    return group
   }
 
   @Test func `a store that cannot be read since the start is reported once`() throws {

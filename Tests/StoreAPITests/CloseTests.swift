@@ -1,5 +1,4 @@
 import ContentModel
-import Dispatch
 import StoreLedger
 import TestSupport
 import TestTraits
@@ -31,13 +30,9 @@ struct CloseTests {
 
   /// Closes the API on two threads, neither of which may continue before `release`.
   private func closeTwice(_ store: TestStore, release: () -> Void) {
-    let threads = (0..<2).map { _ in
-      let thread = DispatchGroup()
-      DispatchQueue(label: "close").async(group: thread) { store.api.close() }
-      return thread
-    }
-    for thread in threads { #expect(thread.wait(timeout: .now() + 0.1) == .timedOut) }
+    let calls = (0..<2).map { _ in ThreadCall { store.api.close() } }
+    for call in calls { #expect(call.isWaiting()) }
     release()
-    for thread in threads { thread.wait() }
+    for call in calls { call.wait() }
   }
 }

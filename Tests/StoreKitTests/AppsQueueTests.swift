@@ -37,6 +37,22 @@ struct AppsQueueTests {
     #expect(queue.transactions.isEmpty && queue.transactionObservers.isEmpty)
   }
 
+  @Test("Deleting the content of a product deletes all its contents")
+  func severalContents() async throws {
+    let fixture = try KitFixture()
+    try fixture.session.publish("course", content: "lesson.1")
+    try fixture.session.publish("course", content: "lesson.2")
+    let observer = KitObserver.delivering()
+    fixture.queue.add(observer)
+    fixture.queue.add(fixture.payment("course"))
+    await observer.wait { $0.removed.count == 1 }
+    let library = try LibraryReader(fixture.session.library)
+    #expect(try library.contents().count == 2)
+    fixture.queue.host.deleteContent(of: "course")
+    #expect(try library.contents().isEmpty)
+    fixture.queue.close()
+  }
+
   @Test("Environment variables replace the configuration call; without both it is a usage error")
   func environment() throws {
     let session = try StoreSession()

@@ -14,10 +14,9 @@ extension AppUpdatePolicy {
       return UpdateDecision(.noAction, .notOffered, installed: installed.version)
     }
     offer.downloadURL = link(offer.downloadURL)
-    let judgment = Judgment(
-      policy: self, offer: offer, installed: installed, history: history, now: now)
-    if let reason = judgment.objection { return judgment.conclusion(.noAction, reason) }
-    return offer.origin == .store ? judgment.ofStore() : judgment.ofServer()
+    return Judgment(
+      policy: self, offer: offer, installed: installed, history: history, now: now
+    ).decision
   }
 }
 
@@ -29,28 +28,27 @@ private struct Judgment {
   let history: UpdateHistory
   let now: Date
 
-  func conclusion(
+  var decision: UpdateDecision {
+    guard let version = offer.version else {
+      // A server may omit the version, but a given version must be valid.
+      return offer.origin == .server && offer.versionText == nil
+        ? ofServer : conclusion(.noAction, .versionInvalid)
+    }
+    guard let level = version.difference(from: installed.version) else {
+      return conclusion(.noAction, .upToDate)
+    }
+    guard version > installed.version else { return conclusion(.noAction, .offerIsOlder) }
+    return offer.origin == .store ? ofStore(level) : ofServer
+  }
+
+  private func conclusion(
     _ action: UpdateDecision.Action, _ reason: UpdateDecision.Reason, allowsSkip: Bool = false
   ) -> UpdateDecision {
     UpdateDecision(
       action, reason, installed: installed.version, offer: offer, allowsSkip: allowsSkip)
   }
 
-  /// A reason against the offer itself, from any origin.
-  var objection: UpdateDecision.Reason? {
-    guard let version = offer.version else {
-      // A server may omit the version, but a given version must be valid.
-      return offer.origin == .server && offer.versionText == nil ? nil : .versionInvalid
-    }
-    if version == installed.version { return .upToDate }
-    if version < installed.version { return .offerIsOlder }
-    return nil
-  }
-
-  func ofStore() -> UpdateDecision {
-    guard let level = offer.version?.difference(from: installed.version) else {
-      return conclusion(.noAction, .versionInvalid)
-    }
+  private func ofStore(_ level: AppVersion.Level) -> UpdateDecision {
     if let decision = withoutRule { return decision }
     let rule = policy.rule(for: level)
     guard rule.action != .noAction else { return conclusion(.noAction, .levelIgnored(level)) }
@@ -59,7 +57,7 @@ private struct Judgment {
     return reminder(.newVersion(level), rule)
   }
 
-  func ofServer() -> UpdateDecision {
+  private var ofServer: UpdateDecision {
     switch offer.requestedAction {
     case .force: conclusion(.force, .serverRequiresUpdate)
     case .noAction: decrease ?? conclusion(.noAction, .serverHasNoUpdate)

@@ -41,9 +41,7 @@ public struct FeedRow {
 package struct FeedRows {
   private let path: String
   private let limit: Int
-  private(set) var summary = PartnerFeed.Summary()
-  /// The start of an incomplete row.
-  private var rest: [UInt8] = []
+  var summary = PartnerFeed.Summary()
 
   /// `path` is for error messages.
   ///
@@ -53,47 +51,27 @@ package struct FeedRows {
     self.limit = limit
   }
 
-  /// Processes the next bytes of the file; returns false if `body` stops.
+  /// Processes the complete rows of `bytes`, and returns their length; nil if `body` stops.
+  ///
+  /// The next call begins with the bytes after them.
   package mutating func take(
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
-  ) throws -> Bool {
-    summary.byteCount += Int64(bytes.count)
+  ) throws -> Int? {
     var start = 0
-    if !rest.isEmpty {
-      // Only the row at the boundary is copied. Its terminator may be at the boundary, too.
-      if rest.last == 0x02, bytes.first == 0x0a {
-        start = 1
-        rest.removeLast()
-      } else if let end = bytes.endOfRow(from: 0) {
-        rest.append(contentsOf: bytes[..<end])
-        start = end + 2
-      } else {
-        return try keep(bytes)
-      }
-      try check(rest.count)
-      let row = rest
-      rest.removeAll(keepingCapacity: true)
-      guard try row.withUnsafeBytes({ try handle($0, body) }) else { return false }
-    }
     while let end = bytes.endOfRow(from: start) {
       try check(end - start)
       let row = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-      guard try handle(row, body) else { return false }
+      guard try handle(row, body) else { return nil }
       start = end + 2
     }
-    return try keep(UnsafeRawBufferPointer(rebasing: bytes[start...]))
-  }
-
-  private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
     // The last byte may be the first half of the terminator, which does not belong to the row.
-    try check(rest.count + bytes.count - (bytes.last == 0x02 ? 1 : 0))
-    rest.append(contentsOf: bytes)
-    return true
+    try check(bytes.count - start - (bytes.last == 0x02 ? 1 : 0))
+    return start
   }
 
-  /// Checks conditions that are only known at the end of the file.
-  package mutating func finish() throws {
-    guard rest.isEmpty else { throw ContentError.feedDamaged(path, "ends in the middle of a row") }
+  /// Checks conditions that are only known at the end of the file, which has `rest` more bytes.
+  package mutating func finish(rest: Int) throws {
+    guard rest == 0 else { throw ContentError.feedDamaged(path, "ends in the middle of a row") }
     if let written = summary.recordsWritten, written != summary.rowCount {
       throw ContentError.feedDamaged(path, "has \(summary.rowCount) rows, expected \(written)")
     }

@@ -49,16 +49,23 @@ public struct PartnerFeed: Sendable {
   /// recorded number of rows.
   public func forEachRow(_ body: (FeedRow) throws -> Bool) throws -> Summary {
     let file = try fileSystem.file(at: path)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk, alignment: 16)
+    // Has an incomplete row, the first byte of its terminator, and the next chunk.
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: Self.rowLimit + 1 + chunk, alignment: 16)
     defer { buffer.deallocate() }
     var rows = FeedRows(path: path, limit: Self.rowLimit)
+    var rest = 0
     while true {
-      let count = try file.read(into: buffer, at: rows.summary.byteCount)
+      let free = UnsafeMutableRawBufferPointer(rebasing: buffer[rest..<rest + chunk])
+      let count = try file.read(into: free, at: rows.summary.byteCount)
       if count == 0 { break }
-      let isWanted = try rows.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
-      guard isWanted else { return rows.summary }
+      rows.summary.byteCount += Int64(count)
+      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(rest + count)])
+      guard let taken = try rows.take(bytes, body) else { return rows.summary }
+      rest = bytes.count - taken
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[taken...]))
     }
-    try rows.finish()
+    try rows.finish(rest: rest)
     return rows.summary
   }
 

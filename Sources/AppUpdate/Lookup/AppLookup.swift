@@ -88,9 +88,8 @@ public actor AppLookup {
   public func lookUp(
     _ query: LookupQuery, caching: LookupCachePolicy = .useCache
   ) async throws -> LookupResults {
-    var query = query
-    query.country = query.country ?? configuration.country
-    return try await answer("lookup", query.parameters(), caching)
+    try await answer(
+      "lookup", query.parameters(defaultCountry: configuration.country), caching)
   }
 
   /// Searches apps.
@@ -99,9 +98,8 @@ public actor AppLookup {
   public func search(
     _ query: SearchQuery, caching: LookupCachePolicy = .useCache
   ) async throws -> LookupResults {
-    var query = query
-    query.country = query.country ?? configuration.country
-    return try await answer("search", query.parameters(), caching)
+    try await answer(
+      "search", query.parameters(defaultCountry: configuration.country), caching)
   }
 
   // MARK: Calls

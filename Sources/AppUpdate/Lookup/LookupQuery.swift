@@ -41,7 +41,7 @@ public struct LookupQuery: Hashable, Sendable {
   }
 
   /// The parameters in a fixed order; throws `queryInvalid` or `appIdentifierInvalid`.
-  func parameters() throws -> [QueryParameter] {
+  func parameters(defaultCountry: CountryCode? = nil) throws -> [QueryParameter] {
     let (name, values) = key.parameter
     guard (1...200).contains(values.count) else {
       throw ContentError(
@@ -50,7 +50,8 @@ public struct LookupQuery: Hashable, Sendable {
     }
     for value in values { try key.check(value) }
     var parameters = [QueryParameter(name, values.joined(separator: ","))]
-    parameters += try QueryParameter.common(country: country, entity: entity, limit: limit)
+    parameters += try QueryParameter.common(
+      country: country ?? defaultCountry, entity: entity, limit: limit)
     if sortsNewestFirst { parameters.append(QueryParameter("sort", "recent")) }
     return parameters
   }

@@ -38,7 +38,7 @@ public struct SearchQuery: Hashable, Sendable {
   }
 
   /// The parameters in a fixed order; throws `queryInvalid`.
-  func parameters() throws -> [QueryParameter] {
+  func parameters(defaultCountry: CountryCode? = nil) throws -> [QueryParameter] {
     guard (1...500).contains(term.utf8.count) else {
       throw ContentError(
         .queryInvalid, "The search term has \(term.utf8.count) bytes, expected 1 to 500",
@@ -50,7 +50,8 @@ public struct SearchQuery: Hashable, Sendable {
         remedy: "Omit the version")
     }
     var parameters = [QueryParameter("term", term)]
-    parameters += try QueryParameter.common(country: country, entity: entity, limit: limit)
+    parameters += try QueryParameter.common(
+      country: country ?? defaultCountry, entity: entity, limit: limit)
     for (name, word) in [("media", media), ("attribute", attribute), ("lang", language)] {
       if let word { parameters.append(try QueryParameter(name, word: word)) }
     }

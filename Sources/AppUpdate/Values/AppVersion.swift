@@ -24,14 +24,15 @@ public struct AppVersion: ValidatedText {
   /// zeros of a number are ignored. A suffix has ASCII letters and digits, separated by `-`, `_`,
   /// `.`, a space or nothing: 1.2-beta, 1.2 beta 3, 1.2b3.
   public init(validating text: String) throws {
-    var reader = AppVersionReader(text)
-    guard text.utf8.count <= 200, let parsed = reader.read() else {
+    let isSpace: (Character) -> Bool = { $0.isASCII && $0.isWhitespace }
+    let start = text.drop(while: isSpace)
+    rawValue = start.lastIndex { !isSpace($0) }.map { String(start[...$0]) } ?? ""
+    guard text.utf8.count <= 200, let parsed = Self.parse(rawValue) else {
       throw ContentError(
         .versionInvalid, "“\(text.printable(limit: 60))” is not an app version",
         remedy: "Use numbers separated by periods, such as 1.10, without the build number",
         subject: text.printable(limit: 60))
     }
-    rawValue = reader.text
     (numbers, suffix) = parsed
   }
 

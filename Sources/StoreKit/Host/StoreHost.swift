@@ -248,13 +248,13 @@ final class StoreHost: Sendable {
 
   func setDelegate(_ delegate: (any SKPaymentQueueDelegate)?, of queue: SKPaymentQueue) {
     let adapter = delegate.map { DelegateAdapter($0, of: queue, self) }
-    let old = state.withLock { state in
+    // The old adapter is released outside the lock.
+    _ = state.withLock { state in
       defer { state.delegate = adapter }
       // Set both inside the lock, so that concurrent calls cannot make them differ.
       state.session?.engine.delegate = adapter
       return state.delegate
     }
-    withExtendedLifetime(old) {}
   }
 
   // MARK: Transactions
@@ -308,12 +308,13 @@ final class StoreHost: Sendable {
   }
 
   func deleteContent(of product: String) {
+    guard let product = try? ProductIdentifier(validating: product) else { return }
     useSession { session in
       guard let library = configuration?.queue.library else { return }
-      for entry in try LibraryReader(library).contents()
-      where entry.content.contentIdentifier.rawValue == product {
+      for content in try LibraryReader(library).contents().map(\.content)
+      where [content.contentIdentifier, content.productIdentifier].contains(product) {
         do {
-          try session.engine.remove(entry.content.contentIdentifier, version: entry.content.version)
+          try session.engine.remove(content.contentIdentifier, version: content.version)
         } catch {
           refuse(error, while: "removing content")
         }

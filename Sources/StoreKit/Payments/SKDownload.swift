@@ -70,7 +70,7 @@ open class SKDownload: NSObject, @unchecked Sendable {
     StoreHost.shared.contentURL(of: productID)
   }
 
-  /// Removes every unused installed version of a product's content.
+  /// Removes every unused installed version of a product's contents.
   ///
   /// Versions that are pinned, leased or part of an unfinished transaction stay, and are reported
   /// to the configuration's `onRefusal`.

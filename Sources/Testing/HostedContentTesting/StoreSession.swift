@@ -77,15 +77,12 @@ public final class StoreSession: Sendable {
     kill()
     let place = try Place(now: clock.now)
     script.change { $0 = SellerScript() }
-    let (old, seller) = state.withLock { state in
-      defer {
-        state.place = place
-        state.seller = nil
-      }
-      return (state.place, state.seller)
+    // The old seller is released outside the lock.
+    let old = state.withLock { state in
+      defer { (state.place, state.seller) = (place, nil) }
+      return (place: state.place, seller: state.seller)
     }
-    withExtendedLifetime(seller) {}
-    old.server.stop()
+    old.place.server.stop()
   }
 
   // MARK: The engine
@@ -104,11 +101,10 @@ public final class StoreSession: Sendable {
     configuration.seller = { [weak self, script, clock] store in
       let seller = ScriptedSeller(store, script, clock)
       // The earlier seller is released outside the lock.
-      let earlier = self?.state.withLock { state in
+      _ = self?.state.withLock { state in
         defer { state.seller = seller }
         return state.seller
       }
-      withExtendedLifetime(earlier) {}
       return seller
     }
     return configuration

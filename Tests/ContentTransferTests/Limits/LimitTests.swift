@@ -223,18 +223,12 @@ struct LimitTests {
     }
     let session = try HTTPSession(configuration)
     let request = HTTPRequest(try WebURL("http://127.0.0.1:1/"), limit: 1)
-    let (calls, closed) = (DispatchGroup(), DispatchSemaphore(value: 0))
-    DispatchQueue(label: "send").async(group: calls) { _ = try? session.send(request) }
+    let sending = ThreadCall { _ = try? session.send(request) }
     isRunning.wait()
-    for _ in 0..<2 {
-      DispatchQueue(label: "close").async(group: calls) {
-        session.close()
-        closed.signal()
-      }
-    }
-    #expect(closed.wait(timeout: .now() + 0.1) == .timedOut)
+    let closing = (0..<2).map { _ in ThreadCall { session.close() } }
+    for call in closing { #expect(call.isWaiting()) }
     mayContinue.signal()
-    calls.wait()
+    for call in closing + [sending] { call.wait() }
   }
 
   @Test("The limits that are set last apply, also after changes in several threads")

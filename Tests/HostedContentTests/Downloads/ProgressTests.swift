@@ -16,18 +16,19 @@ struct ProgressTests {
     return ["Contents/noise.bin": random.bytes(count)]
   }
 
+  /// A file system that calls `body` with the number of each write of the noise, from 1.
+  private static func disk(_ body: @escaping @Sendable (Int) throws -> Void) -> FileSystem {
+    let writes = Atomic(0)
+    return FileSystem { operation, path in
+      guard operation == .write, path.hasSuffix("/noise.bin") else { return }
+      try body(writes.add(1, ordering: .relaxed).newValue)
+    }
+  }
+
   @Test("Within an attempt, progress never decreases, even after a failed attempt")
   func secondAttempt() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0", files: Self.noise(4 << 20))
-    let writes = Mutex(0)
-    let disk = FileSystem { operation, path in
-      guard operation == .write, path.hasSuffix("/noise.bin") else { return }
-      let count = writes.withLock { count in
-        count += 1
-        return count
-      }
-      if count == 9 { throw FaultPlan.diskFull }
-    }
+    let disk = Self.disk { if $0 == 9 { throw FaultPlan.diskFull } }
     let queue = try fixture.queue { $0.fileSystem = disk }
     let reports = Mutex([(DownloadState, Double)]())
     let observer = RecordingObserver(
@@ -93,15 +94,7 @@ struct ProgressTests {
     let small = (1...12).map { "small\($0)" }
     for name in small { try fixture.publish(name, "1.0", files: ["Contents/x": [1]]) }
     let gate = Gate()
-    let writes = Mutex(0)
-    let disk = FileSystem { operation, path in
-      guard operation == .write, path.hasSuffix("/noise.bin") else { return }
-      let count = writes.withLock { count in
-        count += 1
-        return count
-      }
-      if count == 10 { gate.wait() }
-    }
+    let disk = Self.disk { if $0 == 10 { gate.wait() } }
     let queue = try fixture.queue {
       $0.fileSystem = disk
       $0.environment.execution = TickerExecution(.none)

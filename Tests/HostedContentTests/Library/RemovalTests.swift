@@ -171,15 +171,23 @@ struct RemovalTests {
     }
   }
 
+  /// Begins to remove version 1.0; returns when the gate holds its deletion.
+  private func beginRemoval(
+    in queue: PaymentQueue, until gate: Gate
+  ) async -> Task<Void, any Error> {
+    let removal = Task {
+      try await onOwnThread { [a] in try queue.remove(a, version: ContentVersion("1.0")) }
+    }
+    await gate.waitUntilReached()
+    return removal
+  }
+
   @Test("The queue continues while a removed version is deleted")
   func removeBesideEvents() async throws {
     try await install(2)
     let gate = Gate()
     let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
-    let removal = Task {
-      try await onOwnThread { [a] in try queue.remove(a, version: ContentVersion("1.0")) }
-    }
-    await gate.waitUntilReached()
+    let removal = await beginRemoval(in: queue, until: gate)
     try await onOwnThread { [a] in try queue.setPin(true, on: a, version: ContentVersion("1.1")) }
     try fixture.publish("b", "1.0")
     _ = try await queue.deliver(Payment(productIdentifier: "b"))
@@ -243,10 +251,7 @@ struct RemovalTests {
     try await install(2)
     let gate = Gate()
     let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
-    let removal = Task {
-      try await onOwnThread { [a] in try queue.remove(a, version: ContentVersion("1.0")) }
-    }
-    await gate.waitUntilReached()
+    let removal = await beginRemoval(in: queue, until: gate)
     let closing = Task {
       await onOwnThread {
         queue.close()
