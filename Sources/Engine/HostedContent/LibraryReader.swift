@@ -29,7 +29,12 @@ public struct LibraryReader: Sendable {
         queue = .success(journal)
         library = ContentLibrary(folder, journal: journal)
       } catch let error as ContentError where error.code == .notPermitted {
-        let refusal = ContentError.notOwner(of: folder.root.path, error)
+        let path = folder.root.path
+        let refusal = ContentError(
+          .notPermitted,
+          "Only the owner of the library \(path) can read its queue, pins and digests",
+          remedy: "Run this as the user who owns the library", subject: path,
+          cause: error.cause ?? error.message)
         queue = .failure(refusal)
         library = ContentLibrary(folder, refusal: refusal)
       }
@@ -112,14 +117,6 @@ public struct LibraryReader: Sendable {
 }
 
 extension ContentError {
-  /// Returns the error for data that only the owner of the library at `path` may read.
-  fileprivate static func notOwner(of path: String, _ cause: ContentError) -> ContentError {
-    ContentError(
-      .notPermitted, "Only the owner of the library \(path) can read its queue, pins and digests",
-      remedy: "Run this as the user who owns the library", subject: path,
-      cause: cause.cause ?? cause.message)
-  }
-
   static func noLibrary(at path: String, _ error: ContentError) -> ContentError {
     ContentError(
       .fileMissing, "No library found at \(path)",

@@ -41,7 +41,7 @@ struct ProgressMeterTests {
   func accuracy(megabytesASecond: Double, pieceLength: Int64) {
     let rate = megabytesASecond * Self.megabyte
     var play = Play(total: Int64(rate * 60), pieceLength: pieceLength)
-    var meter = ProgressMeter(play.work)
+    var meter = ProgressMeter()
     var worst = (steady: 0.0, halved: 0.0)
     while play.instant < 20 {
       play.advance(at: rate)
@@ -65,7 +65,7 @@ struct ProgressMeterTests {
   @Test("The time is unknown without a rate, grows while nothing arrives, and is 0 at the end")
   func unknown() {
     var play = Play(total: 30_000_000)
-    var meter = ProgressMeter(play.work)
+    var meter = ProgressMeter()
     play.advance(at: Self.megabyte)
     #expect(meter.advance(to: play.work, at: play.instant).timeRemaining == nil)
     for _ in 0..<20 {
@@ -90,7 +90,7 @@ struct ProgressMeterTests {
   func twoRates() {
     // 10 MB at 1 MB/s, then 400 MB that a disk writes in 2 s.
     var work = DownloadJob.Work(toFetch: 10_000_000, toWrite: 400_000_000)
-    var meter = ProgressMeter(work)
+    var meter = ProgressMeter()
     var shown = 0.0
     for tenth in 1...50 {
       work.received = Int64(tenth) * 100_000
@@ -111,7 +111,7 @@ struct ProgressMeterTests {
   @Test("If fetching and writing run together, the slower one counts")
   func together() {
     var work = DownloadJob.Work(toFetch: 100_000_000, toWrite: 200_000_000)
-    var meter = ProgressMeter(work)
+    var meter = ProgressMeter()
     var shown = 0.0
     for tenth in 1...50 {
       work.received = Int64(tenth) * 1_000_000
@@ -125,7 +125,7 @@ struct ProgressMeterTests {
   @Test("The fraction never decreases")
   func monotonic() {
     var work = DownloadJob.Work(toFetch: 100, toWrite: 100)
-    var meter = ProgressMeter(work)
+    var meter = ProgressMeter()
     var last = 0.0
     for (number, fetched) in [10, 30, 20, 50, 5, 120, 100].enumerated() {
       work.fetched = Int64(fetched)

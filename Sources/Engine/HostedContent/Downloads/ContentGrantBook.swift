@@ -118,14 +118,6 @@ private struct Order: Sendable {
 private struct Call: Sendable {
   let account: AccountID?
   let contents: [ContentOffer]
-
-  /// Takes each of `offers` once, up to the limit of a call.
-  init(for account: AccountID?, _ offers: [ContentOffer]) {
-    self.account = account
-    var holdings: Set<Holding> = []
-    let contents = offers.filter { holdings.insert(Holding($0, of: account)).inserted }
-    self.contents = Array(contents.prefix(ContentGrantBook.callLimit))
-  }
 }
 
 private struct State: Sendable {
@@ -164,7 +156,9 @@ private struct State: Sendable {
     if asksAhead, !first.isAlone {
       offers += called.flatMap(\.request.ahead).filter { kept[Holding($0, of: account)] == nil }
     }
-    return Call(for: account, offers)
+    var holdings: Set<Holding> = []
+    let contents = offers.filter { holdings.insert(Holding($0, of: account)).inserted }
+    return Call(account: account, contents: Array(contents.prefix(ContentGrantBook.callLimit)))
   }
 
   /// Records the answer to `call`, and returns the transfers whose wait ends.

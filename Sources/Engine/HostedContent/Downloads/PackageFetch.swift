@@ -19,7 +19,7 @@ struct PackageFetch {
   /// See `Environment.assemblyWorkers`.
   let workers: Int?
   /// Whether each file is hashed and compared with its digest in the index.
-  var comparesDigests = false
+  let comparesDigests: Bool
   /// Reserves the disk space before anything is written.
   let space: SpaceReservation
 
@@ -106,6 +106,7 @@ struct PackageFetch {
     let content = try staging.createDirectory(Self.contentName, exclusive: true)
     job.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
     job.enter(.downloading)
+    // Nil if no thread is available.
     let work =
       workers == 0
       ? nil
@@ -114,19 +115,13 @@ struct PackageFetch {
       } onFailure: {
         spool.stopFetching($0)
       }
-    guard let work else {
-      // No thread available: fetch first, then unpack.
-      try spool.fetchMissing(from: source, ticket: job.ticket, progress: job.fetch)
-      job.enter(.unpacking)
-      return try unpack(spool, into: content)
-    }
     let fetched = Result {
       try spool.fetchMissing(from: source, ticket: job.ticket, progress: job.fetch)
     }
     job.enter(.unpacking)
-    let unpacked = work.result()
+    let unpacked = work?.result()
     try fetched.get()
-    return try unpacked.get()
+    return try unpacked?.get() ?? unpack(spool, into: content)
   }
 
   private func unpack(_ spool: PackageSpool, into content: Directory) throws -> [InstalledFile] {

@@ -18,7 +18,6 @@ struct DownloadProgress: Hashable, Sendable {
 /// Fetching and writing have separate rates, because one may be a hundred times faster. While both
 /// run at once, the slower one counts; otherwise the times are added.
 struct ProgressMeter {
-  private var work: DownloadJob.Work
   /// Starts at the first byte, because the time before would lower the rate.
   private var fetching: RateMeter?
   private var writing: RateMeter?
@@ -29,19 +28,16 @@ struct ProgressMeter {
   /// The maximum of received but unverified bytes; more is considered lost.
   private static let largestUnverified: Int64 = 16 << 20
 
-  /// Starts measuring an attempt.
-  init(_ work: DownloadJob.Work) { self.work = work }
-
   /// Updates the progress at `instant`; the fraction never decreases.
   mutating func advance(to work: DownloadJob.Work, at instant: Double) -> DownloadProgress {
-    self.work = work
     Self.advance(&fetching, to: work.received, at: instant)
     Self.advance(&writing, to: work.written, at: instant)
     let total = work.toFetch + work.toWrite
     if total > 0 {
       fraction = max(fraction, min(1, Double(work.fetched + work.written) / Double(total)))
     }
-    return DownloadProgress(fraction: fraction, timeRemaining: timeRemaining(at: instant))
+    return DownloadProgress(
+      fraction: fraction, timeRemaining: timeRemaining(of: work, at: instant))
   }
 
   private static func advance(_ meter: inout RateMeter?, to bytes: Int64, at instant: Double) {
@@ -54,7 +50,7 @@ struct ProgressMeter {
     return meter?.rate(at: instant).map { Double(bytes) / $0 }
   }
 
-  private func timeRemaining(at instant: Double) -> Double? {
+  private func timeRemaining(of work: DownloadJob.Work, at instant: Double) -> Double? {
     let onItsWay = min(max(0, work.received - work.fetched), Self.largestUnverified)
     let toFetch = work.toFetch - work.fetched - onItsWay
     guard let fetchTime = Self.time(for: toFetch, by: fetching, at: instant) else { return nil }

@@ -14,16 +14,11 @@ final class SignedContents: Sendable {
   // A refresh blocks, so it must not run on a thread of the task pool.
   private let calls = BlockingCalls(serial: "hostedcontent.contents")
 
-  private struct Refresh {
-    /// Nil if the store does not have a catalog.
-    let snapshot: CatalogSnapshot?
-    /// When the refresh ended, in seconds of `EngineClock.uptime`.
-    let uptime: Double
-  }
-
   private struct State {
-    /// The last refresh that succeeded.
-    var last: Refresh?
+    /// The last refresh that succeeded, and when it ended, in seconds of `EngineClock.uptime`.
+    ///
+    /// The snapshot is nil if the store does not have a catalog.
+    var last: (snapshot: CatalogSnapshot?, uptime: Double)?
     /// The number of refreshes that have ended.
     var count = 0
     /// The error of the refresh that ended last; nil if it succeeded.
@@ -136,7 +131,7 @@ final class SignedContents: Sendable {
       state.count += 1
       switch result {
       case .success(let snapshot):
-        (state.last, state.error) = (Refresh(snapshot: snapshot, uptime: uptime), nil)
+        (state.last, state.error) = ((snapshot, uptime), nil)
       case .failure(let error): state.error = error
       }
     }

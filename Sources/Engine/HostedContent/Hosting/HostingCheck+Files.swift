@@ -154,23 +154,20 @@ extension HostingCheck {
     if file.length <= smallLength, let digest = file.digest {
       return [Part(range: 0..<file.length, digest: digest)]
     }
-    guard let index, index.packageLength == file.length else {
-      return [Part(range: 0..<min(file.length, smallLength), digest: nil)]
-    }
-    if let payload = index.payload {
-      guard let first = payload.members.first, let last = payload.members.last else {
-        return [Part(range: 0..<min(file.length, smallLength), digest: nil)]
+    let start = [Part(range: 0..<min(file.length, smallLength), digest: nil)]
+    guard let index, index.packageLength == file.length else { return start }
+    guard let payload = index.payload else {
+      return Set([0, index.blocks.count - 1]).sorted().map {
+        Part(range: index.range(ofBlock: $0), digest: index.blocks[$0])
       }
-      let end = payload.offset + payload.packedLength
-      return [
-        Part(
-          range: payload.offset..<(payload.offset + Int64(first.packedLength)),
-          digest: first.digest),
-        Part(range: (end - Int64(last.packedLength))..<end, digest: last.digest),
-      ]
     }
-    return Set([0, index.blocks.count - 1]).sorted().map {
-      Part(range: index.range(ofBlock: $0), digest: index.blocks[$0])
-    }
+    guard let first = payload.members.first, let last = payload.members.last else { return start }
+    let end = payload.offset + payload.packedLength
+    return [
+      Part(
+        range: payload.offset..<(payload.offset + Int64(first.packedLength)),
+        digest: first.digest),
+      Part(range: (end - Int64(last.packedLength))..<end, digest: last.digest),
+    ]
   }
 }

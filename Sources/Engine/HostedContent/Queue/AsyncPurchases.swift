@@ -55,7 +55,11 @@ extension PaymentQueue {
       switch transaction.transactionState {
       case .purchasing: return nil
       case .purchased, .restored, .failed: return transaction
-      case .deferred: throw ContentError.waitsForDecision(payment.productIdentifier)
+      case .deferred:
+        let product = payment.productIdentifier
+        throw ContentError(
+          .notEntitled, "The purchase of \(product) is waiting for approval",
+          remedy: "Wait until its transaction is purchased or failed", subject: product.rawValue)
       }
     }
     guard transaction.transactionState == .failed else { return transaction }
@@ -217,12 +221,6 @@ private struct AwaitedDownloads {
 }
 
 extension ContentError {
-  fileprivate static func waitsForDecision(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .notEntitled, "The purchase of \(product) is waiting for approval",
-      remedy: "Wait until its transaction is purchased or failed", subject: product.rawValue)
-  }
-
   fileprivate static func downloadCancelled(_ content: ProductIdentifier) -> ContentError {
     ContentError(
       .stopped, "The download of \(content) was cancelled", remedy: "Start the download again",

@@ -302,7 +302,12 @@ public final class PaymentQueue: Sendable {
     var contents = offers.filter(update.isOf)
     if let signed = self.contents { contents = await signed.offers(for: contents, of: product) }
     contents = contents.filter(update.isOf)
-    guard !contents.isEmpty else { throw ContentError.notOffered(update) }
+    guard !contents.isEmpty else {
+      throw ContentError(
+        .productUnknown,
+        "The store no longer offers \(update.contentIdentifier) \(update.offered)",
+        remedy: "Check for updates again", subject: product.rawValue)
+    }
     if let problem = contents.compactMap(\.problem).first { throw problem }
     engine.submit(
       .restored(
@@ -324,13 +329,6 @@ public final class PaymentQueue: Sendable {
 }
 
 extension ContentError {
-  fileprivate static func notOffered(_ update: ContentUpdate) -> ContentError {
-    ContentError(
-      .productUnknown,
-      "The store no longer offers \(update.contentIdentifier) \(update.offered)",
-      remedy: "Check for updates again", subject: update.productIdentifier.rawValue)
-  }
-
   static func notOffered(_ product: String) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",

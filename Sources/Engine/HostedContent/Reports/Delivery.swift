@@ -274,22 +274,18 @@ final class Delivery: Sendable {
     let changed = Set(call.downloads)
     var downloads = updated(call.records).flatMap(\.downloads)
       .filter { changed.contains($0.record.id) }
-    for download in self.downloads(call.progress.keys) {
-      let id = download.record.id
-      guard let progress = call.progress[id] else { continue }
-      download.report.update(progress, of: id)
-      if download.state == .active, !changed.contains(id) { downloads.append(download) }
+    guard !call.progress.isEmpty else { return downloads }
+    let owners = Set(call.progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+    let reports = state.withLock { state in owners.compactMap { state.reports[$0] } }
+    for report in reports.sorted(by: { $0.sequence < $1.sequence }) {
+      for download in PaymentTransaction(report: report).downloads {
+        let id = download.record.id
+        guard let progress = call.progress[id] else { continue }
+        report.update(progress, of: id)
+        if download.state == .active, !changed.contains(id) { downloads.append(download) }
+      }
     }
     return downloads
-  }
-
-  /// Returns the downloads `ids` of unfinished transactions, in the queue's order.
-  private func downloads(_ ids: some Collection<String>) -> [Download] {
-    guard !ids.isEmpty else { return [] }
-    let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
-    let reports = state.withLock { state in owners.compactMap { state.reports[$0] } }
-    return reports.sorted { $0.sequence < $1.sequence }
-      .flatMap { PaymentTransaction(report: $0).downloads }
   }
 
   /// Reports transactions that were finished.

@@ -17,9 +17,18 @@ struct Outbox {
 
   private struct Entry {
     var notification: Notification
-    var scope: Scope
+    /// The transactions that it is about; nil for all, or for too many to compare.
+    var ids: Set<String>?
     var due: DispatchTime
+
+    func overlaps(_ others: Set<String>?) -> Bool {
+      guard let ids, let others else { return true }
+      return !ids.isDisjoint(with: others)
+    }
   }
+
+  /// The maximum number of transactions of a notification that are compared with those of others.
+  private static let comparedIDs = 256
 
   private var entries: [Entry] = []
 
@@ -33,19 +42,25 @@ struct Outbox {
     _ notification: Notification, of ids: some Collection<String>, due: DispatchTime
   ) {
     nextDue = min(nextDue ?? due, due)
-    let scope = Scope(notification, ids)
+    let isAboutAll = if case .calls = notification { ids.isEmpty } else { false }
+    let compared: Set<String>? =
+      isAboutAll || ids.count > Self.comparedIDs ? nil : Set(ids)
     for index in entries.indices.reversed() {
-      let overlaps = entries[index].scope.overlaps(scope)
+      let overlaps = entries[index].overlaps(compared)
       if !overlaps || !notification.needsOwnCall,
         entries[index].notification.append(notification)
       {
-        entries[index].scope.formUnion(scope)
+        if let compared {
+          entries[index].ids?.formUnion(compared)
+        } else {
+          entries[index].ids = nil
+        }
         entries[index].due = min(entries[index].due, due)
         return
       }
       if overlaps { break }
     }
-    entries.append(Entry(notification: notification, scope: scope, due: due))
+    entries.append(Entry(notification: notification, ids: compared, due: due))
   }
 
   /// Removes and returns what is due at `now`, and what must be delivered before it.
@@ -53,7 +68,7 @@ struct Outbox {
     var going: [Entry] = []
     var staying: [Entry] = []
     for entry in entries.reversed() {
-      if entry.due <= now || going.contains(where: { $0.scope.overlaps(entry.scope) }) {
+      if entry.due <= now || going.contains(where: { $0.overlaps(entry.ids) }) {
         going.append(entry)
       } else {
         staying.append(entry)
@@ -62,38 +77,6 @@ struct Outbox {
     entries = staying.reversed()
     nextDue = entries.map(\.due).min()
     return going.reversed().map(\.notification)
-  }
-}
-
-/// The transactions that a notification is about.
-private enum Scope {
-  case some(Set<String>)
-  /// All transactions, or too many to compare.
-  case all
-
-  private static let limit = 256
-
-  init(_ notification: Outbox.Notification, _ ids: some Collection<String>) {
-    if case .calls = notification, ids.isEmpty {
-      self = .all
-    } else {
-      self = ids.count > Self.limit ? .all : .some(Set(ids))
-    }
-  }
-
-  func overlaps(_ other: Scope) -> Bool {
-    switch (self, other) {
-    case (.some(let ids), .some(let others)): !ids.isDisjoint(with: others)
-    case (.all, _), (_, .all): true
-    }
-  }
-
-  mutating func formUnion(_ other: Scope) {
-    guard case .some(var ids) = self, case .some(let others) = other else { return self = .all }
-    // With `self` emptied, the set is referenced once and changes in place without a copy.
-    self = .all
-    ids.formUnion(others)
-    self = .some(ids)
   }
 }
 

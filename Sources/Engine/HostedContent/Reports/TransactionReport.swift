@@ -6,11 +6,7 @@ final class ReportLibrary: Sendable {
   /// The path of the library's `products` folder, for content URLs.
   let productsPath: String
   let journal: any QueueJournal
-  private let owner = Mutex(Owner())
-
-  private struct Owner {
-    weak var queue: PaymentQueue?
-  }
+  private let owner = Mutex(WeakReference<PaymentQueue>())
 
   init(productsPath: String, journal: any QueueJournal) {
     self.productsPath = productsPath
@@ -19,8 +15,11 @@ final class ReportLibrary: Sendable {
 
   /// The queue; nil after it is deallocated.
   var queue: PaymentQueue? {
-    get { owner.withLock { $0.queue } }
-    set { owner.withLock { $0.queue = newValue } }
+    get { owner.withLock { $0 }.object }
+    set {
+      let reference = WeakReference(newValue)
+      owner.withLock { $0 = reference }
+    }
   }
 }
 

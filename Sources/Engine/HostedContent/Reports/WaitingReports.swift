@@ -39,46 +39,32 @@ struct WaitingReports {
   var calls: [Call] {
     // A single report is passed on unchanged; at launch, it may have 100,000 downloads.
     guard reports.count > 1 else { return reports }
-    var sorted = SortedSteps()
+    var calls: [Call] = []
+    /// The newest call of each transaction, and whether it has a state yet.
+    var newest: [String: (call: Int, hasState: Bool)] = [:]
+    func change(_ transaction: String, isState: Bool, _ body: (inout Call) -> Void) {
+      let last = newest[transaction] ?? (call: 0, hasState: false)
+      let call = isState && last.hasState ? last.call + 1 : last.call
+      newest[transaction] = (call, isState || last.hasState)
+      if calls.count == call { calls.append(Call()) }
+      body(&calls[call])
+    }
     for report in reports {
-      let downloads = Self.byTransaction(report.downloads)
-      let progress = Self.byTransaction(report.progress.keys)
-      for record in report.records { sorted.add(record, downloads[record.id] ?? []) }
-      for (transaction, ids) in progress {
-        sorted.add(report.progress.filter { ids.contains($0.key) }, of: transaction)
+      let downloads = Dictionary(grouping: report.downloads, by: Self.transaction)
+      for record in report.records {
+        change(record.id, isState: true) {
+          $0.records.append(record)
+          $0.downloads += downloads[record.id] ?? []
+        }
+      }
+      for (download, progress) in report.progress {
+        change(Self.transaction(of: download), isState: false) { $0.progress[download] = progress }
       }
     }
-    return sorted.calls
+    return calls
   }
 
-  private static func byTransaction(_ downloads: some Sequence<String>) -> [String: [String]] {
-    Dictionary(grouping: downloads) { DownloadRecord.transaction(ofDownload: $0) ?? "" }
-  }
-}
-
-/// Builds the calls.
-private struct SortedSteps {
-  private(set) var calls: [WaitingReports.Call] = []
-  /// The newest call of each transaction, and whether it has a state yet.
-  private var newest: [String: (call: Int, hasRecord: Bool)] = [:]
-
-  mutating func add(_ record: TransactionRecord, _ downloads: [String]) {
-    let last = newest[record.id]
-    let call = last.map { $0.hasRecord ? $0.call + 1 : $0.call } ?? 0
-    newest[record.id] = (call, true)
-    reserve(call)
-    calls[call].records.append(record)
-    calls[call].downloads += downloads
-  }
-
-  mutating func add(_ progress: [String: DownloadProgress], of transaction: String) {
-    let call = newest[transaction]?.call ?? 0
-    if newest[transaction] == nil { newest[transaction] = (call, false) }
-    reserve(call)
-    calls[call].progress.merge(progress) { $1 }
-  }
-
-  private mutating func reserve(_ call: Int) {
-    if calls.count == call { calls.append(WaitingReports.Call()) }
+  private static func transaction(of download: String) -> String {
+    DownloadRecord.transaction(ofDownload: download) ?? ""
   }
 }

@@ -138,8 +138,8 @@ public final class HTTPStoreService: StoreService {
     openOrders.note(account)
     var grants: [Grant] = []
     try await connection.readPurchases(.entitlements, of: account) { records in
-      grants += records.filter { $0.state == .purchased }.map { [connection] in
-        $0.grant(of: connection.account($0.account, requested: account))
+      for record in records where record.state == .purchased {
+        grants.append(connection.grant(of: record, requested: account))
       }
     }
     return grants.sorted { $0.date < $1.date }
@@ -152,27 +152,19 @@ public final class HTTPStoreService: StoreService {
   public func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     openOrders.note(account)
     return .finding { [connection] found in
-      try await Self.restore(account, from: connection, found)
-    }
-  }
-
-  private static func restore(
-    _ account: AccountID?, from connection: StoreServerConnection,
-    _ found: (RestoredPurchase) -> Void
-  ) async throws {
-    var seen: Set<ProductIdentifier> = []
-    try await connection.readPurchases(.entitlements, of: account) { records in
-      let originals = records.filter { $0.state == .purchased && $0.isRestorable }
-        .sorted { $0.date < $1.date }.filter { seen.insert($0.product).inserted }
-      guard !originals.isEmpty else { return }
-      let products = try await connection.products(Set(originals.map(\.product))).products
-      let contents = Dictionary(products.map { ($0.productIdentifier, $0.contents) }) { $1 }
-      for original in originals {
-        found(
-          RestoredPurchase(
-            original: original.grant(
-              of: connection.account(original.account, requested: account)),
-            contents: contents[original.product] ?? original.offers))
+      var seen: Set<ProductIdentifier> = []
+      try await connection.readPurchases(.entitlements, of: account) { records in
+        let originals = records.filter { $0.state == .purchased && $0.isRestorable }
+          .sorted { $0.date < $1.date }.filter { seen.insert($0.product).inserted }
+        guard !originals.isEmpty else { return }
+        let products = try await connection.products(Set(originals.map(\.product))).products
+        let contents = Dictionary(products.map { ($0.productIdentifier, $0.contents) }) { $1 }
+        for original in originals {
+          found(
+            RestoredPurchase(
+              original: connection.grant(of: original, requested: account),
+              contents: contents[original.product] ?? original.offers))
+        }
       }
     }
   }

@@ -15,13 +15,12 @@ struct OrderBook {
   private var calls: [Int: Call] = [:]
   private var lastCall = 0
   /// Transactions with a call in progress.
-  private var transactions: Set<TransactionID> = []
+  private var transactions: Set<String> = []
   /// The number of workers whose calls are not late.
   private var workers = 0
 
   private struct Call {
-    let orders: [PurchaseOrder]
-    /// The subjects of its error if it is late.
+    /// The subjects of its error if it is late: for a worker, the transactions of its orders.
     let subjects: [String]
     let isOfWorker: Bool
     var deadline: DispatchTime
@@ -50,7 +49,7 @@ struct OrderBook {
   mutating func nextCall(at now: DispatchTime) -> (number: Int, orders: [PurchaseOrder])? {
     var (orders, postponed): ([PurchaseOrder], [PurchaseOrder]) = ([], [])
     while orders.count < groupLimit, let order = waiting.popFirst() {
-      if transactions.insert(order.transaction).inserted {
+      if transactions.insert(order.transaction.rawValue).inserted {
         orders.append(order)
       } else {
         postponed.append(order)
@@ -61,22 +60,19 @@ struct OrderBook {
       workers -= 1
       return nil
     }
-    return (
-      begin(orders, subjects: orders.map(\.transaction.rawValue), isOfWorker: true, at: now), orders
-    )
+    return (begin(orders.map(\.transaction.rawValue), isOfWorker: true, at: now), orders)
   }
 
   /// Starts a call without a worker, such as a restore; returns its number.
   mutating func beginCall(_ subject: String, at now: DispatchTime) -> Int {
-    begin([], subjects: [subject], isOfWorker: false, at: now)
+    begin([subject], isOfWorker: false, at: now)
   }
 
   private mutating func begin(
-    _ orders: [PurchaseOrder], subjects: [String], isOfWorker: Bool, at now: DispatchTime
+    _ subjects: [String], isOfWorker: Bool, at now: DispatchTime
   ) -> Int {
     lastCall += 1
-    calls[lastCall] = Call(
-      orders: orders, subjects: subjects, isOfWorker: isOfWorker, deadline: now + timeout)
+    calls[lastCall] = Call(subjects: subjects, isOfWorker: isOfWorker, deadline: now + timeout)
     return lastCall
   }
 
@@ -87,9 +83,8 @@ struct OrderBook {
 
   /// Ends a call; returns whether its worker continues.
   mutating func end(_ call: Int) -> Bool {
-    guard let call = calls.removeValue(forKey: call) else { return false }
-    transactions.subtract(call.orders.map(\.transaction))
-    guard call.isOfWorker else { return false }
+    guard let call = calls.removeValue(forKey: call), call.isOfWorker else { return false }
+    transactions.subtract(call.subjects)
     return !call.isLate || addWorker()
   }
 

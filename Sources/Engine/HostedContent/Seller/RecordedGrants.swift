@@ -54,7 +54,12 @@ extension Result<LedgerOutcome, LedgerRefusal> {
       guard let purchase = outcome.purchase, purchase.state == .purchased else { break }
       return purchase
     case .failure(.otherRequest(let known)):
-      throw ContentError.transactionExists(known.payment, order)
+      throw ContentError(
+        .transactionExists,
+        "The transaction identifier \(order.transaction) exists for another payment: "
+          + known.payment.difference(from: order.payment),
+        remedy: "Buy the product again. A new purchase has a new transaction identifier",
+        subject: order.payment.productIdentifier.rawValue)
     case .failure(.failed(let error)): throw error
     case .failure(.unknownTransaction), .failure(.impossible): break
     }
@@ -62,19 +67,5 @@ extension Result<LedgerOutcome, LedgerRefusal> {
       .transactionExists, "The purchase \(order.transaction) was taken back",
       remedy: "Buy the product again. A new purchase has a new transaction identifier",
       subject: order.payment.productIdentifier.rawValue)
-  }
-}
-
-extension ContentError {
-  fileprivate static func transactionExists(_ known: Payment, _ order: PurchaseOrder)
-    -> ContentError
-  {
-    let product = order.payment.productIdentifier
-    return ContentError(
-      .transactionExists,
-      "The transaction identifier \(order.transaction) exists for another payment: "
-        + known.difference(from: order.payment),
-      remedy: "Buy the product again. A new purchase has a new transaction identifier",
-      subject: product.rawValue)
   }
 }

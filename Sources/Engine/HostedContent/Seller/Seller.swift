@@ -16,6 +16,8 @@ final class Seller: Sendable {
   private let jobs: AsyncStream<Job>.Continuation
   /// Tracks the task that runs the jobs.
   private let running: ActivityGate
+  /// Tracks the task that sends notices, now or after a delay.
+  private let sending: ActivityGate
   private let state: Mutex<State>
 
   private typealias Job = @Sendable () async -> Void
@@ -34,10 +36,8 @@ final class Seller: Sendable {
     var task: Task<Void, Never>?
     /// Finished purchases that the service has not acknowledged.
     var notices: ArraySlice<FinishNotice> = []
-    /// Whether a task sends them, now or after a delay.
+    /// Whether a task sends them, which `sending` counts.
     var isSendingNotices = false
-    /// Signaled when no notice is left.
-    var waiting: [any ThreadSignal] = []
     var hasTimer = false
   }
 
@@ -55,6 +55,7 @@ final class Seller: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(of: Job.self)
     jobs = continuation
     running = ActivityGate(environment.execution.signal)
+    sending = ActivityGate(environment.execution.signal)
     _ = running.begin()
     let task = Task(executorPreference: environment.execution.tasks) { [running] in
       await withDiscardingTaskGroup { group in
@@ -87,9 +88,10 @@ final class Seller: Sendable {
   /// Notifies the service of a finished purchase; retries until it succeeds.
   func notifyFinished(_ notice: FinishNotice) {
     let starts = state.withLock { state in
-      defer { state.isSendingNotices = true }
       state.notices.append(notice)
-      return !state.isSendingNotices
+      guard state.receiver != nil, !state.isSendingNotices, sending.begin() else { return false }
+      state.isSendingNotices = true
+      return true
     }
     if starts { run { [weak self] in await self?.sendNotices(failures: 0) } }
   }
@@ -109,12 +111,12 @@ final class Seller: Sendable {
   func stop() {
     jobs.finish()
     // Released outside the lock.
-    let (task, waiting, _) = state.withLock { state in
-      defer { (state.task, state.waiting, state.receiver) = (nil, [], nil) }
-      return (state.task, state.waiting, state.receiver)
+    let (task, isSending, _) = state.withLock { state in
+      defer { (state.task, state.isSendingNotices, state.receiver) = (nil, false, nil) }
+      return (state.task, state.isSendingNotices, state.receiver)
     }
     task?.cancel()
-    for signal in waiting { signal.send() }
+    if isSending { sending.end() }
   }
 
   /// Waits until cancelled calls have returned, until `deadline` at most.
@@ -128,13 +130,7 @@ final class Seller: Sendable {
   ///
   /// Ends when the seller is stopped.
   func waitForNotices(until deadline: DispatchTime) {
-    let signal = environment.execution.signal()
-    let mustWait = state.withLock { state in
-      guard !state.notices.isEmpty, state.receiver != nil else { return false }
-      state.waiting.append(signal)
-      return true
-    }
-    if mustWait { signal.wait(until: deadline) }
+    sending.wait(until: deadline)
   }
 
   // MARK: Calls
@@ -158,7 +154,13 @@ final class Seller: Sendable {
       return [await service.outcome(of: order)]
     }
     let outcomes = await service.purchase(orders)
-    for order in orders.dropFirst(outcomes.count) { receiver?.onProblem(.notAnswered(order)) }
+    for order in orders.dropFirst(outcomes.count) {
+      receiver?.onProblem(
+        ContentError(
+          .sellerNotResponding, "The seller returned no outcome for an order of its batch",
+          remedy: "Return one outcome for each order. The next start retries this order",
+          subject: order.transaction.rawValue))
+    }
     return outcomes
   }
 
@@ -185,13 +187,13 @@ final class Seller: Sendable {
 
   /// Returns nil if the task has sent all notices: then the next notice starts another one.
   private func nextNotice() -> FinishNotice? {
-    let (notice, waiting) = state.withLock { state -> (FinishNotice?, [any ThreadSignal]) in
-      state.isSendingNotices = !state.notices.isEmpty
-      if let first = state.notices.first { return (first, []) }
-      defer { state.waiting = [] }
-      return (nil, state.waiting)
+    let (notice, hasEnded) = state.withLock { state in
+      // Not if the seller was stopped, which ends the task, too.
+      let hasEnded = state.notices.isEmpty && state.isSendingNotices
+      if hasEnded { state.isSendingNotices = false }
+      return (state.notices.first, hasEnded)
     }
-    for signal in waiting { signal.send() }
+    if hasEnded { sending.end() }
     return notice
   }
 
@@ -253,26 +255,13 @@ final class Seller: Sendable {
       return (state.book.late(by: now), state.receiver)
     }
     for subject in late.subjects {
-      receiver?.onProblem(.notResponding(to: subject, after: timeout))
+      receiver?.onProblem(
+        ContentError(
+          .sellerNotResponding, "The seller did not respond within \(Int(timeout)) seconds",
+          remedy: "Wait for the response. If it does not arrive, check the seller and restart the "
+            + "service", subject: subject))
     }
     for _ in 0..<late.newWorkers { startWorker() }
     expectLateCalls()
-  }
-}
-
-extension ContentError {
-  fileprivate static func notAnswered(_ order: PurchaseOrder) -> ContentError {
-    ContentError(
-      .sellerNotResponding, "The seller returned no outcome for an order of its batch",
-      remedy: "Return one outcome for each order. The next start retries this order",
-      subject: order.transaction.rawValue)
-  }
-
-  fileprivate static func notResponding(to order: String, after seconds: Double) -> ContentError {
-    ContentError(
-      .sellerNotResponding, "The seller did not respond within \(Int(seconds)) seconds",
-      remedy:
-        "Wait for the response. If it does not arrive, check the seller and restart the service",
-      subject: order)
   }
 }

@@ -36,10 +36,7 @@ extension Engine {
         guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
         deliver(grant, contents, ifFailed: transaction.rawValue, onEnd: onEnd)
       }
-    case .granted(let grant, let contents):
-      submit(
-        .granted(transaction: environment.newIdentifier(), grant, contents: contents),
-        onDecided: onEnd)
+    case .granted(let grant, let contents): deliver(grant, contents, onEnd: onEnd)
     case .revoked(let revocation):
       delivery.report(revocation)
       handle(revocation, onEnd: onEnd)
@@ -73,6 +70,12 @@ extension Engine {
       // The event has not ended, so the next start gets it again.
       return delivery.report(error: ContentError(error, while: "reading the journal"))
     }
+    deliver(grant, contents, onEnd: onEnd)
+  }
+
+  private func deliver(
+    _ grant: Grant, _ contents: [ContentOffer], onEnd: @escaping @Sendable () -> Void
+  ) {
     submit(
       .granted(transaction: environment.newIdentifier(), grant, contents: contents),
       onDecided: onEnd)

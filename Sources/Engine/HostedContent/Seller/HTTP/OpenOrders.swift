@@ -8,14 +8,18 @@ final class OpenOrders: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var payments: [TransactionID: Payment] = [:]
-    /// Those that waited for a decision when they were sent.
-    var deferred: Set<TransactionID> = []
-    /// Those that were declined after they were sent, and are not sent again.
-    var declined: Set<TransactionID> = []
+    var orders: [TransactionID: Order] = [:]
     /// Those with a call in progress, which repeats them until they have an outcome.
     var sending: Set<TransactionID> = []
     var accounts: Set<AccountID?> = [nil]
+  }
+
+  private struct Order {
+    let payment: Payment
+    /// Whether it waited for a decision when it was sent.
+    var isDeferred = false
+    /// Whether it was declined after it was sent; then it is not sent again.
+    var isDeclined = false
   }
 
   /// The streams of the queues that use the service.
@@ -31,10 +35,11 @@ final class OpenOrders: Sendable {
     state.withLock { state in
       for order in orders
       where StoreServerConnection.refusal(ofAccount: order.payment.applicationUsername) == nil {
-        state.payments[order.transaction] = order.payment
+        // The new answer decides, such as after the server has lost that it was declined.
+        state.orders[order.transaction] = Order(
+          payment: order.payment,
+          isDeferred: state.orders[order.transaction]?.isDeferred ?? false)
         state.sending.insert(order.transaction)
-        // The new answer decides, such as after the server has lost the decision.
-        state.declined.remove(order.transaction)
       }
     }
     for order in orders { note(order.payment.applicationUsername) }
@@ -48,16 +53,11 @@ final class OpenOrders: Sendable {
   func note(_ outcomes: [PurchaseOutcome], of orders: [PurchaseOrder]) {
     state.withLock { state in
       for (order, outcome) in zip(orders, outcomes) {
-        // One that was answered before the others may be finished already.
-        guard state.payments[order.transaction] != nil else { continue }
         if case .failed = outcome {
-          state.payments[order.transaction] = nil
-          state.declined.remove(order.transaction)
-        }
-        if outcome == .deferred {
-          state.deferred.insert(order.transaction)
+          state.orders[order.transaction] = nil
         } else {
-          state.deferred.remove(order.transaction)
+          // One that was answered before the others may be finished already.
+          state.orders[order.transaction]?.isDeferred = outcome == .deferred
         }
       }
     }
@@ -68,9 +68,7 @@ final class OpenOrders: Sendable {
   /// A declined order is kept, because each queue of the service passes on the event itself.
   func note(_ outcome: PurchaseOutcome, of transaction: TransactionID) {
     guard case .failed = outcome else { return }
-    state.withLock { state in
-      if state.payments[transaction] != nil { state.declined.insert(transaction) }
-    }
+    state.withLock { $0.orders[transaction]?.isDeclined = true }
   }
 
   func note(_ account: AccountID?) {
@@ -80,29 +78,25 @@ final class OpenOrders: Sendable {
   }
 
   func forget(_ transaction: TransactionID) {
-    state.withLock { state in
-      state.payments[transaction] = nil
-      state.deferred.remove(transaction)
-      state.declined.remove(transaction)
-    }
+    state.withLock { $0.orders[transaction] = nil }
   }
 
   func payment(of transaction: TransactionID) -> Payment? {
-    state.withLock { $0.payments[transaction] }
+    state.withLock { $0.orders[transaction]?.payment }
   }
 
   /// The orders that may be sent again.
-  var orders: [PurchaseOrder] {
-    let (payments, declined) = state.withLock { ($0.payments, $0.declined) }
-    return payments.filter { !declined.contains($0.key) }.map {
-      PurchaseOrder(payment: $1, transaction: $0, isRepeated: true)
-    }
-  }
+  var orders: [PurchaseOrder] { orders(where: { !$0.isDeclined }) }
 
   /// The orders that waited for a decision when they were sent.
   var deferredOrders: [PurchaseOrder] {
-    let deferred = state.withLock { $0.deferred }
-    return orders.filter { deferred.contains($0.transaction) }
+    orders(where: { $0.isDeferred && !$0.isDeclined })
+  }
+
+  private func orders(where isWanted: (Order) -> Bool) -> [PurchaseOrder] {
+    state.withLock { $0.orders }.filter { isWanted($0.value) }.map {
+      PurchaseOrder(payment: $1.payment, transaction: $0, isRepeated: true)
+    }
   }
 
   /// The orders with a call in progress.

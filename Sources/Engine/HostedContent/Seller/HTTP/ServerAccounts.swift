@@ -16,6 +16,13 @@ extension StoreServerConnection {
     return nil
   }
 
+  /// Returns the grant of a purchase to the account as the request named it.
+  func grant(of record: PurchaseRecord, requested account: AccountID?) -> Grant {
+    var named = record
+    named.account = self.account(record.account, requested: account)
+    return Grant(named)
+  }
+
   /// Whether `account` is the one of requests without an account.
   func isOwn(_ account: AccountID) -> Bool {
     pinnedAccount.map { $0 == account } ?? APIKey.names(account)

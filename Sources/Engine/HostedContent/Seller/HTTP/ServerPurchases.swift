@@ -14,18 +14,16 @@ extension StoreServerConnection {
   func purchase(
     _ orders: [PurchaseOrder], onEarly: (PurchaseOrder, PurchaseOutcome) -> Void = { _, _ in }
   ) async throws -> [PurchaseOutcome] {
-    var outcomes: [Int: PurchaseOutcome] = [:]
-    var early: Set<Int> = []
-    for (index, order) in orders.enumerated() {
-      guard let refusal = Self.refusal(ofAccount: order.payment.applicationUsername) else {
-        continue
+    var outcomes: [PurchaseOutcome?] = orders.map { order in
+      Self.refusal(ofAccount: order.payment.applicationUsername).map {
+        PurchaseOutcome(failing: order, $0)
       }
-      outcomes[index] = PurchaseOutcome(failing: order, refusal)
     }
+    var early: Set<Int> = []
     var failures = 0
     while true {
-      if outcomes.count == orders.count { return orders.indices.compactMap { outcomes[$0] } }
       let waiting = orders.indices.filter { outcomes[$0] == nil }
+      if waiting.isEmpty { return outcomes.compactMap(\.self) }
       var retryAfter: Double?
       do {
         let replies = try await replies(to: waiting.map { orders[$0] })
@@ -40,9 +38,9 @@ extension StoreServerConnection {
       } catch {
         // The server may have received the orders.
       }
-      guard outcomes.count < orders.count else { continue }
-      for (index, outcome) in outcomes where early.insert(index).inserted {
-        onEarly(orders[index], outcome)
+      guard outcomes.contains(nil) else { continue }
+      for (index, outcome) in outcomes.enumerated() {
+        if let outcome, early.insert(index).inserted { onEarly(orders[index], outcome) }
       }
       failures += 1
       try await pause(afterFailure: failures, retryAfter: retryAfter)
@@ -143,8 +141,7 @@ extension StoreServerConnection {
   func outcome(of record: PurchaseRecord, for account: AccountID?) -> PurchaseOutcome {
     switch record.state {
     case .purchased:
-      let grant = record.grant(of: self.account(record.account, requested: account))
-      return .purchased(grant, contents: record.offers)
+      return .purchased(grant(of: record, requested: account), contents: record.offers)
     case .deferred: return .deferred
     case .failed(.declined(let reason)):
       return .failed(refusal(record, "was declined", reason, remedy: "Ask the seller"))
@@ -214,13 +211,6 @@ extension PurchaseOrder {
 }
 
 extension PurchaseRecord {
-  /// Returns the grant to an account, named as in payments.
-  func grant(of account: AccountID?) -> Grant {
-    var named = self
-    named.account = account
-    return Grant(named)
-  }
-
   /// The contents as they were sold; the catalog provides their details.
   var offers: [ContentOffer] {
     contents.map { ContentOffer($0.contentIdentifier, version: $0.version, of: product) }
