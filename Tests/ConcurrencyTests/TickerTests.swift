@@ -25,19 +25,18 @@ struct TickerTests {
 
   @Test("Each of two calls that stop a ticker at the same time waits for the body")
   func stops() throws {
-    let (began, returned) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let returnedEarly = Mutex(false)
+    let (hasBegun, mayReturn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let ticker = try Ticker(every: .milliseconds(1)) {
-      began.signal()
-      if returned.wait(timeout: .now() + 0.1) == .success { returnedEarly.withLock { $0 = true } }
+      hasBegun.signal()
+      mayReturn.wait()
+      // For another call of the body, before a thread has stopped the ticker.
+      mayReturn.signal()
     }
-    began.wait()
-    DispatchQueue.concurrentPerform(iterations: 2) { _ in
-      ticker.stop()
-      returned.signal()
-    }
-    let found = returnedEarly.withLock { $0 }
-    #expect(!found)
+    hasBegun.wait()
+    let stops = (0..<2).map { _ in ThreadCall { ticker.stop() } }
+    for stop in stops { #expect(stop.isWaiting()) }
+    mayReturn.signal()
+    for stop in stops { stop.wait() }
   }
 
   private final class Body: Sendable {

@@ -30,7 +30,7 @@ struct RevokedProductTests {
     #expect(try journal().readQueue().notices == [notices[1]])
   }
 
-  @Test("The accounts of a product are those of unfinished and of finished transactions")
+  @Test("The accounts of one or all products are those of unfinished and finished transactions")
   func accounts() throws {
     #expect(try journal().accounts(of: a).isEmpty)
     let accounts: [AccountID?] = [nil, "ada", "bob"]
@@ -45,6 +45,7 @@ struct RevokedProductTests {
     try journal().commit([.finish(records[1])])
     #expect(try journal().accounts(of: a) == [nil, "ada"])
     #expect(try journal().accounts(of: "b") == ["bob"])
+    #expect(try journal().accounts(of: nil) == [nil, "ada", "bob"])
   }
 
   @Test("Revoked products stay until they are handled")

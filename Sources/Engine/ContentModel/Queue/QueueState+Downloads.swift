@@ -1,13 +1,25 @@
 /// Handles requests for downloads and results of work, and assigns free workers.
 extension QueueState {
-  /// Requests a download that is in one of `states`.
-  mutating func request(
-    _ place: DownloadPlace, in states: Set<DownloadState>, _ draft: inout DecisionDraft
-  ) {
-    guard [.purchased, .restored].contains(place.record.state),
-      states.contains(place.download.state), !place.download.isRequested
-    else { return }
-    set(.waiting(isRequested: true), place, &draft)
+  mutating func start(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .waiting, .paused, .failed, .cancelled: request(place, &draft)
+    case .active, .finished: break
+    }
+  }
+
+  mutating func resume(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .paused, .failed: request(place, &draft)
+    case .waiting, .active, .finished, .cancelled: break
+    }
+  }
+
+  private mutating func request(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.record.state {
+    case .purchased, .restored:
+      if !place.download.isRequested { set(.waiting(isRequested: true), place, &draft) }
+    case .purchasing, .failed, .deferred: break
+    }
   }
 
   mutating func pause(_ place: DownloadPlace, _ draft: inout DecisionDraft) {

@@ -60,11 +60,9 @@ package struct QueueState: Hashable, Sendable {
     case .restoreLost(let error): if restoring?.error == nil { restoring?.error = error }
     case .restoreEnded(let request, let error): endRestore(request, error, &draft)
     case .purchaseAnswered(let id, let outcome): answer(id, outcome, &draft)
-    case .startRequested(let ids):
-      each(ids, &draft) { $0.request($1, in: [.waiting, .paused, .failed, .cancelled], &$2) }
+    case .startRequested(let ids): each(ids, &draft) { $0.start($1, &$2) }
     case .pauseRequested(let ids): each(ids, &draft) { $0.pause($1, &$2) }
-    case .resumeRequested(let ids):
-      each(ids, &draft) { $0.request($1, in: [.paused, .failed], &$2) }
+    case .resumeRequested(let ids): each(ids, &draft) { $0.resume($1, &$2) }
     case .cancelRequested(let ids): each(ids, &draft) { $0.cancel($1, &$2) }
     case .finishRequested(let id): finish(id, &draft)
     case .finishAcknowledged(let id): draft.changes.append(.removeNotice(transaction: id))

@@ -114,9 +114,9 @@ private struct Order: Sendable {
   var holding: Holding { Holding(request.offer, of: request.account) }
 }
 
-/// The contents of one call.
 private struct Call: Sendable {
   let account: AccountID?
+  /// Each content once, up to the limit of a call.
   let contents: [ContentOffer]
 }
 

@@ -106,7 +106,7 @@ struct PackageFetch {
     let content = try staging.createDirectory(Self.contentName, exclusive: true)
     job.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
     job.enter(.downloading)
-    // Nil if no thread is available.
+    // Nil if no thread is available: then the package is unpacked after it is fetched.
     let work =
       workers == 0
       ? nil

@@ -87,13 +87,16 @@ final class Seller: Sendable {
 
   /// Notifies the service of a finished purchase; retries until it succeeds.
   func notifyFinished(_ notice: FinishNotice) {
+    // Outside the lock, and before another thread can end what this begins.
+    _ = sending.begin()
     let starts = state.withLock { state in
       state.notices.append(notice)
-      guard state.receiver != nil, !state.isSendingNotices, sending.begin() else { return false }
+      guard state.receiver != nil, !state.isSendingNotices else { return false }
       state.isSendingNotices = true
       return true
     }
-    if starts { run { [weak self] in await self?.sendNotices(failures: 0) } }
+    guard starts else { return sending.end() }
+    run { [weak self] in await self?.sendNotices(failures: 0) }
   }
 
   /// Passes the service's events after `cursor` to `body` until the seller is closed.
