@@ -96,8 +96,8 @@ final class LargeFile: @unchecked Sendable {
 
   /// Returns the next part to pass, or the number of parts at the end.
   ///
-  /// If `isDone`, the current part was passed. Returns nil if the next part is not written yet. Then
-  /// the thread that writes it continues.
+  /// If `isDone`, the current part was passed. Returns nil if the next part is not written yet; the
+  /// thread that writes it continues.
   private func nextWritten(advancing isDone: Bool) -> Int? {
     state.withLock { state in
       if isDone { state.next += 1 }
