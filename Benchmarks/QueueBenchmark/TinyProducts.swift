@@ -19,12 +19,12 @@ enum TinyProducts {
   private static func measure(
     _ what: String, _ path: String, _ count: Int, _ seller: InstantSeller, _ isComparing: Bool
   ) throws {
-    let operations = Mutex([String: Int]())
+    let operations = Mutex([FileOperation: Int]())
     var configuration = try ManyDownloads.configuration(
       path, library: "library-\(UUID().uuidString)")
     configuration.service = seller
     configuration.fileSystem = FileSystem { operation, _ in
-      operations.withLock { $0[operation.rawValue, default: 0] += 1 }
+      operations.withLock { $0[operation, default: 0] += 1 }
     }
     let queue = try PaymentQueue(configuration)
     let observer = Deliverer { $0.removed == count }
@@ -40,7 +40,7 @@ enum TinyProducts {
     queue.close()
     guard isComparing else { return }
     let bare = try bareCommits("\(path)/bare-\(count).sqlite", count)
-    let commits = Double(counted["journal"] ?? 0) / Double(count)
+    let commits = Double(counted[.journal] ?? 0) / Double(count)
     let all = Double(counted.values.reduce(0, +)) / Double(count)
     print("\(count) \(what), seconds from payment to finished: \(ours.text(3))")
     print("\(count) \(what), journal commits a product: \(commits.text(3))")

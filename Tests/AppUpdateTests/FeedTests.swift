@@ -105,6 +105,17 @@ struct FeedTests {
     #expect(try read(feed).0.rowCount == 0)
   }
 
+  @Test(
+    "A row of the maximum length is read, even if a chunk ends inside its terminator",
+    arguments: 0...2)
+  func longestRow(terminatorInChunk: Int) throws {
+    let bytes = [UInt8](repeating: 0x61, count: PartnerFeed.rowLimit) + [0x02, 0x0a]
+    try folder.directory.replaceFile("application", with: bytes)
+    let feed = PartnerFeed(
+      path: folder.path("application"), chunk: PartnerFeed.rowLimit + terminatorInChunk)
+    #expect(try feed.forEachRow { _ in true }.rowCount == 1)
+  }
+
   @Test("A feed needs a file URL")
   func fileURL() throws {
     let url = try link("https://feed.example/application")

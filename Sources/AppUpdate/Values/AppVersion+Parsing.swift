@@ -9,6 +9,7 @@ extension AppVersion {
       text = text[..<plus]
     }
     let release = text.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
+    // An empty component, as in “1.” or “1..2”, is not a number.
     let components = release.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     var numbers = components.compactMap { number(ofDigits: $0) }
     guard numbers.count == components.count, numbers.count <= 16,

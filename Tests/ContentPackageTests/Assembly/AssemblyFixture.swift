@@ -51,8 +51,7 @@ struct BuiltContent {
   ) throws -> (files: [InstalledFile], fetched: Int64) {
     let assembly = try PackageAssembly(
       survey, name: "out.pkg", expected: expectedPackage(entries: entries ?? index.files),
-      in: folder,
-      comparingDigests: comparingDigests, progress: { _ in })
+      in: folder, comparingDigests: comparingDigests, progress: { _ in })
     for member in survey.missing.prefix(limit) {
       let start = Int(member.offset)
       let lent = LentBytes(copyOf: bytes[start..<(start + member.length)])

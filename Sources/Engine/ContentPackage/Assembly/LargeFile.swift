@@ -86,7 +86,7 @@ final class LargeFile: @unchecked Sendable {
     -> FileIdentity?
   {
     var isDone = isFirstDone
-    while let next = nextWritten(after: isDone) {
+    while let next = nextWritten(advancing: isDone) {
       if next == parts.count { return try seal() }
       if comparesDigest { try hash(parts[next], scratch) }
       isDone = true
@@ -94,10 +94,11 @@ final class LargeFile: @unchecked Sendable {
     return nil
   }
 
-  /// Returns the next part, or the number of parts at the end.
+  /// Returns the next part to pass, or the number of parts at the end.
   ///
-  /// Returns nil if the part is not written yet. Then another thread may continue.
-  private func nextWritten(after isDone: Bool) -> Int? {
+  /// If `isDone`, the current part was passed. Returns nil if the next part is not written yet; the
+  /// thread that writes it continues.
+  private func nextWritten(advancing isDone: Bool) -> Int? {
     state.withLock { state in
       if isDone { state.next += 1 }
       guard state.next < parts.count, !state.isWritten[state.next] else { return state.next }

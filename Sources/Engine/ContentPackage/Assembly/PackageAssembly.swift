@@ -72,8 +72,7 @@ package final class PackageAssembly {
   /// Waits until all files are written.
   ///
   /// Returns every entry, in the order of the index. Throws `indexMismatch`, `archiveDamaged`,
-  /// `wrongProduct`, `wrongVersion` and similar errors if the package is not the one that `expected`
-  /// describes.
+  /// `wrongProduct`, `wrongVersion` and similar errors if the package is not the expected one.
   package func finish() throws -> [InstalledFile] {
     try decoders.finish()
     let name = context.name

@@ -4,9 +4,9 @@ import FileIO
 
 /// Finds local copies of a plan's files, in staging and in installed trees.
 ///
-/// Read-only. Names are not trusted. A file matches if its recorded identity is unchanged or its
-/// digest is correct. A piece matches if its digest is correct. A file that cannot be read matches
-/// nothing, so its bytes are fetched. Each thread uses its own finder.
+/// Read-only. Names are not trusted. A file matches if its recorded identity is unchanged and it is
+/// sealed, or if its digest is correct. A piece matches if its digest is correct. A file that
+/// cannot be read matches nothing, so its bytes are fetched. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
   private let catalog: ReuseCatalog

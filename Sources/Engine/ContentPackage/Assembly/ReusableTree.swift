@@ -6,7 +6,9 @@ package struct ReusableTree: Sendable {
   package let root: Directory
   /// The installed files, sorted by the bytes of their paths.
   package let files: [InstalledFile]
-  /// Whether a file with its recorded identity counts as unchanged; if not, each file is hashed.
+  /// Whether a sealed file with its recorded identity counts as unchanged.
+  ///
+  /// If not, each file is hashed.
   package let isTrusted: Bool
 
   package init(root: Directory, files: [InstalledFile], isTrusted: Bool = true) {

@@ -3,7 +3,9 @@ import FileIO
 
 /// A folder on disk that is packed.
 struct ContentFolder {
-  /// The entries to pack if no rule is broken, without ContentInfo.plist, sorted by path.
+  /// The entries to pack if no rule is broken, without ContentInfo.plist.
+  ///
+  /// They are sorted by the bytes of their paths.
   private(set) var entries: [CheckedEntry] = []
   /// All rules that the folder on disk breaks.
   private(set) var findings: [Finding] = []

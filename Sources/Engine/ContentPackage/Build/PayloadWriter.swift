@@ -188,6 +188,7 @@ final class PayloadOutput: @unchecked Sendable {
     (end - start, try digest.finishBytes())
   }
 
+  /// Writes `bytes` before the payload.
   func complete(beginning bytes: [UInt8]) throws {
     guard Int64(bytes.count) == start else {
       throw ContentError(
