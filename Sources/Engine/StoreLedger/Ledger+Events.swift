@@ -92,7 +92,10 @@ extension Ledger {
     }
   }
 
-  /// Deletes the events that precede all events since `date`.
+  /// Deletes the oldest events, up to the first one that is not before `date`.
+  ///
+  /// An event that stays has a larger number than all deleted ones, even if a clock was set back.
+  /// So an event from a clock that was ahead keeps all later ones until its date.
   package func pruneEvents(before date: Date) throws {
     try database.write { connection in
       let deleted = try connection.rows(

@@ -39,6 +39,8 @@ extension StoreFolder {
   }
 
   /// The newest root and the numbers of the metadata in the folder; higher ones may be recorded.
+  ///
+  /// Needs no keys.
   package func newestMetadata() throws -> (root: [UInt8], versions: [StoreRole: Int64]) {
     let metadata = try readMetadata(restored: true)
     let chain = try StoreMetadata.chain(in: metadataFolder, metadata.record, nil)

@@ -101,6 +101,7 @@ package struct CatalogRecord: Hashable, Sendable {
     if retiredVersions[content]?.isEmpty == true { retiredVersions[content] = nil }
   }
 
+  /// The product's own content comes first, and of each content the newest version.
   private static func isOrdered(_ left: ContentOffer, _ right: ContentOffer) -> Bool {
     func rank(_ offer: ContentOffer) -> Int {
       offer.contentIdentifier == offer.productIdentifier ? 0 : 1

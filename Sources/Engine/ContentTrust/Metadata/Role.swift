@@ -16,7 +16,7 @@ package protocol Role: Sendable {
   init(_ header: RoleHeader, signed: MetadataField) throws
 }
 
-/// What all roles have.
+/// The members that all roles have, and the unknown ones.
 package struct RoleHeader: Sendable {
   /// The version, 1 or more; each publication increments it.
   let version: Int64

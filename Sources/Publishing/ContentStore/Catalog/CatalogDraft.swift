@@ -48,6 +48,7 @@ struct CatalogDraft {
     for content in record.ownedContents { owners[content] = record.product }
   }
 
+  /// Adds a version of a content to its product, which must exist.
   mutating func add(_ offer: ContentOffer) throws {
     guard var record = try record(of: offer.productIdentifier) else { return }
     record.add(offer)

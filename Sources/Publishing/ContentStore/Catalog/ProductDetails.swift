@@ -47,6 +47,7 @@ public struct ProductDetails: Hashable, Sendable {
 
   private static let maximumPrice: Decimal = 100_000_000_000
 
+  /// Throws `usage` for an invalid price, currency, language or title.
   func check() throws {
     if let price, !(price >= 0 && price < Self.maximumPrice) {
       throw ContentError.notAPrice("\(price)")

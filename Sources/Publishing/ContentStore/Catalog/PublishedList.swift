@@ -5,6 +5,7 @@ import Digests
 /// A new or changed target of the catalog.
 struct ChangedEntry {
   let file: TargetFile
+  /// Nil for a target that is not a product.
   let record: [UInt8]?
 }
 

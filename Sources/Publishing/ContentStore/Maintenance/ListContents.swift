@@ -35,6 +35,7 @@ struct ListedFile {
   enum Kind {
     /// The records of all products of a list.
     case records
+    /// The record of one product.
     case record
     /// The entry of a content with a name of its own.
     case content

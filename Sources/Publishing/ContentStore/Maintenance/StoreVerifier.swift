@@ -155,6 +155,7 @@ struct StoreVerifier {
     }
   }
 
+  /// Verifies that no other product has a content of `record`.
   private mutating func verifyClaims(of record: CatalogRecord, _ listed: ListedFile) throws {
     do {
       try catalog.checkClaims(of: record)

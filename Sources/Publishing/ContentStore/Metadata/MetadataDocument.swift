@@ -43,6 +43,7 @@ struct MetadataDocument {
   }
 }
 
+/// The version of a metadata file, and the SHA-256 of its bytes.
 struct SignedVersion: Hashable {
   let version: Int64
   let digest: Digest

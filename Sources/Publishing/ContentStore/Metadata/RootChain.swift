@@ -14,7 +14,9 @@ struct VerifiedFile<Signed: Role> {
 /// are read until the next version does not exist. A file with a later version has no effect.
 struct RootChain {
   let first: SignedVersion
+  /// The file of the newest root.
   let document: MetadataDocument
+  /// The newest root.
   let root: RootRole
   /// The metadata state that trusts the newest root, and those of earlier roots, newest first.
   private(set) var newest: TrustedMetadata

@@ -25,7 +25,9 @@ final class EventStream: ResponseStream {
     var phase = Phase.open
     var onReady: (@Sendable () -> Void)?
 
-    /// Adds `chunk`, or a heartbeat if it is empty and one is due.
+    /// Makes `chunk` pending, or a heartbeat if `chunk` is empty and one is due.
+    ///
+    /// Only for a stream whose client has taken everything.
     mutating func set(_ chunk: [UInt8], at now: Instant) {
       guard !chunk.isEmpty || now - lastChunk >= EventStream.heartbeatInterval else { return }
       (pending, lastChunk) = ((chunk.isEmpty ? EventStream.heartbeat : chunk)[...], now)

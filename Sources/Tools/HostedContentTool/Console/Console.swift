@@ -82,6 +82,8 @@ struct Console: Sendable {
   }
 
   /// Prints a table, and returns the widths of its columns except the last one.
+  ///
+  /// Each row has as many cells as the heading.
   @discardableResult
   func print(table rows: [[String]], heading: [String]) -> [Int] {
     let rows = ([heading] + rows).map(Self.printable)

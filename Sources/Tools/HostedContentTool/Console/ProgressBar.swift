@@ -5,6 +5,7 @@ import Glibc
 struct ProgressBar: Hashable {
   /// The name of the operation; if it is too long, its end is shown, where names differ.
   let name: String
+  /// From 0 to 1.
   let progress: Double
   /// The text after the percentage, if there is room.
   let details: String

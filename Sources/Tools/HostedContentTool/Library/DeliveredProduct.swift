@@ -4,6 +4,7 @@ import HostedContent
 /// A product that `get` has bought, and its installed contents.
 struct DeliveredProduct: Encodable {
   let productIdentifier: ProductIdentifier
+  /// Whether the store offers content for it.
   let hasContent: Bool
   let contents: [Content]
 

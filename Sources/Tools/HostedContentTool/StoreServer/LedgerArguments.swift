@@ -14,7 +14,9 @@ extension Arguments {
     try text("--database").map { try PostgresLedger(url: $0) }
   }
 
-  /// The ledger of `--database` or `--data`; with a data folder, new purchases get receipts.
+  /// The ledger of `--database`, or else of `--data`.
+  ///
+  /// With a data folder, new purchases get receipts.
   func ledger(creating: Bool) throws -> Ledger {
     let database = try database()
     let folder = try text("--data").map { try StoreServerFolder($0, creating: creating) }
