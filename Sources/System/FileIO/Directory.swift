@@ -8,23 +8,24 @@ import Concurrency
 /// attacker who replaces a folder by a link cannot redirect a write. Use it from any thread. The
 /// last reference closes it.
 package final class Directory: Sendable {
-  /// The open folder, which is a file to the system.
-  let handle: File
+  /// The path that was opened, for messages only.
+  package let path: String
+  package let fileSystem: FileSystem
+  let descriptor: Int32
   private let isLocked = Atomic(false)
 
-  /// The path that was opened, for messages only.
-  package var path: String { handle.path }
-  package var fileSystem: FileSystem { handle.fileSystem }
-  var descriptor: Int32 { handle.descriptor }
   var calls: any SystemCalls { fileSystem.calls }
 
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
-    handle = File(descriptor: descriptor, path: path, fileSystem: fileSystem)
+    self.descriptor = descriptor
+    self.path = path
+    self.fileSystem = fileSystem
   }
 
   deinit {
     // A child process has the folder open, too, from fork to exec.
-    if isLocked.load(ordering: .relaxed) { handle.unlock() }
+    if isLocked.load(ordering: .relaxed) { _ = calls.lock(descriptor, LOCK_UN) }
+    calls.close(descriptor)
   }
 
   /// Returns the path of `name` in this folder, for messages and URLs.

@@ -7,13 +7,21 @@ extension Directory {
     _ = try? fileSystem.attempt(.write, path) { calls.touch(descriptor) }
   }
 
-  package func setPermissions(_ mode: UInt32) throws { try handle.setPermissions(mode) }
+  package func setPermissions(_ permissions: UInt32) throws {
+    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
+  }
 
   /// Sets the modification time of this folder, in seconds since 1970.
-  package func setModified(_ time: Double) throws { try handle.setModified(time) }
+  package func setModified(_ time: Double) throws {
+    try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
+  }
 
   /// Returns the status of this open folder, even if it was renamed.
-  package func status() throws -> FileStatus { try handle.status() }
+  package func status() throws -> FileStatus {
+    var status = stat()
+    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
+    return FileStatus(status)
+  }
 
   /// Returns when `name` was created, in nanoseconds since 1970, or 0 if this is not recorded.
   ///

@@ -7,8 +7,8 @@ import Glibc
 package struct File: ~Copyable, Sendable {
   /// The path that was opened, for messages only.
   package let path: String
-  let descriptor: Int32
-  let fileSystem: FileSystem
+  private let descriptor: Int32
+  private let fileSystem: FileSystem
 
   private var calls: any SystemCalls { fileSystem.calls }
 
