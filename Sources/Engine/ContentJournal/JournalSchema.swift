@@ -121,7 +121,7 @@ struct JournalSchema: Sendable {
   ///
   /// Throws `libraryNewer` for a newer journal and does not change it.
   func migrate(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let found = try connection.header().version
+    let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     guard found < version else { return }
     guard found >= 0 else {
@@ -140,7 +140,7 @@ struct JournalSchema: Sendable {
 
   /// Throws for a journal of another version; for readers, which cannot migrate.
   func check(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let found = try connection.header().version
+    let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     guard found == version else {
       throw ContentError(
@@ -161,6 +161,10 @@ struct JournalSchema: Sendable {
         .libraryFolderTaken, "\(path) is a database of another program",
         remedy: "Choose another folder for the library", subject: path)
     }
+  }
+
+  private static func version(of connection: borrowing SQLiteConnection) throws -> Int {
+    try connection.first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
   }
 
   private func refuseNewer(_ found: Int, _ path: String) throws {
