@@ -23,7 +23,7 @@ struct ScheduleTests {
 
   @Test("No rule is broken", .slow)
   func schedules() async throws {
-    let count = SlowTests.count(500, all: 5_000)
+    let count = SlowTests.count(300, all: 5_000)
     let result = try await Self.simulate("--seeds", "\(count)")
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.hasPrefix("\(count) schedules"))
