@@ -2,7 +2,7 @@ public import ContentModel
 import ContentTrust
 public import FoundationEssentials
 
-/// Versions that are no longer offered.
+/// Retiring and withdrawing versions.
 extension StoreFolder {
   /// Removes a version of a content from the catalog.
   ///
