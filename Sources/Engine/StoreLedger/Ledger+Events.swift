@@ -92,14 +92,15 @@ extension Ledger {
     }
   }
 
-  /// Deletes the oldest events, up to the first one that is not before `date`.
+  /// Deletes the oldest events, up to the first one that is from `date` to `now`.
   ///
   /// An event that stays has a larger number than all deleted ones, even if a clock was set back.
-  /// So an event from a clock that was ahead keeps all later ones until its date.
-  package func pruneEvents(before date: Date) throws {
+  /// A date after `now` is from a clock that was ahead: such an event is deleted with a later one
+  /// that is before `date`.
+  package func pruneEvents(before date: Date, now: Date) throws {
     try database.write { connection in
       let deleted = try connection.rows(
-        LedgerStatements.pruning, [.integer(date.milliseconds)]
+        LedgerStatements.pruning, [.integer(date.milliseconds), .integer(now.milliseconds)]
       ) { $0.integer(0) }
       if let last = deleted.max() { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
     }
