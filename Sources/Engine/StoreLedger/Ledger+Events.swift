@@ -99,10 +99,11 @@ extension Ledger {
   /// that is before `date`.
   package func pruneEvents(before date: Date, now: Date) throws {
     try database.write { connection in
-      let deleted = try connection.rows(
-        LedgerStatements.pruning, [.integer(date.milliseconds), .integer(now.milliseconds)]
-      ) { $0.integer(0) }
-      if let last = deleted.max() { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
+      let dates = [LedgerValue.integer(date.milliseconds), .integer(now.milliseconds)]
+      let found = try connection.rows(LedgerStatements.lastOldEvent, dates) { $0.integer(0) }
+      guard let last = found.first else { return }
+      try connection.run(LedgerStatements.eventDeletion, [.integer(last)])
+      try connection.run(LedgerStatements.pruned, [.integer(last)])
     }
   }
 }
