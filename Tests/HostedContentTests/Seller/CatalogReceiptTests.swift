@@ -126,6 +126,25 @@ struct CatalogReceiptTests {
     for id in ids { #expect(observer.log.transactions[id]?.error == nil) }
   }
 
+  @Test func `a list of keys that was not read with its catalog is fetched`() async throws {
+    // Enough for a catalog with several lists.
+    let products = try (1...130).map { try ProductIdentifier(validating: "p\($0)") }
+    try fixture.store.add(
+      Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails()) }))
+    try list(key)
+    let first = try queue()
+    #expect(try await buy("1", signedBy: key, first) == nil)
+    first.close()
+    let trust = "\(fixture.libraryPath)/trust"
+    let lists = try FileManager.default.contentsOfDirectory(atPath: trust)
+      .filter { $0.hasPrefix("bin-") }
+    #expect(!lists.isEmpty)
+    for name in lists { try FileManager.default.removeItem(atPath: "\(trust)/\(name)") }
+    let queue = try queue()
+    #expect(try await buy("2", signedBy: key, queue) == nil)
+    queue.close()
+  }
+
   @Test("A store that cannot be reached does not delay each purchase")
   func unreachable() async throws {
     let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
