@@ -92,7 +92,8 @@ extension Ledger {
     }
   }
 
-  /// Deletes the oldest events, up to the first one that is from `date` to `now`.
+  /// Deletes the oldest events, but not the first one with a date from `date` to `now` and those
+  /// after it.
   ///
   /// An event that stays has a larger number than all deleted ones, even if a clock was set back.
   /// A date after `now` is from a clock that was ahead: such an event is deleted with a later one
