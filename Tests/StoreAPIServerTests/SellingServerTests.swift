@@ -76,6 +76,21 @@ struct SellingServerTests {
     #expect(reports.value.count == 1)
   }
 
+  @Test func `a refresh that the stop of the server ends is not reported`() throws {
+    let store = try SampleStore()
+    _ = try StoreCatalog(store.catalog()) { _ in }
+    // It refuses connections.
+    let port = try HeldPort("127.0.0.1", 0)
+    let reports = Watched<[ContentError.Code]>([])
+    let catalog = try StoreCatalog(store.catalog(at: port.url(scheme: "http"))) { error in
+      reports.change { $0.append(error.code) }
+    }
+    #expect(reports.value == [.connectionRefused])
+    catalog.close()
+    catalog.refreshPeriodically()
+    #expect(reports.value == [.connectionRefused])
+  }
+
   @Test func `a store that cannot be read at a start is not a publication`() throws {
     let store = try SampleStore()
     let ledger = Ledger(try store.data().ledgerDatabase())
@@ -154,9 +169,13 @@ private final class SampleStore {
     try StoreServerFolder(folder.path("data"), creating: true)
   }
 
-  func catalog() throws -> Catalog {
-    try Catalog(
-      at: StoreLocation(folder.path("store")), trustedRoot: root, trustFolder: data().trustFolder())
+  /// Returns the catalog of the store, or of a copy at a URL.
+  func catalog(at url: String? = nil) throws -> Catalog {
+    var network = NetworkSettings()
+    network.attempts = 1
+    return try Catalog(
+      at: StoreLocation(url ?? folder.path("store")), trustedRoot: root, network: network,
+      trustFolder: data().trustFolder())
   }
 
   /// Makes the store unreadable.

@@ -28,6 +28,16 @@ struct CloseTests {
     closeTwice(store) { store.database.state.change { $0.holdsReads = false } }
   }
 
+  @Test func `what the stop of a server ends is not reported`() {
+    var reports: [ContentError.Code] = []
+    for code in [ContentError.Code.stopped, .ledgerFailed] {
+      let error = ContentError(code, "The test's call failed", remedy: "Try again")
+      let problem = Problem(error, report: { reports.append($0.code) })
+      #expect(problem.status == 503)
+    }
+    #expect(reports == [.ledgerFailed])
+  }
+
   /// Closes the API on two threads, neither of which may continue before `release`.
   private func closeTwice(_ store: TestStore, release: () -> Void) {
     let calls = (0..<2).map { _ in ThreadCall { store.api.close() } }

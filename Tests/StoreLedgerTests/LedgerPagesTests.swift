@@ -140,8 +140,8 @@ struct LedgerPagesTests {
     #expect(!full.has(LedgerPosition(incarnation: "another", sequence: full.last)))
     #expect(!full.has(LedgerPosition(incarnation: full.incarnation, sequence: -1)))
 
-    try ledger.pruneEvents(before: day(2))
-    try ledger.pruneEvents(before: day(1))
+    try ledger.pruneEvents(before: day(2), now: day(4))
+    try ledger.pruneEvents(before: day(1), now: day(4))
     let head = try #require(try fixture.ledger().head())
     #expect(head.last == full.last)
     #expect(head.incarnation == full.incarnation)
@@ -160,13 +160,34 @@ struct LedgerPagesTests {
     backend: LedgerBackend
   ) throws {
     let ledger = try LedgerFixture(backend).ledger()
-    try ledger.buy(.of("t1"), at: .sale.addingTimeInterval(2))
-    try ledger.buy(.of("t2"), at: .sale)
-    try ledger.pruneEvents(before: .sale.addingTimeInterval(1))
+    let second = { (number: Int) in Date.sale.addingTimeInterval(Double(number)) }
+    try ledger.buy(.of("t1"), at: second(2))
+    try ledger.buy(.of("t2"), at: second(0))
+    try ledger.pruneEvents(before: second(1), now: second(2))
     #expect(try ledger.head()?.pruned == 0)
     #expect(try ledger.events(after: 0, limit: 10).count == 2)
-    try ledger.pruneEvents(before: .sale.addingTimeInterval(3))
+    try ledger.pruneEvents(before: second(3), now: second(3))
     #expect(try ledger.head()?.pruned == 2)
     #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+  }
+
+  @Test(arguments: LedgerBackend.available)
+  func `an event from a clock that was ahead does not keep later ones, and is not deleted early`(
+    backend: LedgerBackend
+  ) throws {
+    let ledger = try LedgerFixture(backend).ledger()
+    let day = { (number: Int) in Date.sale.addingTimeInterval(86_400 * Double(number)) }
+    try ledger.buy(.of("t1"), at: day(1_000))
+    for number in 1...3 { try ledger.buy(.of("t\(number + 1)"), at: day(number)) }
+    try ledger.buy(.of("t5"), at: day(1_000))
+    let left = { try ledger.events(after: 0, limit: 10).map(\.purchase?.transaction) }
+    // The first event may be as new as the second one, which is not before day 1.
+    try ledger.pruneEvents(before: day(1), now: day(3))
+    #expect(try left() == ["t1", "t2", "t3", "t4", "t5"])
+    try ledger.pruneEvents(before: day(3), now: day(4))
+    #expect(try left() == ["t4", "t5"])
+    try ledger.pruneEvents(before: day(4), now: day(5))
+    #expect(try left() == ["t5"])
+    #expect(try ledger.head()?.pruned == 4)
   }
 }

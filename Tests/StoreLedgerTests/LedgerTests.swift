@@ -336,7 +336,7 @@ struct LedgerTests {
         case 2:
           let changes: [LedgerChange] = [.erase(account: "ann", replacement: "ann"), .publish]
           for result in try ledger.commit(changes, at: .sale) { _ = try result.get() }
-        default: try ledger.pruneEvents(before: .sale)
+        default: try ledger.pruneEvents(before: .sale, now: .sale)
         }
       }
     }

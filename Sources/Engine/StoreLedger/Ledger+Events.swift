@@ -92,16 +92,19 @@ extension Ledger {
     }
   }
 
-  /// Deletes the oldest events, up to the first one that is not before `date`.
+  /// Deletes the oldest events, but not the first one with a date from `date` to `now` and those
+  /// after it.
   ///
   /// An event that stays has a larger number than all deleted ones, even if a clock was set back.
-  /// So an event from a clock that was ahead keeps all later ones until its date.
-  package func pruneEvents(before date: Date) throws {
+  /// A date after `now` is from a clock that was ahead: such an event is deleted with a later one
+  /// that is before `date`.
+  package func pruneEvents(before date: Date, now: Date) throws {
     try database.write { connection in
-      let deleted = try connection.rows(
-        LedgerStatements.pruning, [.integer(date.milliseconds)]
-      ) { $0.integer(0) }
-      if let last = deleted.max() { try connection.run(LedgerStatements.pruned, [.integer(last)]) }
+      let dates = [LedgerValue.integer(date.milliseconds), .integer(now.milliseconds)]
+      let found = try connection.rows(LedgerStatements.lastOldEvent, dates) { $0.integer(0) }
+      guard let last = found.first else { return }
+      try connection.run(LedgerStatements.eventDeletion, [.integer(last)])
+      try connection.run(LedgerStatements.pruned, [.integer(last)])
     }
   }
 }

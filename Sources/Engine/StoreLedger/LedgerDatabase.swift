@@ -48,9 +48,7 @@ extension LedgerConnection {
 
   /// Whether the statement returns a row, such as one that it has changed.
   package func hasRow(_ sql: String, _ values: [LedgerValue] = []) throws -> Bool {
-    var hasRow = false
-    try query(sql, values) { _ in hasRow = true }
-    return hasRow
+    try !rows(sql, values) { _ in }.isEmpty
   }
 
   package func run(_ sql: String, _ values: [LedgerValue] = []) throws {

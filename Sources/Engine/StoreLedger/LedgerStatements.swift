@@ -77,10 +77,14 @@ package enum LedgerStatements {
     + columns.split(separator: ", ").map { "purchase.\($0)" }.joined(separator: ", ")
     + " FROM event LEFT JOIN purchase ON purchase.sequence = event.purchase "
     + "WHERE event.sequence > ?1 ORDER BY event.sequence LIMIT ?2"
-  /// Reads only the events that it deletes and the next one.
-  package static let pruning =
-    "DELETE FROM event WHERE sequence < coalesce((SELECT sequence FROM event WHERE at >= ?1 "
-    + "ORDER BY sequence LIMIT 1), \(Int64.max)) RETURNING sequence"
+  /// The last event with a date before `?1` that precedes all events with a date from `?1` to `?2`.
+  ///
+  /// Reads only events that are not in this range, and the first one that is.
+  package static let lastOldEvent =
+    "SELECT sequence FROM event WHERE at < ?1 AND sequence < coalesce((SELECT sequence "
+    + "FROM event WHERE at BETWEEN ?1 AND ?2 ORDER BY sequence LIMIT 1), \(Int64.max)) "
+    + "ORDER BY sequence DESC LIMIT 1"
+  package static let eventDeletion = "DELETE FROM event WHERE sequence <= ?1"
   package static let pruned = "UPDATE ledger SET pruned_sequence = ?1 WHERE pruned_sequence < ?1"
 
   // MARK: Vouchers

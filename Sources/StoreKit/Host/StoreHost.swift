@@ -312,7 +312,7 @@ final class StoreHost: Sendable {
     useSession { session in
       guard let library = configuration?.queue.library else { return }
       for content in try LibraryReader(library).contents().map(\.content)
-      where [content.contentIdentifier, content.productIdentifier].contains(product) {
+      where content.productIdentifier == product {
         do {
           try session.engine.remove(content.contentIdentifier, version: content.version)
         } catch {

@@ -25,17 +25,24 @@ struct CatalogReceiptTests {
     try fixture.store.addReceiptKeys([key.verificationKey], replacing: replacing)
   }
 
-  /// Lets the service sell `product` with a receipt of `key`.
-  private func sell(
+  /// Returns a grant of `product` with a receipt of `key`.
+  private func grant(
     _ product: ProductIdentifier, _ number: String, signedBy key: ReceiptSigningKey?
-  ) throws {
+  ) throws -> Grant {
     let receipt = try key?.sign(
       Receipt(
         transactionIdentifier: number, productIdentifier: product, purchaseDate: date,
         signedDate: date))
-    let grant = Grant(
+    return Grant(
       transactionIdentifier: number, date: date, payment: Payment(productIdentifier: product),
       receipt: receipt)
+  }
+
+  /// Lets the service sell `product` with a receipt of `key`.
+  private func sell(
+    _ product: ProductIdentifier, _ number: String, signedBy key: ReceiptSigningKey?
+  ) throws {
+    let grant = try grant(product, number, signedBy: key)
     service.answer(product, .purchased(grant, contents: []))
   }
 
@@ -119,6 +126,25 @@ struct CatalogReceiptTests {
     for id in ids { #expect(observer.log.transactions[id]?.error == nil) }
   }
 
+  @Test func `a list of keys that was not read with its catalog is fetched`() async throws {
+    // Enough for a catalog with several lists.
+    let products = try (1...130).map { try ProductIdentifier(validating: "p\($0)") }
+    try fixture.store.add(
+      Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails()) }))
+    try list(key)
+    let first = try queue()
+    #expect(try await buy("1", signedBy: key, first) == nil)
+    first.close()
+    let trust = "\(fixture.libraryPath)/trust"
+    let lists = try FileManager.default.contentsOfDirectory(atPath: trust)
+      .filter { $0.hasPrefix("bin-") }
+    #expect(!lists.isEmpty)
+    for name in lists { try FileManager.default.removeItem(atPath: "\(trust)/\(name)") }
+    let queue = try queue()
+    #expect(try await buy("2", signedBy: key, queue) == nil)
+    queue.close()
+  }
+
   @Test("A store that cannot be reached does not delay each purchase")
   func unreachable() async throws {
     let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
@@ -136,27 +162,57 @@ struct CatalogReceiptTests {
     queue.close()
   }
 
-  /// Returns a queue whose known catalog cannot be read, and whose store cannot be reached.
-  private func queueWithoutKeys() async throws -> PaymentQueue {
+  /// Returns a queue whose known catalog cannot be read until `repair` is called, and whose store
+  /// cannot be reached.
+  private func queueWithoutKeys() async throws
+    -> (queue: PaymentQueue, repair: @Sendable () throws -> Void)
+  {
     try list(key)
     let first = try queue()
     #expect(try await buy("1", signedBy: key, first) == nil)
     first.close()
-    try Data().write(to: URL(filePath: "\(fixture.libraryPath)/trust/root.json"))
+    let file = URL(filePath: "\(fixture.libraryPath)/trust/root.json")
+    let root = try Data(contentsOf: file)
+    try Data().write(to: file)
     try FileManager.default.removeItem(atPath: fixture.storePath)
-    return try queue()
+    return (try queue(), { try root.write(to: file) })
   }
 
-  @Test func `no purchase is accepted without a check if the known catalog cannot be read`()
+  @Test func `a purchase waits while the known catalog cannot be read, and is checked then`()
     async throws
   {
-    let queue = try await queueWithoutKeys()
-    for number in 2...3 { #expect(try await buy("\(number)", signedBy: nil, queue) != nil) }
+    let (queue, repair) = try await queueWithoutKeys()
+    let observer = RecordingObserver(of: queue)
+    let (genuine, forged) = (ProductIdentifier("b"), ProductIdentifier("c"))
+    try sell(genuine, "2", signedBy: key)
+    try sell(forged, "3", signedBy: nil)
+    let ids = [genuine, forged].map { queue.add(Payment(productIdentifier: $0)) }
+    await observer.wait { log in
+      log.errors.count >= 2 && ids.allSatisfy { log.transactionStates[$0] == [.purchasing] }
+    }
+    #expect(observer.log.errors.allSatisfy { $0.code != .receiptInvalid })
+    try repair()
+    await observer.wait { log in
+      ids.allSatisfy { Self.ends.contains(log.transactionStates[$0]?.last) }
+    }
+    #expect(observer.log.transactions[ids[0]]?.error == nil)
+    #expect(observer.log.transactions[ids[1]]?.error?.code == .receiptInvalid)
+    queue.close()
+  }
+
+  @Test func `a granted purchase waits while the known catalog cannot be read`() async throws {
+    let (queue, repair) = try await queueWithoutKeys()
+    let observer = RecordingObserver(of: queue)
+    service.send(.granted(try grant("b", "2", signedBy: key), contents: []))
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.transaction(of: "b") == nil)
+    try repair()
+    await observer.wait { $0.transaction(of: "b")?.transactionState == .purchased }
     queue.close()
   }
 
   @Test func `a grant that cannot be checked does not count as missing`() async throws {
-    let queue = try await queueWithoutKeys()
+    let (queue, _) = try await queueWithoutKeys()
     _ = service.grant(product, "1")
     await #expect(throws: ContentError.self) { try await queue.grants() }
     await #expect(throws: ContentError.self) { try await queue.isGranted(product) }

@@ -121,7 +121,8 @@ struct EventPollTests {
     let old = try fixture.cursor
     try fixture.sell(["t-1"])
     let new = try fixture.cursor
-    try fixture.ledger.pruneEvents(before: FeedFixture.date.addingTimeInterval(1))
+    let date = FeedFixture.date.addingTimeInterval(1)
+    try fixture.ledger.pruneEvents(before: date, now: date)
     let incarnation = try #require(new.split(separator: ".").first)
     for cursor in [old, "\(incarnation).999", "other.1"] {
       let response = try await fixture.poll(after: cursor)

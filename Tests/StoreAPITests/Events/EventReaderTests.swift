@@ -23,6 +23,18 @@ struct EventReaderTests {
     #expect(try reader.batch(after: 0).events.count == 1)
   }
 
+  @Test func `Events that are deleted after the head was read are not skipped`() throws {
+    let store = try TestStore()
+    let date = store.clock.value
+    _ = try store.ledger.commit([.publish], at: date)
+    _ = try store.ledger.commit([.publish], at: date.addingTimeInterval(2))
+    let reader = EventReader(store.ledger)
+    let now = date.addingTimeInterval(2)
+    try store.ledger.pruneEvents(before: date.addingTimeInterval(1), now: now)
+    #expect(throws: Problem.self) { try reader.batch(after: 0) }
+    #expect(try EventReader(store.ledger).batch(after: 1).events.map(\.sequence) == [2])
+  }
+
   @Test func `A ledger that cannot be read is reported, once while receivers wait`() async throws {
     let store = try TestStore()
     _ = try store.ledger.commit([.publish], at: store.clock.value)

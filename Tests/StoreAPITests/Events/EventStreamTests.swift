@@ -137,7 +137,8 @@ struct EventStreamTests {
     try fixture.sell((1...300).map { "t-\($0)" })
     fixture.feed.wake()
     _ = await reader.text(until: "\"t-1\"", limit: 100)
-    try fixture.ledger.pruneEvents(before: FeedFixture.date.addingTimeInterval(1))
+    let date = FeedFixture.date.addingTimeInterval(1)
+    try fixture.ledger.pruneEvents(before: date, now: date)
     // What was read before is still sent.
     let text = await reader.text(until: "\"t-300\"")
     #expect(!text.contains("\"t-300\""))

@@ -148,9 +148,9 @@ final class SignedContents: Sendable {
   /// receipt of `grant`.
   ///
   /// The newest known catalog counts. After a refusal it is refreshed, at most once a minute,
-  /// because the key may be new. If no catalog is known, one is fetched, at most once a minute, and
-  /// receipts are not checked until that succeeds. If the known one cannot be read, its error is
-  /// thrown until that succeeds.
+  /// because the key may be new. If no catalog is known, or its list of keys cannot be read, the
+  /// catalog is fetched, at most once a minute. Until that succeeds, receipts are not checked
+  /// without a known catalog; with one, its error is thrown.
   func checkReceipt(of grant: Grant, ownAccount: AccountID?) async throws {
     // Usually without another thread: a restore checks thousands of receipts.
     var keys = knownReceiptKeys
@@ -172,13 +172,13 @@ final class SignedContents: Sendable {
 
   /// Reads the keys of the newest known catalog, or else of the store's; nil without a catalog.
   private func readReceiptKeys() throws -> ReceiptKeys? {
-    if let last = state.withLock({ $0.last }) { return try receiptKeys(of: last.snapshot) }
-    let cached = Result { try catalog.cached() }
-    if case .success(let known?) = cached { return try receiptKeys(of: known) }
+    let last = state.withLock { $0.last }
+    let known = Result { try receiptKeys(of: last == nil ? catalog.cached() : last?.snapshot) }
+    if case .success(let keys) = known, keys != nil || last != nil { return keys }
     // A store that cannot be reached would delay each purchase.
     if isDue(\.fetched), let newest = try? refresh() { return try receiptKeys(of: newest) }
     // An unreadable catalog may list keys, so receipts cannot be accepted unchecked.
-    return try receiptKeys(of: cached.get())
+    return try known.get()
   }
 
   private func refreshReceiptKeys() throws -> ReceiptKeys? {

@@ -4,15 +4,15 @@ import ContentModel
 /// Checks a seller's responses as they arrive, before anything is journaled.
 ///
 /// Receipts: a purchase with an invalid receipt fails. A grant without a request is reported and
-/// dropped. A restore delivers the valid purchases and then ends with the error. Contents: the
-/// seller names them, and the catalog provides the details.
+/// dropped. Both wait while receipts cannot be checked. A restore delivers the valid purchases and
+/// then ends with the error. Contents: the seller names them, and the catalog provides the details.
 struct SellerGate: GrantLookup {
   let service: any StoreService
   /// Throws the reason why the receipt of a grant is invalid; nil if receipts are not checked.
   let checkReceipt: (@Sendable (Grant) async throws -> Void)?
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
-  /// Called with the error of each dropped grant.
+  /// Called with the error of each grant that is dropped, or that waits for its check.
   let report: @Sendable (ContentError) -> Void
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -100,7 +100,7 @@ struct SellerGate: GrantLookup {
     case .answered(let transaction, let outcome):
       return .answered(transaction: transaction, await checked(outcome))
     case .granted(let grant, let contents):
-      if let error = await refusal(of: grant) {
+      if let error = await decidedRefusal(of: grant) {
         report(error)
         return nil
       }
@@ -111,7 +111,7 @@ struct SellerGate: GrantLookup {
 
   private func checked(_ outcome: PurchaseOutcome) async -> PurchaseOutcome {
     guard case .purchased(let grant, let contents) = outcome else { return outcome }
-    if let error = await refusal(of: grant) { return .failed(error) }
+    if let error = await decidedRefusal(of: grant) { return .failed(error) }
     return .purchased(grant, contents: await signed(contents, for: grant))
   }
 
@@ -135,6 +135,23 @@ struct SellerGate: GrantLookup {
       return refusals
     }
     return refusals.flatMap { $0 }
+  }
+
+  /// Like `refusal`, but repeats a check that fails for another reason than an invalid receipt,
+  /// such as because the catalog cannot be read.
+  ///
+  /// The buyer may have paid, so that the purchase can neither fail nor be accepted unchecked.
+  /// Reports the first error. Waits 1 second after a failure, doubling with each one up to 64
+  /// seconds. Returns the error if the task is cancelled.
+  private func decidedRefusal(of grant: Grant) async -> ContentError? {
+    var failures = 0
+    while let error = await refusal(of: grant) {
+      guard error.code != .receiptInvalid, !Task.isCancelled else { return error }
+      if failures == 0 { report(error) }
+      try? await Task.sleep(for: .seconds(1 << min(failures, 6)))
+      failures += 1
+    }
+    return nil
   }
 
   private func refusal(of grant: Grant) async -> ContentError? {

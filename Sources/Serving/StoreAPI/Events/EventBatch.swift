@@ -46,6 +46,12 @@ extension EventBatch {
   init(after sequence: Int64, from ledger: Ledger, _ head: LedgerHead) throws {
     let read =
       head.last > sequence ? try ledger.events(after: sequence, limit: Self.readLimit) : []
+    // If events were deleted since the head was read, the first ones are missing.
+    if head.last > sequence, read.first?.sequence != sequence + 1,
+      let newer = try ledger.head(), newer.pruned > sequence
+    {
+      throw Problem.cursorGone
+    }
     let last = read.last?.sequence ?? sequence
     // All events up to the head were committed before it was read.
     end = read.count < Self.readLimit ? max(head.last, last) : last

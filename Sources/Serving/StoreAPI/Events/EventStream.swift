@@ -118,7 +118,7 @@ final class EventStream: ResponseStream {
   /// Ends the stream after the pending bytes.
   func finish() { advance { $0.phase = .ended } }
 
-  /// Changes the state, and tells a waiting client if `next` has another result now.
+  /// Changes the state, and notifies a waiting client if `next` has another result now.
   private func advance(_ change: (inout State) -> Void) {
     let onReady = state.withLock { state -> (@Sendable () -> Void)? in
       guard state.phase != .canceled else { return nil }

@@ -74,7 +74,7 @@ package struct GrantIssuer: Sendable {
   ) throws -> OwnedProducts.Scope {
     let name = try fields.text("account", limit: 256)
     guard let transaction = try fields.text("transaction", limit: 128) else {
-      return .account(try access.account(name))
+      return OwnedProducts.Scope(account: try access.account(name))
     }
     guard name == nil else {
       throw Problem.malformed("it names both an account and a transaction")
@@ -87,7 +87,7 @@ package struct GrantIssuer: Sendable {
     guard let purchase = try ledger.purchase(transaction), purchase.state == .purchased,
       access.mayUse(purchase.account)
     else { throw Problem.notPurchased("The transaction is not a purchase of the caller") }
-    return .purchase(purchase)
+    return OwnedProducts.Scope(account: purchase.account, purchase: purchase)
   }
 
   /// Returns the URLs of the file at `path` below the store, one for each address.
@@ -105,16 +105,6 @@ package struct GrantIssuer: Sendable {
           try GrantSignature.secureLink(address.folder + path, until: expires, secret: secret)
         }
       return "\(address.url)/\(PercentEncoding.path(path))\(query)"
-    }
-  }
-}
-
-extension OwnedProducts.Scope {
-  /// The account; nil for a library's own account.
-  fileprivate var account: AccountID? {
-    switch self {
-    case .account(let account): account
-    case .purchase(let purchase): purchase.account
     }
   }
 }

@@ -5,10 +5,11 @@ import StoreLedger
 ///
 /// Contents of a product that were added after the purchase belong to the buyer, too.
 struct OwnedProducts {
-  /// The purchases that count, if they are in the state purchased.
-  enum Scope {
-    case account(AccountID)
-    case purchase(PurchaseRecord)
+  /// The purchases that count, if they are in the state purchased: one, or all of the account.
+  struct Scope {
+    /// Nil for a library's own account.
+    let account: AccountID?
+    var purchase: PurchaseRecord?
   }
 
   private let scope: Scope
@@ -56,19 +57,13 @@ struct OwnedProducts {
   }
 
   private func isPurchased(_ product: ProductIdentifier) throws -> Bool {
-    switch scope {
-    case .account(let account): try ledger.original(of: product, account: account) != nil
-    case .purchase(let purchase): purchase.product == product
-    }
+    if let purchase = scope.purchase { return purchase.product == product }
+    return try ledger.original(of: product, account: scope.account) != nil
   }
 
   /// The products of all contents, as they were sold and as they are offered now.
   private func productsByContent() throws -> [ProductIdentifier: ProductIdentifier] {
-    let purchases =
-      switch scope {
-      case .account(let account): try ledger.originals(account: account)
-      case .purchase(let purchase): [purchase]
-      }
+    let purchases = try scope.purchase.map { [$0] } ?? ledger.originals(account: scope.account)
     let current = try catalog.products(Set(purchases.map(\.product)))
     // Without an unreadable product, its contents would be refused as not purchased.
     if let failure = current.failures.first { throw failure }

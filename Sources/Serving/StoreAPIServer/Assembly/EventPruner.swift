@@ -48,6 +48,7 @@ final class EventPruner: Sendable {
   }
 
   private func prune() throws {
-    try ledger.pruneEvents(before: now().addingTimeInterval(-Self.retention.inSeconds))
+    let now = now()
+    try ledger.pruneEvents(before: now.addingTimeInterval(-Self.retention.inSeconds), now: now)
   }
 }

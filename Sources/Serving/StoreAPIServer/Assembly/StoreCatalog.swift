@@ -140,7 +140,8 @@ package final class StoreCatalog: SaleCatalog {
         defer { state.failure = error.code }
         return state.failure != error.code
       }
-      if isNew { report(error) }
+      // The stop of the server ends a refresh.
+      if isNew, error.code != .stopped { report(error) }
     }
   }
 

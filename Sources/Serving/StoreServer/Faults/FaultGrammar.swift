@@ -122,14 +122,13 @@ extension FaultWords {
 
   private mutating func status() throws(ContentError) -> AnswerFault {
     let status = try take("a status from 400 to 599", Self.number(400...599))
-    if take("retry-after") {
-      return .status(
-        Int(status), .seconds(try take("a number of seconds", Self.number(0...86_400))))
-    }
-    if take("retry-after-date") {
-      return .status(Int(status), .date(try take("a number of seconds", Self.number(0...86_400))))
-    }
+    if take("retry-after") { return .status(Int(status), .seconds(try seconds())) }
+    if take("retry-after-date") { return .status(Int(status), .date(try seconds())) }
     return .status(Int(status), nil)
+  }
+
+  private mutating func seconds() throws(ContentError) -> Int64 {
+    try take("a number of seconds", Self.number(0...86_400))
   }
 
   private mutating func redirect() throws(ContentError) -> AnswerFault {
