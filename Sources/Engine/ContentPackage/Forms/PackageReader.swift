@@ -31,6 +31,7 @@ final class PackageReader {
     switch try Container(source) {
     case .xar:
       let table = try XarTable(source)
+      try table.checkData(in: source, limit: limit)
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
         containerFindings = product.findings
