@@ -177,7 +177,8 @@ extension ContentLibrary {
       return status.permissions & 0o022 == 0 ? nil : .changed
     case .link:
       let place = try chain.parent(of: entry.path)
-      return try place.folder.link(place.name) == entry.target ? nil : .changed
+      let target = try place.folder.link(place.name)
+      return target.hasSameBytes(as: entry.target) ? nil : .changed
     case .file:
       guard status.isSealed else { return .changed }
       let file = try chain.file(entry.path)
