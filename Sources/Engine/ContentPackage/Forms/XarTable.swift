@@ -33,11 +33,10 @@ struct XarTable {
     guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
       throw Finding.damaged("The xar header is truncated")
     }
-    func number(_ range: Range<Int>) -> UInt64 { header[range].reduce(0) { $0 << 8 | UInt64($1) } }
-    let headerLength = number(4..<6)
-    let packedLength = number(8..<16)
-    let plainLength = number(16..<24)
-    try Self.checkDigest(number(24..<28))
+    let headerLength = header.bigEndian(4, 2)
+    let packedLength = header.bigEndian(8, 8)
+    let plainLength = header.bigEndian(16, 8)
+    try Self.checkDigest(header.bigEndian(24, 4))
     guard packedLength <= Self.packedLimit, plainLength <= Self.plainLimit else {
       throw Finding.limit(
         "limit-table", "The xar table of contents has \(plainLength) bytes, which is too long")

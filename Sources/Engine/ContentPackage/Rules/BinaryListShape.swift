@@ -21,7 +21,7 @@ struct BinaryListShape {
   static func check(_ bytes: [UInt8]) throws {
     let trailer = bytes.suffix(trailerLength)
     guard trailer.count == trailerLength else { throw malformed }
-    let numbers = [8, 16, 24].map { Int(clamping: bigEndian(trailer.part($0, 8))) }
+    let numbers = [8, 16, 24].map { Int(clamping: trailer.bigEndian($0, 8)) }
     guard max(numbers[0], numbers[2]) <= bytes.count else { throw malformed }
     let widths = trailer.part(6, 2).map { Int($0) }
     var shape = BinaryListShape(
@@ -59,13 +59,9 @@ struct BinaryListShape {
   /// Returns the number at `offset`; throws if it is not in the list, or is too large.
   private func number(at offset: Int, width: Int) throws -> Int {
     guard width <= 8, offset <= bytes.count - width,
-      let number = Int(exactly: Self.bigEndian(bytes[offset..<(offset + width)]))
+      let number = Int(exactly: bytes.bigEndian(offset, width))
     else { throw Self.malformed }
     return number
-  }
-
-  private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-    bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   private static let malformed = ContentInfo.invalid("it is not a well-formed property list")
