@@ -5,8 +5,6 @@ import Glibc
 final class Kernel: SystemCalls {
   static let shared = Kernel()
 
-  private init() {}
-
   // MARK: Opening
 
   func openat(

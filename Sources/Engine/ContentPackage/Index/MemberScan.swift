@@ -32,11 +32,6 @@ struct MemberScan {
     return try scan.layout(of: entries)
   }
 
-  private init(source: any ByteSource, range: Range<Int64>) {
-    self.source = source
-    self.range = range
-  }
-
   private mutating func readMembers() throws {
     let stream = try GzipStream(SourceStream(source, range))
     do {
