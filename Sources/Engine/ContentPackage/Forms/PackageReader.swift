@@ -37,7 +37,7 @@ final class PackageReader {
         containerFindings = product.findings
         let (cpio, checkRest) = try product.openPayload(stream, source, limit: limit)
         self.checkRest = checkRest
-        let plain = ReadAheadStream.ifPossible(CpioNameCheck(cpio))
+        let plain = ReadAheadStream.ifPossible(CpioCheck(cpio))
         let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
