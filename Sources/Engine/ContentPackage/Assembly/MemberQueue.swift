@@ -19,9 +19,8 @@ final class MemberQueue: Sendable {
   /// Adds a member; returns false if the queue is full.
   func put(_ bytes: LentBytes, member: Int) -> Bool {
     waiting.add((member: member, bytes: bytes)) { waiting in
-      waiting.isEmpty
-        || waiting.count < Self.maximumCount
-          && waiting.reduce(bytes.count) { $0 + $1.bytes.count } <= limit
+      guard waiting.count < Self.maximumCount else { return false }
+      return waiting.isEmpty || waiting.reduce(bytes.count) { $0 + $1.bytes.count } <= limit
     }
   }
 

@@ -1,3 +1,5 @@
+import ContentModel
+
 /// A check of a binary property list before the decoder reads it.
 ///
 /// The parts of such a list refer to each other by number: a part can contain itself, be in many

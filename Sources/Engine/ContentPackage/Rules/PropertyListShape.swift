@@ -1,3 +1,5 @@
+import ContentModel
+
 /// Checks of a property list from outside before the decoder reads it.
 ///
 /// The decoder reads data that are neither XML nor binary as an old-style property list. It
