@@ -1,6 +1,7 @@
 import ContentModel
-import FileIO
 import Testing
+
+@testable import FileIO
 
 /// How many threads a process may start, according to files of the system.
 @Suite("Thread limits")
@@ -11,7 +12,7 @@ struct ThreadLimitsTests {
     _ userLimit: Int?, user: UInt32 = 1000, files: [String: String], processes: [String] = []
   ) -> ThreadLimits {
     ThreadLimits(
-      userLimit: userLimit, user: user, text: { files[$0] }, processes: { processes })
+      text: { files[$0] }, processes: { processes }, userLimit: userLimit, user: user)
   }
 
   @Test("A process's threads only count for its real user")

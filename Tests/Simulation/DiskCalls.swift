@@ -35,7 +35,7 @@ extension SimulatedDisk: SystemCalls {
 
   // MARK: Opening
 
-  package func open(_ path: String, _ flags: Int32) -> Int32 {
+  private func open(_ path: String, _ flags: Int32) -> Int32 {
     guard begin(.open, path) else { return -1 }
     guard let node = node(at: path) else { return fail(ENOENT) }
     if flags & O_DIRECTORY != 0, node.kind != .directory { return fail(ENOTDIR) }
@@ -46,6 +46,7 @@ extension SimulatedDisk: SystemCalls {
     _ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t
   ) -> Int32 {
     let name = String(cString: name)
+    if folder == AT_FDCWD { return open(name, flags) }
     let path = path(folder, name)
     let mayCreate = flags & O_CREAT != 0
     guard begin(mayCreate ? .create : .open, path) else { return -1 }
@@ -151,7 +152,7 @@ extension SimulatedDisk: SystemCalls {
 
   // MARK: Names
 
-  package func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
+  private func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
     guard begin(.mkdir, path) else { return -1 }
     var components = path.split(separator: "/").map(String.init)
     guard let name = components.popLast() else { return fail(EEXIST) }
@@ -162,6 +163,7 @@ extension SimulatedDisk: SystemCalls {
   }
 
   package func mkdirat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32 {
+    if folder == AT_FDCWD { return mkdir(name, mode) }
     let path = path(folder, name)
     guard begin(.mkdir, path) else { return -1 }
     guard let parent = self.folder(folder) else { return fail(EBADF) }

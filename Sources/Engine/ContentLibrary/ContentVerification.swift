@@ -151,7 +151,7 @@ extension ContentLibrary {
         found.append(ContentDamage(content, file.entry.path, problem))
       }
     }
-    let known = Self.withParents(files.map(\.entry.path))
+    let known = Set(files.map { Array($0.entry.path.utf8)[...] })
     for path in try Self.paths(in: tree) where !known.contains(path) {
       found.append(ContentDamage(content, String(decoding: path, as: UTF8.self), .unexpected))
     }
@@ -177,7 +177,8 @@ extension ContentLibrary {
       return status.permissions & 0o022 == 0 ? nil : .changed
     case .link:
       let place = try chain.parent(of: entry.path)
-      return try place.folder.link(place.name) == entry.target ? nil : .changed
+      let target = try place.folder.link(place.name)
+      return target.hasSameBytes(as: entry.target) ? nil : .changed
     case .file:
       guard status.isSealed else { return .changed }
       let file = try chain.file(entry.path)
@@ -185,20 +186,6 @@ extension ContentLibrary {
       let digest = try stream.finish(reading: file, through: buffer) { pace?.pass($0) }
       return digest == entry.digest ? nil : .changed
     }
-  }
-
-  /// The bytes of the paths and their parent folders; an archive need not list its folders.
-  private static func withParents(_ paths: [String]) -> Set<ArraySlice<UInt8>> {
-    let paths = paths.map { Array($0.utf8)[...] }
-    var known = Set(paths)
-    for path in paths {
-      var rest = path
-      while let slash = rest.lastIndex(of: UInt8(ascii: "/")) {
-        rest = rest[..<slash]
-        if !known.insert(rest).inserted { break }
-      }
-    }
-    return known
   }
 
   /// The bytes of all paths in a folder.

@@ -9,9 +9,8 @@ enum StagingName {
   /// Returns the name of a download's or repair's folder; throws `inconsistent` for another name.
   static func checked(_ id: String) throws -> String {
     guard isDownloadOrRepair(id) else {
-      throw ContentError(
-        .inconsistent, "“\(id)” is not the name of a download or a repair",
-        remedy: "Report this message as a bug", subject: id)
+      throw ContentError.defect(
+        "“\(id)” is not the name of a download or a repair", subject: id)
     }
     return id
   }

@@ -92,6 +92,12 @@ extension ContentError: LocalizedError, CustomStringConvertible {
       subject: product.rawValue, cause: cause)
   }
 
+  /// Returns the error for a state that only a defect of this library causes.
+  package static func defect(_ message: String, subject: String? = nil) -> ContentError {
+    ContentError(
+      .inconsistent, message, remedy: "Report this message as a bug", subject: subject)
+  }
+
   /// Returns the error for a C library that cannot allocate memory.
   package static func outOfMemory(_ library: String) -> ContentError {
     ContentError(

@@ -283,10 +283,7 @@ package final class Directory: Sendable {
     guard !name.isEmpty, name != ".", name != "..",
       name.utf8.allSatisfy({ $0 != UInt8(ascii: "/") && $0 != 0 })
     else {
-      throw ContentError(
-        .inconsistent, "“\(name)” is not a valid file name in \(path)",
-        remedy: "Report this message as a bug",
-        subject: path)
+      throw ContentError.defect("“\(name)” is not a valid file name in \(path)", subject: path)
     }
   }
 }

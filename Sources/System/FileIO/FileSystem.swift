@@ -27,14 +27,16 @@ package struct FileSystem: Sendable {
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
     let descriptor = try perform(.open, path) {
-      calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      calls.openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     }
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
   }
 
   /// Opens a file by path for reading, following links; not for paths from outside.
   package func file(at path: String) throws -> File {
-    let descriptor = try perform(.open, path) { calls.open(path, O_RDONLY | O_CLOEXEC) }
+    let descriptor = try perform(.open, path) {
+      calls.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
+    }
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
@@ -43,7 +45,7 @@ package struct FileSystem: Sendable {
     for component in path.pathComponents() {
       prefix += component
       let isNew = try perform(.createDirectory, prefix, unless: [EEXIST, EISDIR]) {
-        calls.mkdir(prefix, 0o755)
+        calls.mkdirat(AT_FDCWD, prefix, 0o755)
       }
       if isNew { try syncParent(Substring(prefix.utf8.dropLast(component.utf8.count))) }
       prefix += "/"

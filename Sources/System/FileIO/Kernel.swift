@@ -5,11 +5,7 @@ import Glibc
 final class Kernel: SystemCalls {
   static let shared = Kernel()
 
-  private init() {}
-
   // MARK: Opening
-
-  func open(_ path: String, _ flags: Int32) -> Int32 { Glibc.open(path, flags) }
 
   func openat(
     _ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t
@@ -72,8 +68,6 @@ final class Kernel: SystemCalls {
   }
 
   // MARK: Names
-
-  func mkdir(_ path: String, _ mode: mode_t) -> Int32 { Glibc.mkdir(path, mode) }
 
   func mkdirat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32 {
     Glibc.mkdirat(folder, name, mode)

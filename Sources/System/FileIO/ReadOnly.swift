@@ -9,9 +9,8 @@ extension FileSystem {
       willPerform: { operation, path in
         try willPerform?(operation, path)
         guard ![.open, .read, .list, .status, .lock].contains(operation) else { return }
-        throw ContentError(
-          .inconsistent, "Cannot \(operation.rawValue) \(path): nothing may be changed here",
-          remedy: "Report this message as a bug", subject: path)
+        throw ContentError.defect(
+          "Cannot \(operation.rawValue) \(path): nothing may be changed here", subject: path)
       }, didCommit: didCommit, calls: calls, isReadOnly: true)
   }
 }

@@ -3,12 +3,11 @@ package import Glibc
 /// The system calls for file systems.
 ///
 /// A simulated disk has its own implementation. Each call behaves and returns as its manual page
-/// says, and sets `errno` on failure. Symbolic links are not followed, except by `open` and
-/// `mkdir`, which take paths. Calls that inspect and remove entries take names that may not be
-/// valid UTF-8. Use it from any thread.
+/// says, and sets `errno` on failure. Symbolic links are not followed, except by `openat` and
+/// `mkdirat` with `AT_FDCWD`, which take paths. Calls that inspect and remove entries take names
+/// that may not be valid UTF-8. Use it from any thread.
 package protocol SystemCalls: AnyObject, Sendable {
   // Opening.
-  func open(_ path: String, _ flags: Int32) -> Int32
   func openat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t)
     -> Int32
   /// Duplicates a descriptor with close-on-exec.
@@ -28,7 +27,6 @@ package protocol SystemCalls: AnyObject, Sendable {
   func readlinkat(_ folder: Int32, _ name: String, _ text: UnsafeMutableBufferPointer<CChar>) -> Int
 
   // Names.
-  func mkdir(_ path: String, _ mode: mode_t) -> Int32
   func mkdirat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32
   func symlinkat(_ target: String, _ folder: Int32, _ name: String) -> Int32
   func linkat(_ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String) -> Int32

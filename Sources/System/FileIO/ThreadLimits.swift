@@ -8,36 +8,26 @@ import Glibc
 /// code that needs threads checks first.
 package struct ThreadLimits {
   /// Returns the text of a file, or nil if it cannot be read.
-  private let text: (String) -> String?
+  let text: (String) -> String?
   /// Returns the names in `/proc`, among them the numbers of all processes.
-  private let processes: () -> [String]
+  let processes: () -> [String]
   /// The soft limit of the user's threads, or nil for no limit.
-  private let userLimit: Int?
-  private let user: UInt32
-
-  package init(
-    userLimit: Int?, user: UInt32, text: @escaping (String) -> String?,
-    processes: @escaping () -> [String]
-  ) {
-    self.userLimit = userLimit
-    self.user = user
-    self.text = text
-    self.processes = processes
-  }
+  let userLimit: Int?
+  let user: UInt32
 
   /// Throws `tooFewThreads` unless this process may start `count` more threads.
   package static func require(_ count: Int, for purpose: String) throws {
     let limits = ThreadLimits(
-      userLimit: currentUserLimit, user: getuid(), text: contents,
+      text: contents,
       processes: {
         let folder = try? FileSystem.real.directory(at: "/proc")
         return ((try? folder?.entries()) ?? []).map(\.name)
-      })
+      }, userLimit: currentUserLimit, user: getuid())
     try limits.require(count, for: purpose)
   }
 
   /// Throws `tooFewThreads` unless all limits allow `count` more threads.
-  package func require(_ count: Int, for purpose: String) throws {
+  func require(_ count: Int, for purpose: String) throws {
     guard let limit = exceeded(by: count) else { return }
     throw ContentError(
       .tooFewThreads,
@@ -48,7 +38,7 @@ package struct ThreadLimits {
   }
 
   /// Returns the first limit that does not allow `count` more threads, and how many it allows.
-  package func exceeded(by count: Int) -> (name: String, remaining: Int)? {
+  func exceeded(by count: Int) -> (name: String, remaining: Int)? {
     if let remaining = remainingOfUser(needed: count), remaining < count {
       return ("RLIMIT_NPROC of user \(user)", remaining)
     }
@@ -87,7 +77,7 @@ package struct ThreadLimits {
   // MARK: Files of the system
 
   /// Returns the control groups in `/proc/self/cgroup`: the process's own and their parents.
-  package static func controlGroups(_ text: String) -> [String] {
+  static func controlGroups(_ text: String) -> [String] {
     let lines = text.split(separator: "\n").map {
       $0.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     }.filter { $0.count == 3 }
@@ -102,14 +92,14 @@ package struct ThreadLimits {
   }
 
   /// Parses the number of all threads in `/proc/loadavg`, whose fourth field is `running/all`.
-  package static func threadCount(_ text: String) -> Int? {
+  static func threadCount(_ text: String) -> Int? {
     let fields = text.split(separator: " ")
     guard fields.count > 3, let all = fields[3].split(separator: "/").last else { return nil }
     return Int(all)
   }
 
   /// Parses the number of threads in `/proc/<id>/status`; 0 if another user owns the process.
-  package static func threads(of user: UInt32, status: String) -> Int {
+  static func threads(of user: UInt32, status: String) -> Int {
     var threads = 0
     for line in status.split(separator: "\n") {
       let fields = line.split(whereSeparator: \.isWhitespace)

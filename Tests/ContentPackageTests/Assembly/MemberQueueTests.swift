@@ -14,6 +14,12 @@ struct MemberQueueTests {
     #expect(!queue.put(bytes(1), member: 1))
   }
 
+  @Test func `the queue is limited in members, so that many short ones take no longer`() {
+    let queue = MemberQueue(limit: 1 << 20)
+    for member in 0..<64 { #expect(queue.put(bytes(1), member: member)) }
+    #expect(!queue.put(bytes(1), member: 64))
+  }
+
   @Test func `taking members makes room, and all are taken before the end`() throws {
     let queue = MemberQueue(limit: 100)
     #expect(queue.put(bytes(60), member: 2) && queue.put(bytes(40), member: 3))

@@ -233,6 +233,30 @@ struct HostileXarTests {
     try expectRefused(writer.bytes, [.limitExceeded])
   }
 
+  @Test(
+    "Entries that overlap and have more packed bytes than a package may contain are refused unread",
+    arguments: ["x-xz", "x-lzma", "x-gzip", "x-bzip2", "octet-stream"])
+  func overlapping(encoding: String) throws {
+    var limits = PackageLimits.standard
+    (limits.expansionRatio, limits.expansionAllowance, limits.entryCount) = (20, 0, 100)
+    let heap = String(repeating: "\0", count: 100_000)
+    for isAttribute in [false, true] {
+      let bytes = Self.xar(
+        { offset in
+          (10...70).map { number in
+            let data = XarWriter.data(
+              offset: offset + number, length: 99_000, size: 1, encoding: "application/\(encoding)")
+            let attribute = data.replacingOccurrences(of: "data>", with: "ea>")
+            return Self.file(isAttribute ? attribute : data, name: "Contents/\(number)")
+              .replacingOccurrences(of: "id=\"9\"", with: "id=\"\(number)\"")
+          }.joined()
+        }, heap: heap)
+      let finding = try #require(examine(bytes, limits: limits).findings.first)
+      #expect(finding.rule == "limit-size" && finding.message.contains("packed"), "\(finding)")
+      #expect(finding.code == .limitExceeded)
+    }
+  }
+
   @Test("Files that share their bytes become two files, or are refused")
   func shared() throws {
     let bytes = Self.xar { offset in

@@ -105,6 +105,15 @@ struct HostileZipTests {
       $0.entries[1].central.packed = 0xffff_ffff
       $0.entries[1].central.extra = ZipWriter.large(.max, .max)
     },
+    attack("a 64-bit length and a 64-bit offset that are greater than any signed number") {
+      for header in [\ZipWriter.Entry.local, \.central] {
+        $0.entries[1][keyPath: header].plain = 0xffff_ffff
+        $0.entries[1][keyPath: header].packed = 0xffff_ffff
+        $0.entries[1][keyPath: header].extra = ZipWriter.large(5, -1000)
+      }
+      $0.entries[2].offset = 0xffff_ffff
+      $0.entries[2].central.extra = ZipWriter.large(-1)
+    },
     attack("64-bit lengths, twice") {
       $0.entries[1].central.plain = 0xffff_ffff
       $0.entries[1].central.extra = ZipWriter.large(5) + ZipWriter.large(6)

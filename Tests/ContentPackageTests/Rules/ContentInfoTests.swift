@@ -51,6 +51,49 @@ struct ContentInfoTests {
     #expect(try ContentInfo(propertyList: bytes).version.rawValue == "2.5")
   }
 
+  /// Returns a valid binary list with `parts` after its seven own parts; it refers to number 7.
+  private func binaryList(_ parts: [[UInt8]]) -> [UInt8] {
+    func text(_ text: String) -> [UInt8] { [0x5f, 0x10, UInt8(text.utf8.count)] + Array(text.utf8) }
+    let own: [[UInt8]] = [
+      [0xd3, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 7],
+      text("ContentVersion"), text("IAPProductIdentifier"), text("x"), text("2.5"), text("a.b"),
+      [0x09],
+    ]
+    var (bytes, offsets) = (Array("bplist00".utf8), [UInt8]())
+    for part in own + parts {
+      offsets += XarWriter.number(bytes.count, 4)
+      bytes += part
+    }
+    let numbers = [own.count + parts.count, 0, bytes.count].flatMap { XarWriter.number($0, 8) }
+    return bytes + offsets + [0, 0, 0, 0, 0, 0, 4, 2] + numbers
+  }
+
+  @Test("The parts of a binary list may be shared")
+  func shared() throws {
+    let array: [UInt8] = [0xa4, 0, 8, 0, 8, 0, 6, 0, 1]
+    let list = binaryList([array, [0xa2, 0, 1, 0, 2]])
+    #expect(try ContentInfo(propertyList: list).version.rawValue == "2.5")
+  }
+
+  @Test("A binary list that contains itself or grows without a limit is refused")
+  func growing() {
+    func arrays(_ count: Int, references: Int) -> [[UInt8]] {
+      (8..<(8 + count)).map { next -> [UInt8] in
+        [0xa0 | UInt8(references)] + (0..<references).flatMap { _ in XarWriter.number(next, 2) }
+      } + [[0xa0]]
+    }
+    let long: [UInt8] =
+      [0x4f, 0x11] + XarWriter.number(60_000, 2) + [UInt8](repeating: 1, count: 60_000)
+    let ofLong: [UInt8] = [0xaf, 0x10, 100] + (0..<100).flatMap { _ in XarWriter.number(8, 2) }
+    let lists: [[[UInt8]]] = [
+      [[0xa1, 0, 7]], [[0xa1, 0, 0]], arrays(40, references: 2), arrays(10_000, references: 1),
+      [ofLong, long], [[0xa1, 0xff, 0xff]], [[0xa5, 0, 1]],
+    ]
+    for parts in lists {
+      #expect(code { _ = try ContentInfo(propertyList: binaryList(parts)) } == .contentInfoInvalid)
+    }
+  }
+
   @Test(
     "An invalid list or one without both keys is refused",
     arguments: [

@@ -94,6 +94,21 @@ struct VerifyTests {
     #expect(try fixture.staged().isEmpty)
   }
 
+  @Test("A link whose target differs only in its Unicode form is changed")
+  func linkTarget() async throws {
+    let fixture = try StoreFixture()
+    let source = fixture.folder.path("sources/a-1.0/Contents")
+    try FileManager.default.createDirectory(atPath: source, withIntermediateDirectories: true)
+    #expect(symlink("\u{e9}.txt", "\(source)/link") == 0)
+    let content = try await install(fixture)
+    #expect(try fixture.reader().verify(content) == [])
+    let place = "\(fixture.libraryPath)/products/a/1.0/Contents/link"
+    #expect(unlink(place) == 0 && symlink("e\u{301}.txt", place) == 0)
+    let found = try fixture.reader().verify(content)
+    #expect(found.map(\.path) == ["Contents/link"])
+    #expect(found.map(\.problem) == [.changed])
+  }
+
   @Test(
     "Every kind of damage is found, at its place", .slow,
     arguments: [

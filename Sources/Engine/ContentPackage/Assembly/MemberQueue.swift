@@ -6,17 +6,21 @@ import Concurrency
 /// If the queue is full, the fetching thread decodes the member. This is the back-pressure of a
 /// slow disk on a fast network.
 final class MemberQueue: Sendable {
+  /// The number of members that may wait; each `put` adds up their lengths.
+  private static let maximumCount = 64
+
   private let limit: Int
   private let waiting = BlockingQueue<(member: Int, bytes: LentBytes)>()
   private let failure = Mutex((any Error)?.none)
 
-  /// Creates a queue of at most `limit` bytes, or of one longer member.
+  /// Creates a queue of at most `limit` bytes and 64 members, or of one longer member.
   init(limit: Int) { self.limit = limit }
 
   /// Adds a member; returns false if the queue is full.
   func put(_ bytes: LentBytes, member: Int) -> Bool {
     waiting.add((member: member, bytes: bytes)) { waiting in
-      waiting.isEmpty || waiting.reduce(bytes.count) { $0 + $1.bytes.count } <= limit
+      guard waiting.count < Self.maximumCount else { return false }
+      return waiting.isEmpty || waiting.reduce(bytes.count) { $0 + $1.bytes.count } <= limit
     }
   }
 

@@ -62,9 +62,8 @@ package final class PackageAssembly {
     let missing = context.survey.missing[...]
     let found = missing[missing.partitionPoint { $0.offset < offset }...].first
     guard let found, found.offset == offset, found.length == bytes.count else {
-      throw ContentError(
-        .inconsistent, "\(name): no member of \(bytes.count) bytes is missing at offset \(offset)",
-        remedy: "Report this message as a bug", subject: name)
+      throw ContentError.defect(
+        "\(name): no member of \(bytes.count) bytes is missing at offset \(offset)", subject: name)
     }
     try decoders.take(bytes, member: found.member)
   }
@@ -79,9 +78,7 @@ package final class PackageAssembly {
     let entries = context.survey.plan.index.files
     let files = try zip(entries, context.identities).map { entry, identity in
       guard entry.kind != .file || identity != nil else {
-        throw ContentError(
-          .inconsistent, "\(name): “\(entry.path)” was not written",
-          remedy: "Report this message as a bug", subject: name)
+        throw ContentError.defect("\(name): “\(entry.path)” was not written", subject: name)
       }
       return InstalledFile(entry: entry, identity: identity)
     }

@@ -92,10 +92,10 @@ final class PieceFinder {
   private func findPieces(_ number: Int, _ file: IndexedFile, besides known: Set<Int>) throws
     -> [LocalCopy.Piece]
   {
-    var missing = Dictionary(
-      plan.partsOfFile[number].filter { !known.contains($0) }.compactMap { part in
-        plan.digest(ofPart: part).map { ($0, [part]) }
-      }, uniquingKeysWith: +)
+    var missing: [Digest: [Int]] = [:]
+    for part in plan.partsOfFile[number] where !known.contains(part) {
+      if let digest = plan.digest(ofPart: part) { missing[digest, default: []].append(part) }
+    }
     var found: [LocalCopy.Piece] = []
     for tree in catalog.treesWithNamesake(of: file) where !missing.isEmpty {
       found += try ifReadable { try findPieces(of: file, in: tree, &missing) } ?? []
@@ -116,11 +116,15 @@ final class PieceFinder {
     if status.size == file.size {
       // Same offset: an edit or damage often leaves the other pieces in place.
       for (digest, parts) in missing {
-        let inPlace = try parts.filter {
-          try matches($0, in: opened, at: plan.parts[$0].fileOffset)
+        var left: [Int] = []
+        for part in parts {
+          let offset = plan.parts[part].fileOffset
+          if try matches(part, in: opened, at: offset) {
+            found.append((part, offset))
+          } else {
+            left.append(part)
+          }
         }
-        found += inPlace.map { ($0, plan.parts[$0].fileOffset) }
-        let left = parts.filter { !inPlace.contains($0) }
         missing[digest] = left.isEmpty ? nil : left
       }
     }

@@ -161,7 +161,8 @@ private final class MemberPacker {
     guard plain.count >= 4 * length else { return false }
     return [plain.count / 2, plain.count - length].allSatisfy { start in
       let sample = UnsafeRawBufferPointer(rebasing: plain[start..<(start + length)])
-      return sampler.deflate(sample, into: scratch) >= length
+      // Header and trailer of a member have 18 bytes.
+      return sampler.compressMember(sample, into: scratch) >= length + 18
     }
   }
 }

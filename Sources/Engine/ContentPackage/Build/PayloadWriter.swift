@@ -191,9 +191,8 @@ final class PayloadOutput: @unchecked Sendable {
   /// Writes `bytes` before the payload.
   func complete(beginning bytes: [UInt8]) throws {
     guard Int64(bytes.count) == start else {
-      throw ContentError(
-        .inconsistent, "The header of the archive has \(bytes.count) bytes, expected \(start)",
-        remedy: "Report this message as a bug")
+      throw ContentError.defect(
+        "The header of the archive has \(bytes.count) bytes, expected \(start)")
     }
     try bytes.withUnsafeBytes { try file.write($0, at: 0) }
     file.beginWritingBack()

@@ -23,14 +23,6 @@ struct Compressor: ~Copyable {
       handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
   }
 
-  /// Writes deflate data (RFC 1951), and returns its length, or 0 if it does not fit.
-  borrowing func deflate(
-    _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
-  ) -> Int {
-    libdeflate_deflate_compress(
-      handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
-  }
-
   /// Returns the zlib stream (RFC 1950) of `plain`.
   borrowing func compressedStream(_ plain: [UInt8]) -> [UInt8] {
     let bound = libdeflate_zlib_compress_bound(handle, plain.count)

@@ -3,7 +3,9 @@ import ContentModel
 /// Finds the data of each entry in the bytes of a cpio archive, odc or newc.
 ///
 /// Pure. Bytes are pushed in chunks of any size. Checks that libarchive makes during the
-/// examination are not repeated: the result counts only if both agree. Source: cpio(5).
+/// examination are not repeated: the result counts only if both agree. Names are checked first,
+/// since libarchive allocates any length that a name declares, up to 4 GB, truncates a name at a
+/// NUL, and compares each hard-linked file with all previous ones. Source: cpio(5).
 struct CpioScanner {
   /// An entry as its header describes it.
   struct Entry: Hashable {
@@ -15,6 +17,8 @@ struct CpioScanner {
   }
 
   private static let nameLimit = PackageLimits.headerPathLength
+  private static let linkedLimit = 32_768
+  private static let unknown = Finding.damaged("The payload is not a cpio archive (odc or newc)")
 
   /// All entries so far, without the trailer; empty if entries are not kept.
   private(set) var entries: [Entry] = []
@@ -23,15 +27,7 @@ struct CpioScanner {
   private(set) var isAtEnd = false
 
   /// The number of entries with more than one link; folders may count, too.
-  private(set) var linkedCount = 0
-  /// Whether a name contains a NUL before its end.
-  private(set) var hasSplitName = false
-
-  /// Whether the name of the current header exceeds the limit.
-  var isAtLongName: Bool {
-    guard let form = Form(magic: header), header.count >= form.fixedLength else { return false }
-    return (form.nameLength(header) ?? 0) > Self.nameLimit
-  }
+  private var linkedCount = 0
 
   init(keepingEntries: Bool = true) { keepsEntries = keepingEntries }
 
@@ -40,8 +36,8 @@ struct CpioScanner {
   /// The bytes of data and padding before the next header.
   private var skip: Int64 = 0
 
-  /// Takes the next bytes; returns false if they are not a cpio archive.
-  mutating func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  /// Takes the next bytes; throws a finding if they are not a cpio archive, or a name is invalid.
+  mutating func push(_ bytes: UnsafeRawBufferPointer) throws {
     var rest = bytes[...]
     while !rest.isEmpty, !isAtEnd {
       let passed = Int(min(skip, Int64(rest.count)))
@@ -49,38 +45,41 @@ struct CpioScanner {
       position += Int64(passed)
       skip -= Int64(passed)
       guard skip == 0, !rest.isEmpty else { continue }
-      guard let wanted = headerLength else { return false }
-      let taken = rest.prefix(wanted - header.count)
+      let taken = rest.prefix(try headerLength() - header.count)
       header += taken
       position += Int64(taken.count)
       rest = rest.dropFirst(taken.count)
-      if header.count == headerLength, !endHeader() { return false }
+      if try header.count == headerLength() { try endHeader() }
     }
-    return true
   }
 
-  /// The length of the current header, as far as it is known, or nil if the header is invalid.
-  private var headerLength: Int? {
+  /// Returns the length of the current header, as far as it is known.
+  private func headerLength() throws -> Int {
     guard header.count >= 6 else { return 6 }
-    guard let form = Form(magic: header) else { return nil }
+    guard let form = Form(magic: header) else { throw Self.unknown }
     guard header.count >= form.fixedLength else { return form.fixedLength }
-    guard let name = form.nameLength(header), (1...Self.nameLimit).contains(name) else {
-      return nil
+    guard let name = form.nameLength(header), name > 0 else { throw Self.unknown }
+    guard name <= Self.nameLimit else {
+      throw Finding.limit("limit-header", "The header of an entry exceeds the size limit")
     }
     return form.padded(form.fixedLength + name)
   }
 
-  private mutating func endHeader() -> Bool {
+  private mutating func endHeader() throws {
     guard let form = Form(magic: header), let nameLength = form.nameLength(header),
       let mode = form.mode(header), let size = form.size(header)
-    else { return false }
+    else { throw Self.unknown }
     if let count = form.linkCount(header), count > 1 { linkedCount += 1 }
+    guard linkedCount <= Self.linkedLimit else {
+      throw Finding.limit(
+        "limit-entries", "More than \(Self.linkedLimit) files and folders have several links")
+    }
     let name = header[form.fixedLength..<(form.fixedLength + nameLength)]
-    guard name.last == 0 else { return false }
+    guard name.last == 0 else { throw Self.unknown }
     let path = name.dropLast()
     // NULs that pad the name are allowed.
     if let end = path.firstIndex(of: 0), path[end...].contains(where: { $0 != 0 }) {
-      hasSplitName = true
+      throw Finding.entry("path-control", "A name contains a NUL character", path: "")
     }
     if path.elementsEqual("TRAILER!!!".utf8) {
       isAtEnd = true
@@ -89,7 +88,6 @@ struct CpioScanner {
     }
     skip = form.isPadded ? (size + 3) / 4 * 4 : size
     header.removeAll(keepingCapacity: true)
-    return true
   }
 
   /// The two supported formats, and the offsets of their fields.
@@ -137,5 +135,19 @@ struct CpioScanner {
       }
       return value
     }
+  }
+}
+
+/// A stream of a cpio archive that throws the findings of a `CpioScanner`.
+final class CpioCheck: ByteStream {
+  private let inner: any ByteStream
+  private var scanner = CpioScanner(keepingEntries: false)
+
+  init(_ inner: any ByteStream) { self.inner = inner }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try inner.next()
+    try scanner.push(bytes)
+    return bytes
   }
 }

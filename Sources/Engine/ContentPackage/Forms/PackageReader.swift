@@ -31,12 +31,13 @@ final class PackageReader {
     switch try Container(source) {
     case .xar:
       let table = try XarTable(source)
+      try table.checkData(in: source, limit: limit)
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
         containerFindings = product.findings
         let (cpio, checkRest) = try product.openPayload(stream, source, limit: limit)
         self.checkRest = checkRest
-        let plain = ReadAheadStream.ifPossible(CpioNameCheck(cpio))
+        let plain = ReadAheadStream.ifPossible(CpioCheck(cpio))
         let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)

@@ -104,6 +104,6 @@ private final class ChunkedInput: ByteStream {
     let bytes = try take(8)
     guard !bytes.isEmpty else { return nil }
     guard bytes.count == 8 else { throw Finding.damaged("The payload's pbzx stream is truncated") }
-    return bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    return bytes.bigEndian(0, 8)
   }
 }

@@ -17,6 +17,11 @@ struct XarTable {
 
   let files: [File]
 
+  /// The ranges of files and extended attributes whose format declares a window.
+  private let windows: [(format: WindowScanner.Format, range: Range<Int64>)]
+  /// The packed bytes of all files and extended attributes; shared bytes count several times.
+  private let packedTotal: Int64
+
   static let headerLength = 28
   private static let packedLimit: UInt64 = 8 << 20
   private static let plainLimit: UInt64 = 32 << 20
@@ -28,11 +33,10 @@ struct XarTable {
     guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
       throw Finding.damaged("The xar header is truncated")
     }
-    func number(_ range: Range<Int>) -> UInt64 { header[range].reduce(0) { $0 << 8 | UInt64($1) } }
-    let headerLength = number(4..<6)
-    let packedLength = number(8..<16)
-    let plainLength = number(16..<24)
-    try Self.checkDigest(number(24..<28))
+    let headerLength = header.bigEndian(4, 2)
+    let packedLength = header.bigEndian(8, 8)
+    let plainLength = header.bigEndian(16, 8)
+    try Self.checkDigest(header.bigEndian(24, 4))
     guard packedLength <= Self.packedLimit, plainLength <= Self.plainLimit else {
       throw Finding.limit(
         "limit-table", "The xar table of contents has \(plainLength) bytes, which is too long")
@@ -50,15 +54,31 @@ struct XarTable {
       range.upperBound <= source.length - heap
         ? (range.lowerBound + heap)..<(range.upperBound + heap) : nil
     }
-    for (format, range) in reader.windows {
+    windows = try reader.windows.map { format, range in
       // libarchive would read what there is before it reports the end.
       guard let range = placed(range) else {
         throw XarTableReader.refused("has a file that ends after the archive")
       }
-      try WindowCheck(SourceStream(source, range), format).skipRest()
+      return (format, range)
     }
+    packedTotal = reader.lengths.reduce(0) { $0 + min($1, source.length) }
     files = reader.files.map {
       File(path: $0.path, checksum: $0.checksum, storedRange: $0.storedRange.flatMap(placed))
+    }
+  }
+
+  /// Throws a finding if reading the data of all entries needs too much time or memory.
+  ///
+  /// Data may overlap, and packed data may have no content. Without `limit`, in bytes, a small
+  /// archive could have 40,000 entries that each contain nearly all of its bytes.
+  func checkData(in source: any ByteSource, limit: Int64) throws {
+    guard packedTotal <= limit else {
+      throw Finding.limit(
+        "limit-size",
+        "The files of the xar archive have \(packedTotal) packed bytes; the limit is \(limit)")
+    }
+    for (format, range) in windows {
+      try WindowCheck(SourceStream(source, range), format).skipRest()
     }
   }
 

@@ -109,11 +109,15 @@ struct XarTableReader {
     }
   }
 
-  /// The ranges in the heap of files and extended attributes whose format declares a window.
+  /// The data of all files and extended attributes.
+  private var data: [StoredData] { nodes.map(\.data) + nodes.flatMap(\.attributes) }
+
+  /// The lengths of these data in the heap.
+  var lengths: [Int64] { data.map(\.length) }
+
+  /// The ranges in the heap of those whose format declares a window.
   var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
-    (nodes.map(\.data) + nodes.flatMap(\.attributes)).compactMap { data in
-      data.encoding?.windowFormat.map { ($0, data.range) }
-    }
+    data.compactMap { data in data.encoding?.windowFormat.map { ($0, data.range) } }
   }
 
   mutating func read(_ xml: [UInt8]) throws {

@@ -44,9 +44,10 @@ struct ZipDirectory {
             ? "has overlapping entries, such as \(Self.shown(entry))"
             : "has \(entry.offset - next) bytes that do not belong to an entry")
       }
-      let following =
-        index + 1 < entries.count ? entries[index + 1].offset : directory.end.directoryOffset
-      next = try directory.checkLocal(entry, following: following)
+      // The directory is inside the archive, but an offset can be any number.
+      let following = entries.dropFirst(index + 1).first?.offset ?? .max
+      next = try directory.checkLocal(
+        entry, following: min(following, directory.end.directoryOffset))
     }
     guard next == directory.end.directoryOffset else {
       throw Self.refused("has bytes that do not belong to an entry")

@@ -86,6 +86,10 @@ extension BidirectionalCollection<UInt8> {
   func littleEndian(_ offset: Int, _ width: Int) -> UInt64 {
     dropFirst(offset).prefix(width).reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
+
+  func bigEndian(_ offset: Int, _ width: Int) -> UInt64 {
+    dropFirst(offset).prefix(width).reduce(0) { $0 << 8 | UInt64($1) }
+  }
 }
 
 extension ArraySlice<UInt8> {

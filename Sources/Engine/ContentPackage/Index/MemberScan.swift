@@ -32,11 +32,6 @@ struct MemberScan {
     return try scan.layout(of: entries)
   }
 
-  private init(source: any ByteSource, range: Range<Int64>) {
-    self.source = source
-    self.range = range
-  }
-
   private mutating func readMembers() throws {
     let stream = try GzipStream(SourceStream(source, range))
     do {
@@ -54,7 +49,11 @@ struct MemberScan {
   private mutating func add(_ packed: UnsafeRawBufferPointer, _ plain: UnsafeRawBufferPointer)
     throws
   {
-    guard cpio.push(plain) else { throw Obstacle("The payload is not a cpio archive") }
+    do {
+      try cpio.push(plain)
+    } catch {
+      throw Obstacle("The payload is not a cpio archive")
+    }
     guard members.count < PayloadIndex.maximumCount else {
       throw Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
     }

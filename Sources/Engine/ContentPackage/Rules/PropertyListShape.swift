@@ -1,16 +1,19 @@
+import ContentModel
+
 /// Checks of a property list from outside before the decoder reads it.
 ///
 /// The decoder reads data that are neither XML nor binary as an old-style property list. It
-/// recurses into nested XML without a limit, until the stack overflows.
+/// recurses into nested lists without a limit, until the stack overflows.
 enum PropertyListShape {
-  private static let depthLimit = 64
+  static let depthLimit = 64
+  static let tooDeep = ContentInfo.invalid("it is nested too deeply")
 
   /// Throws `contentInfoInvalid` unless `bytes` may be decoded.
   static func check(_ bytes: [UInt8]) throws {
     guard bytes.count <= ContentInfo.maximumLength else {
       throw ContentInfo.invalid("it has \(bytes.count) bytes; the limit is 1 MiB")
     }
-    if bytes.starts(with: Array("bplist00".utf8)) { return }
+    if bytes.starts(with: Array("bplist00".utf8)) { return try BinaryListShape.check(bytes) }
     let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
     let text = (bytes.starts(with: byteOrderMark) ? bytes[3...] : bytes[...])
       .drop { $0 == 32 || (9...13).contains($0) }
@@ -42,7 +45,7 @@ enum PropertyListShape {
       } else if tag.last != UInt8(ascii: "/"), !tag.starts(with: Array("<!".utf8)) {
         depth += 1
       }
-      guard depth <= depthLimit else { throw ContentInfo.invalid("it is nested too deeply") }
+      guard depth <= depthLimit else { throw tooDeep }
       rest = rest.dropFirst(max(tag.count, 1))
     }
   }

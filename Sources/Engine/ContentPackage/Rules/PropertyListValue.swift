@@ -13,21 +13,16 @@ indirect enum PropertyListValue: Codable {
 
   init(from decoder: any Decoder) throws {
     let value = try decoder.singleValueContainer()
+    func decoded<Part: Decodable>(_ make: (Part) -> Self) -> Self? {
+      (try? value.decode(Part.self)).map(make)
+    }
     self =
-      if let values = try? value.decode([String: PropertyListValue].self) {
-        .dictionary(values)
-      } else if let values = try? value.decode([PropertyListValue].self) {
-        .array(values)
-      } else if let string = try? value.decode(String.self) {
-        .string(string)
-      } else if let boolean = try? value.decode(Bool.self) {
-        .boolean(boolean)
-      } else if let integer = try? value.decode(Int64.self) {
-        .integer(integer)
-      } else if let real = try? value.decode(Double.self) {
-        .real(real)
-      } else if let date = try? value.decode(Date.self) {
-        .date(date)
+      if let list = decoded(Self.dictionary) ?? decoded(Self.array) {
+        list
+      } else if let text = decoded(Self.string) ?? decoded(Self.date) {
+        text
+      } else if let number = decoded(Self.boolean) ?? decoded(Self.integer) ?? decoded(Self.real) {
+        number
       } else {
         .data(try value.decode(Data.self))
       }
