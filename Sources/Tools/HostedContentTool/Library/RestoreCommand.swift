@@ -21,7 +21,7 @@ enum RestoreCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let account = try arguments.account()
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
-    let closer = QueueCloser(queue)
+    let closer = QueueCloser(queue, console)
     defer { closer.close() }
     let transactions = try await queue.restore(withApplicationUsername: account)
     console.signals?.setHandler { _ in closer.begin() }
