@@ -113,8 +113,10 @@ final class Engine: @unchecked Sendable {
 
   /// Waits until the service has acknowledged finished purchases, until `deadline` at most.
   func waitForNotices(until deadline: DispatchTime) {
-    // The notices of finished transactions follow their reports.
-    serial.sync {}
+    // The notices of finished transactions follow their reports. A commit may hang.
+    let areSent = environment.execution.signal()
+    serial.enqueue { areSent.send() }
+    areSent.wait(until: deadline)
     seller.waitForNotices(until: deadline)
   }
 
@@ -150,7 +152,7 @@ final class Engine: @unchecked Sendable {
     let (taken, hasMore) = inbox.withLock { inbox in
       (inbox.take(Self.groupLimit), inbox.isExpected)
     }
-    if !isClosed { handle(taken.events.filter { !held.decides($0.event) }) }
+    if !isClosed { handle(taken.events.filter { !held.absorbs($0) }) }
     if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 
@@ -164,7 +166,7 @@ final class Engine: @unchecked Sendable {
       try commit(decisions.flatMap(\.changes))
     } catch {
       if pendingEvents.count == 1 { return handle(pendingEvents[0], unwrittenAfter: error) }
-      for pending in pendingEvents where !held.decides(pending.event) { handle([pending]) }
+      for pending in pendingEvents where !held.absorbs(pending) { handle([pending]) }
       return
     }
     state = next
