@@ -9,14 +9,12 @@ import Concurrency
 final class DownloadJob: Sendable {
   /// The handle to its transfers, which end when the job is stopped.
   let ticket: TransferTicket
-  private let isStopped: @Sendable () throws -> Void
   private let state = Mutex(State())
 
   private struct State {
     var work: Work?
     var phase = DownloadPhase.preparing
     var reused: Int64 = 0
-    var isStopped = false
   }
 
   /// The progress, in bytes.
@@ -33,8 +31,7 @@ final class DownloadJob: Sendable {
 
   /// The job also ends with any error that `isStopped` throws when it is called.
   init(priority: Int = 0, isStopped: @escaping @Sendable () throws -> Void = {}) {
-    ticket = TransferTicket(priority: priority)
-    self.isStopped = isStopped
+    ticket = TransferTicket(priority: priority, isStopped: isStopped)
   }
 
   /// Sets how many bytes to fetch and to write, and how many are reused from earlier.
@@ -62,16 +59,10 @@ final class DownloadJob: Sendable {
   }
 
   /// Throws `stopped` if the job must end.
-  func checkStopped() throws {
-    if state.withLock({ $0.isStopped }) { throw Self.stopped }
-    try isStopped()
-  }
+  func checkStopped() throws { try ticket.checkCancelled() }
 
   /// Makes the job end at its next check.
-  func stop() {
-    state.withLock { $0.isStopped = true }
-    ticket.cancel()
-  }
+  func stop() { ticket.cancel() }
 
   /// Bytes of the archive that were fetched, and bytes that were reused.
   var archiveBytes: (fetched: Int64, reused: Int64) {
@@ -93,7 +84,4 @@ final class DownloadJob: Sendable {
     if case .waiting(let wait) = ticket.status { return (.waiting, wait) }
     return (state.withLock { $0.phase }, nil)
   }
-
-  private static let stopped = ContentError(
-    .stopped, "The download was stopped", remedy: "Start the download again; fetched data is kept")
 }

@@ -109,7 +109,8 @@ extension PaymentQueue {
 
   /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
   ///
-  /// Throws the error of the restore; purchases restored before the error stay in the queue.
+  /// Throws the error of the restore; purchases restored before the error stay in the queue. Also
+  /// throws `sellerNotResponding` if the seller is late; the restore then continues.
   public func restore(withApplicationUsername account: AccountID? = nil) async throws
     -> [PaymentTransaction]
   {
