@@ -61,6 +61,9 @@ final class DownloadJob: Sendable {
   /// Throws `stopped` if the job must end.
   func checkStopped() throws { try ticket.checkCancelled() }
 
+  /// Whether the job must end.
+  var isStopped: Bool { (try? checkStopped()) == nil }
+
   /// Makes the job end at its next check.
   func stop() { ticket.cancel() }
 
