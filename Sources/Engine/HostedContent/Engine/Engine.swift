@@ -69,13 +69,8 @@ final class Engine: @unchecked Sendable {
     diagnostics = Diagnostics(now: configuration.clock.now)
     seller.start(
       Seller.Receiver(
-        onAnswer: { [weak self] event in
-          if case .purchaseAnswered(let id, let outcome) = event {
-            self?.answer(id, outcome)
-          } else {
-            self?.submit(event)
-          }
-        },
+        onOutcome: { [weak self] in self?.answer($0, $1) },
+        onAnswer: { [weak self] in self?.submit($0) },
         onProblem: { [delivery, diagnostics] error in
           diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
           delivery.report(error: error)
