@@ -14,7 +14,6 @@ final class DownloadJob: Sendable {
   private struct State {
     var work: Work?
     var phase = DownloadPhase.preparing
-    var reused: Int64 = 0
   }
 
   /// The progress, in bytes.
@@ -36,10 +35,7 @@ final class DownloadJob: Sendable {
 
   /// Sets how many bytes to fetch and to write, and how many are reused from earlier.
   func begin(fetch: Int64, write: Int64, reused: Int64) {
-    state.withLock { state in
-      state.work = Work(toFetch: fetch, toWrite: write)
-      state.reused = reused
-    }
+    state.withLock { $0.work = Work(toFetch: fetch, toWrite: write) }
     ticket.reuse(reused)
   }
 
@@ -67,10 +63,8 @@ final class DownloadJob: Sendable {
   /// Makes the job end at its next check.
   func stop() { ticket.cancel() }
 
-  /// Bytes of the archive that were fetched, and bytes that were reused.
-  var archiveBytes: (fetched: Int64, reused: Int64) {
-    state.withLock { ($0.work?.fetched ?? 0, $0.reused) }
-  }
+  /// Bytes of the archive that were fetched and verified.
+  var bytesFetched: Int64 { state.withLock { $0.work?.fetched ?? 0 } }
 
   /// Bytes written to files.
   var bytesWritten: Int64 { state.withLock { $0.work?.written ?? 0 } }
