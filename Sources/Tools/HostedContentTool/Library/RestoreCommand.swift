@@ -44,7 +44,7 @@ enum RestoreCommand {
     if console.signals?.hasArrived != true {
       await queue.waitForNotices(InstallSession.noticeLimit)
     } else if done.count < transactions.count {
-      let left = transactions.filter { !done.contains($0) }
+      let left = Set(transactions).subtracting(done)
       failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
     }
     try print(done, isAll: failures.isEmpty, arguments, console)
