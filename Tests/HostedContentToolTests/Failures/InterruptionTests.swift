@@ -198,7 +198,7 @@ struct InterruptionTests {
     process.kill(SIGINT)
     #expect(process.waitUntilExit().status == 130)
     let errors = try tool.text("err.txt")
-    #expect(errors.contains("not closed within 10 seconds"), "\(errors)")
+    #expect(errors.contains("not closed within 15 seconds"), "\(errors)")
 
     try server.setFaults(.none)
     let again = try tool.run(words(server))

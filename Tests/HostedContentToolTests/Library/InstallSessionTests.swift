@@ -41,7 +41,7 @@ struct InstallSessionTests {
     /// Returns true if everything is installed.
     func install(
       _ texts: [String], into library: String = "lib", service: (any StoreService)? = nil,
-      fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 10,
+      fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 15,
       endProcess: (@Sendable () -> Void)? = nil, mayBuy: Bool = true
     ) async throws -> Bool {
       var configuration = PaymentQueue.Configuration(

@@ -37,7 +37,7 @@ final class InstallSession: Sendable {
 
   init(
     _ configuration: PaymentQueue.Configuration, account: AccountID?, seconds: Int,
-    _ console: Console, closingSeconds: Int = 10, endProcess: (@Sendable () -> Void)? = nil
+    _ console: Console, closingSeconds: Int = 15, endProcess: (@Sendable () -> Void)? = nil
   ) throws {
     self.console = console
     self.account = account

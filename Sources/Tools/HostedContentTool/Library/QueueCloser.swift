@@ -16,10 +16,11 @@ final class QueueCloser: Sendable {
   private let isClosed = Atomic(false)
   private let work = DispatchQueue(label: "hostedcontent.closing")
 
-  /// `seconds` must be more than `PaymentQueue.close` waits for a service; tests replace the end of
-  /// the process.
+  /// The standard limit is longer than a wait for a locked ledger, which is 10 seconds.
+  ///
+  /// Tests replace the end of the process.
   init(
-    _ queue: PaymentQueue, _ console: Console, seconds: Int = 10,
+    _ queue: PaymentQueue, _ console: Console, seconds: Int = 15,
     endProcess: (@Sendable () -> Void)? = nil
   ) {
     self.queue = queue
