@@ -226,7 +226,7 @@ struct InstallSessionTests {
     let shop = try Shop(1)
     let disk = HangingDisk()
     // Instead of the end of the process, so that the queue is closed at last.
-    let endProcess = { @Sendable in disk.release() }
+    let endProcess: @Sendable () -> Void = { disk.release() }
     #expect(
       try await !shop.install(
         shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1,

@@ -1,4 +1,3 @@
-import ContentModel
 import ContentTransfer
 import Concurrency
 
