@@ -42,7 +42,7 @@ struct InstallSessionTests {
     func install(
       _ texts: [String], into library: String = "lib", service: (any StoreService)? = nil,
       fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 15,
-      endProcess: (@Sendable () -> Void)? = nil, mayBuy: Bool = true
+      mayBuy: Bool = true, endProcess: @escaping @Sendable () -> Void = {}
     ) async throws -> Bool {
       var configuration = PaymentQueue.Configuration(
         library: URL(filePath: folder.path(library)), store: try location())
@@ -226,11 +226,12 @@ struct InstallSessionTests {
     let shop = try Shop(1)
     let disk = HangingDisk()
     // Instead of the end of the process, so that the queue is closed at last.
-    let endProcess: @Sendable () -> Void = { disk.release() }
-    #expect(
-      try await !shop.install(
-        shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1,
-        endProcess: endProcess))
+    let isComplete = try await shop.install(
+      shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1
+    ) {
+      disk.release()
+    }
+    #expect(!isComplete)
     #expect(disk.hangs)
     #expect(try await shop.install(shop.products))
     #expect(try shop.unfinished() == 0)
