@@ -166,6 +166,19 @@ struct StoreEventTests {
     #expect(delivered.transactionState == .purchased)
     #expect(delivered.transactionIdentifier == id.rawValue)
     #expect(observer.log.transactionStates[id] == [.purchasing, .failed])
+
+    queue.finishTransaction(delivered)
+    await observer.wait { $0.removed == [delivered.id] }
+    let outcome = PurchaseOutcome.purchased(grant(id.rawValue), contents: [])
+    service.send(.answered(transaction: id, outcome))
+    service.send(.revoked(Revocation([product])))
+    await observer.wait { !$0.revoked.isEmpty }
+    // The first one is added after the answer, the second one after what the answer has added.
+    for _ in 0..<2 {
+      let later = queue.add(Payment(productIdentifier: product))
+      await observer.wait { $0.transactions[later] != nil }
+    }
+    #expect(observer.log.transactions.count == 4, "it is delivered once")
     queue.close()
   }
 }

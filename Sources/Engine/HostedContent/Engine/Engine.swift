@@ -31,6 +31,8 @@ final class Engine: @unchecked Sendable {
   private var held = HeldEvents()
   /// Whether a retry timer is set, and whether a retry is enqueued.
   private var (hasRetryTimer, isRetryNext) = (false, false)
+  /// Failed transactions whose purchases were delivered as other transactions.
+  var redelivered: Set<String> = []
   /// The number of removals in progress for each revoked product.
   var removals: [ProductIdentifier: Int] = [:]
   /// Whether a call of `tick` is scheduled.

@@ -73,7 +73,10 @@ extension Engine {
     onEnd: @escaping @Sendable () -> Void
   ) {
     do {
-      guard try hasFailed(transaction, for: grant.payment) else { return onEnd() }
+      // The seller may answer twice: to the call, and with an event.
+      guard try hasFailed(transaction, for: grant.payment),
+        redelivered.insert(transaction).inserted
+      else { return onEnd() }
     } catch {
       // The event has not ended, so the next start gets it again.
       return delivery.report(error: ContentError(error, while: "reading the journal"))
