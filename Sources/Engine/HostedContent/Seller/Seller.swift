@@ -134,9 +134,7 @@ final class Seller: Sendable {
   /// Waits until the service has acknowledged all finished purchases, until `deadline` at most.
   ///
   /// Ends when the seller is stopped.
-  func waitForNotices(until deadline: DispatchTime) {
-    sending.wait(until: deadline)
-  }
+  func waitForNotices(until deadline: DispatchTime) { sending.wait(until: deadline) }
 
   // MARK: Calls
 

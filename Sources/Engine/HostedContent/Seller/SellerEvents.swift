@@ -77,11 +77,11 @@ extension Engine {
       guard try hasFailed(transaction, for: grant.payment),
         redelivered.insert(transaction).inserted
       else { return onEnd() }
+      deliver(grant, contents, onEnd: onEnd)
     } catch {
       // The event has not ended, so the next start gets it again.
-      return delivery.report(error: ContentError(error, while: "reading the journal"))
+      delivery.report(error: ContentError(error, while: "reading the journal"))
     }
-    deliver(grant, contents, onEnd: onEnd)
   }
 
   private func deliver(
