@@ -237,6 +237,24 @@ struct InstallSessionTests {
     #expect(try shop.unfinished() == 0)
   }
 
+  @Test("An interrupt ends a command that already waits for its queue to close", .slow)
+  func interruptedClose() async throws {
+    let shop = try Shop(1)
+    let disk = HangingDisk()
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: shop.folder.path("lib")), store: try shop.location())
+    configuration.fileSystem = disk.fileSystem
+    let queue = try PaymentQueue(configuration)
+    let product = try ProductIdentifier(validating: shop.products[0])
+    queue.start(try await queue.purchase(Payment(productIdentifier: product)).downloads)
+    await waitUntil { disk.hangs }
+    let closer = QueueCloser(queue, Console(), seconds: 1) { disk.release() }
+    let close = ThreadCall { closer.close() }
+    #expect(close.isWaiting())
+    closer.begin()
+    close.wait()
+  }
+
   /// A disk whose writes of packages hang until it is released.
   private final class HangingDisk: Sendable {
     private let gate = DispatchSemaphore(value: 0)
