@@ -39,6 +39,25 @@ struct TickerTests {
     for stop in stops { stop.wait() }
   }
 
+  @Test("The body may stop its ticker, also while another thread waits for the body")
+  func stopsItself() throws {
+    let (hasBegun, mayStop) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let stopped = Mutex<Ticker?>(nil)
+    let ticker = try Ticker(every: .milliseconds(1)) {
+      hasBegun.signal()
+      mayStop.wait()
+      stopped.withLock { $0 }?.stop()
+    }
+    stopped.withLock { $0 = ticker }
+    hasBegun.wait()
+    let stop = ThreadCall { ticker.stop() }
+    #expect(stop.isWaiting())
+    mayStop.signal()
+    stop.wait()
+    ticker.stop()
+    stopped.withLock { $0 = nil }
+  }
+
   private final class Body: Sendable {
     private let calls: Watched<Int>
     init(_ calls: Watched<Int>) { self.calls = calls }

@@ -72,6 +72,17 @@ struct TransferFaultTests {
     #expect(ContentError(asked, from: url, subject: "b").code == .serverBusy)
   }
 
+  @Test(
+    "Statistics name a fault in words",
+    arguments: [
+      (TransferFault.Kind.status(503), "status 503"), (.proxyRefused(407), "proxy status 407"),
+      (.tooManyFiles, "too many files"), (.encoded("br"), "encoded"), (.stalled, "stalled"),
+      (.unusableURL, "unusable URL"), (.rangeElsewhere, "other range"),
+    ])
+  func names(kind: TransferFault.Kind, name: String) {
+    #expect(TransferFault(kind).name == name)
+  }
+
   @Test("A server's message is printable in the error, and a long one is truncated")
   func printable() throws {
     let words = "a\u{1b}[31m\u{202e}\u{2028}b" + String(repeating: "c", count: 5_000)

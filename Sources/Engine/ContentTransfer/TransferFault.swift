@@ -113,32 +113,17 @@ package struct TransferFault: Error, Hashable, Sendable {
     }
   }
 
-  /// A short name for statistics, such as `status 503`.
+  /// A short name for statistics, such as `status 503`; usually the words of the kind.
   package var name: String {
     switch kind {
     case .status(let status): "status \(status)"
     case .proxyRefused(let status): "proxy status \(status)"
-    case .handshakeTimeout: "handshake timeout"
-    case .hostName: "host name"
-    case .clientCertificate: "client certificate"
-    case .encoded: "encoded"
-    case .unexpectedType: "unexpected type"
-    case .wrongLength: "wrong length"
-    case .connectTimeout: "connect timeout"
-    case .tooManyFiles: "too many files"
-    case .secureConnection: "secure connection"
     case .unusableURL: "unusable URL"
-    case .cutShort: "cut short"
-    case .headersTooLong: "headers too long"
-    case .bodyTooLong: "body too long"
-    case .redirectRefused: "redirect refused"
-    case .tooManyRedirects: "too many redirects"
-    case .rangeIgnored: "range ignored"
-    case .rangeUnclear: "range unclear"
     case .rangeElsewhere: "other range"
-    case .rangeRefused: "range refused"
-    case .otherValidator: "other validator"
-    default: "\(kind)"
+    default:
+      "\(kind)".prefix { $0 != "(" }.reduce(into: "") { words, letter in
+        words += letter.isUppercase ? " \(letter.lowercased())" : "\(letter)"
+      }
     }
   }
 }

@@ -9,6 +9,7 @@ import Concurrency
 package final class TransferTicket: Sendable {
   /// A unique number in the process.
   let id: Int
+  private let isStopped: @Sendable () throws -> Void
   private let state: Mutex<State>
   let counters = TransferCounters()
 
@@ -26,8 +27,11 @@ package final class TransferTicket: Sendable {
   private static let counter = Atomic<Int>(0)
 
   /// Creates a ticket; a waiting transfer with a higher priority starts first.
-  package init(priority: Int = 0) {
+  ///
+  /// `checkCancelled` also throws the errors of `isStopped`, which may be called from any thread.
+  package init(priority: Int = 0, isStopped: @escaping @Sendable () throws -> Void = {}) {
     id = Self.counter.add(1, ordering: .relaxed).newValue
+    self.isStopped = isStopped
     state = Mutex(State(priority: priority))
   }
 
@@ -49,9 +53,10 @@ package final class TransferTicket: Sendable {
     for listener in listeners { listener() }
   }
 
-  /// Throws the error of `cancel` if it was called.
+  /// Throws the error of `cancel` if it was called, or that of `isStopped`.
   package func checkCancelled() throws {
     if let error = state.withLock({ $0.error }) { throw error }
+    try isStopped()
   }
 
   /// The priority; a change applies to all requests that have not started.

@@ -55,9 +55,7 @@ public struct LibraryReader: Sendable {
   }
 
   /// Returns all installed versions, sorted by content and version.
-  public func contents() throws -> [Entry] {
-    try library.list().map(entry)
-  }
+  public func contents() throws -> [Entry] { try library.list().map(entry) }
 
   /// Returns all installed versions like `contents`, and whether files of each are missing, or have
   /// another kind or size; nil if unknown.

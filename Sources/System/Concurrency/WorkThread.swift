@@ -37,11 +37,14 @@ package struct WorkThread: Sendable {
     self.thread = thread
   }
 
+  /// Whether the caller runs on this thread; after its end, a new thread may have its identity.
+  package var isCurrent: Bool { pthread_equal(thread, pthread_self()) != 0 }
+
   /// Waits until the thread has ended and its thread-local storage is released.
   ///
   /// Call it once. On the thread itself, it detaches the thread instead.
   package func end() {
-    if pthread_equal(thread, pthread_self()) != 0 {
+    if isCurrent {
       pthread_detach(thread)
     } else {
       pthread_join(thread, nil)

@@ -54,4 +54,17 @@ struct FolderRateTests {
     let error = #expect(throws: ContentError.self) { try seconds(limits) }
     #expect(error?.code == .stopped)
   }
+
+  @Test("A waiting transfer ends soon after its owner is closed")
+  func closed() throws {
+    let isClosed = Atomic(false)
+    let ticket = TransferTicket {
+      if isClosed.load(ordering: .relaxed) { throw CancellationError() }
+    }
+    var limits = TransferLimits()
+    limits.bytesPerSecond = 1
+    let rate = FolderRate(limits) { _ in isClosed.store(true, ordering: .relaxed) }
+    try rate.wait(for: 1_000_000, ticket)
+    #expect(throws: CancellationError.self) { try rate.wait(for: 1, ticket) }
+  }
 }

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import TestSupport
 import Testing
@@ -106,6 +107,28 @@ struct RateTests {
     #expect(limiter.wait(for: "a", at: 0) > 0.5)
     limiter.take(1000, for: "b", at: 0)
     #expect(limiter.wait(for: "c", at: 0) > 0.5)
+  }
+
+  @Test("Bytes that a handler cannot take yet do not count against the limits")
+  func untaken() throws {
+    var configuration = HTTPConfiguration()
+    configuration.limits.bytesPerSecond = 1000
+    let clock = EngineClock(now: EngineClock.system.now, uptime: { 100 })
+    let loop = TransferLoop(configuration, clock: clock, pauses: HostPauses(), random: { 0 })
+    let exchange = Exchange(
+      1, ExchangeRequest(url: try WebURL("http://store.example/")), ticket: TransferTicket(),
+      handler: BusyHandler(), on: loop)
+    exchange.phase = .body
+    [UInt8](repeating: 0, count: 500).withUnsafeBytes { _ = exchange.receiveBody($0) }
+    #expect(exchange.isPaused && exchange.limitedUntil == nil)
+    #expect(loop.limiter.wait(for: exchange.url.origin, at: 100) == 0)
+  }
+
+  /// A handler that never has room.
+  private final class BusyHandler: ExchangeHandler {
+    func receive(_ head: HTTPHead) -> TransferFault? { nil }
+    func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer { .wait }
+    func end(_ end: ExchangeEnd) {}
   }
 
   @Test("A transfer has stalled if too few bytes arrive within the window")

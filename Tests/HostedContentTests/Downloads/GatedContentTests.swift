@@ -225,6 +225,20 @@ struct GatedContentTests {
     await onOwnThread { queue.close() }
     gate.answers.change { $0 = true }
   }
+
+  @Test("If the service was closed before its queue, a download fails and is not repeated")
+  func closedService() async throws {
+    try fixture.publish("a", "1.0")
+    let queue = try queue()
+    let transaction = try await queue.purchase(payment("a"))
+    gate.change { $0.isClosed = true }
+    let error = await #expect(throws: ContentError.self) { try await queue.install(transaction) }
+    #expect(error?.code == .stopped)
+    #expect(gate.calls.count == 1)
+    gate.change { $0.isClosed = false }
+    _ = try await queue.install(transaction)
+    queue.close()
+  }
 }
 
 /// A content server's rules, and the service's grants for it.
@@ -236,6 +250,8 @@ private final class BuyersGate: Sendable {
     var requestsPerSecret = Int.max
     /// The contents without a grant.
     var revoked: Set<String> = []
+    /// Whether the service was closed.
+    var isClosed = false
     /// The number of granted requests after which contents are revoked.
     var revokedAfter: (requests: Int, contents: Set<String>)?
     fileprivate var generation = 1
@@ -283,7 +299,10 @@ private final class BuyersGate: Sendable {
     let names = contents.map(\.contentIdentifier.rawValue)
     grantCalls.change { $0.append(GrantCall(contents: names, account: account)) }
     await answers.wait { $0 }
-    let (generation, revoked) = state.withLock { ($0.generation, $0.revoked) }
+    let (generation, revoked, isClosed) = state.withLock {
+      ($0.generation, $0.revoked, $0.isClosed)
+    }
+    if isClosed { throw ContentError(.stopped, "The service is closed", remedy: "Open it") }
     guard revoked.isDisjoint(with: names) else {
       throw ContentError(.accessDenied, "The account does not own it", remedy: "Buy it")
     }

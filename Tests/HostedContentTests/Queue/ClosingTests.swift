@@ -61,6 +61,21 @@ struct ClosingTests {
     var withoutWaits: [String] { all.filter { $0 != "waiting" } }
   }
 
+  @Test("A wait for notices ends at its limit although a commit hangs")
+  func noticesDuringCommit() async throws {
+    let (gate, isOpened) = (Gate(), Watched(false))
+    let queue = try queue {
+      $0.fileSystem = gate.fileSystem { operation, _ in operation == .journal && isOpened.value }
+    }
+    isOpened.change { $0 = true }
+    queue.add(try payment())
+    await gate.waitUntilReached()
+    await queue.waitForNotices(.milliseconds(1))
+    #expect(!gate.hasGivenUp)
+    gate.open()
+    queue.close()
+  }
+
   // MARK: Calls of observers
 
   @Test("After close, no file of the library changes, also when the queue is released")

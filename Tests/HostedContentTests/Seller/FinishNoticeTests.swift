@@ -16,6 +16,7 @@ struct FinishNoticeTests {
     let acknowledged = Watched<[String]>([])
     seller.start(
       Seller.Receiver(
+        onOutcome: { _, _ in },
         onAnswer: { [weak seller] event in
           guard case .finishAcknowledged(let transaction) = event else { return }
           let count = acknowledged.change { list in
@@ -107,7 +108,7 @@ struct FinishNoticeTests {
   /// A seller whose answers are ignored.
   private static func seller(_ service: FinishLog) -> Seller {
     let seller = Seller(service, Environment(), timeout: 60)
-    seller.start(Seller.Receiver(onAnswer: { _ in }, onProblem: { _ in }))
+    seller.start(Seller.Receiver(onOutcome: { _, _ in }, onAnswer: { _ in }, onProblem: { _ in }))
     return seller
   }
 

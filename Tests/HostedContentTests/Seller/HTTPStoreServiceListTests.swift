@@ -293,4 +293,19 @@ struct HTTPStoreServiceListTests {
     await waitUntil { server.requests.last?.path.hasSuffix("after=new.1") == true }
     withExtendedLifetime(stream) {}
   }
+
+  @Test("A server that loses all events is asked again with growing pauses")
+  func alwaysLost() async throws {
+    let server = try ScriptedServer { request in
+      if request.path.contains("/history") { return .json("200 OK", #"{"transactions":[]}"#) }
+      return request.path.contains("after=")
+        ? .json("410 Gone", Script.problem(410, "Gone")) : Script.noEvents(request.path)
+    }
+    let service = try Script.service(server)
+    let start = ContinuousClock.now
+    var events = service.events(after: "old.1").makeAsyncIterator()
+    for _ in 0..<11 { #expect(await events.next()?.event == .contentPublished) }
+    // Nine pauses of at least 1 ms, 2 ms, 4 ms …
+    #expect(start.duration(to: .now) > .milliseconds(500))
+  }
 }

@@ -144,6 +144,43 @@ struct StoreEventTests {
     queue.close()
     #expect(!queue.canMakePayments)
   }
+
+  @Test("A purchase that the delegate stops too late is delivered as another transaction")
+  func soldMeanwhile() async throws {
+    let mayAnswer = Watched(false)
+    let seller = AnsweringService { id in
+      await mayAnswer.wait { $0 }
+      return .purchased(self.grant(id.rawValue), contents: [])
+    }
+    let queue = try fixture.queue { $0.service = Relay(purchases: seller, others: service) }
+    let delegate = Refuser()
+    queue.delegate = delegate
+    let observer = RecordingObserver(of: queue)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchasing }
+    service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    await observer.wait { $0.transactionStates[id]?.last == .failed }
+    mayAnswer.change { $0 = true }
+    await observer.wait { $0.transactions.count == 2 }
+    let delivered = try #require(observer.log.transactions.values.first { $0.id != id })
+    #expect(delivered.transactionState == .purchased)
+    #expect(delivered.transactionIdentifier == id.rawValue)
+    #expect(observer.log.transactionStates[id] == [.purchasing, .failed])
+
+    queue.finishTransaction(delivered)
+    await observer.wait { $0.removed == [delivered.id] }
+    let outcome = PurchaseOutcome.purchased(grant(id.rawValue), contents: [])
+    service.send(.answered(transaction: id, outcome))
+    service.send(.revoked(Revocation([product])))
+    await observer.wait { !$0.revoked.isEmpty }
+    // The first one is added after the answer, the second one after what the answer has added.
+    for _ in 0..<2 {
+      let later = queue.add(Payment(productIdentifier: product))
+      await observer.wait { $0.transactions[later] != nil }
+    }
+    #expect(observer.log.transactions.count == 4, "it is delivered once")
+    queue.close()
+  }
 }
 
 /// Refuses every change of storefront.
@@ -156,7 +193,7 @@ final class Refuser: PaymentQueueDelegate {
 
 /// Purchases from one seller, everything else from another.
 private struct Relay: PartialService {
-  let purchases = SilentService()
+  var purchases: any StoreService = SilentService()
   let others: ScriptedService
 
   var base: any StoreService { others }

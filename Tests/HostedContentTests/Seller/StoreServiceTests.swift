@@ -184,6 +184,31 @@ struct StoreServiceTests {
     second.close()
   }
 
+  @Test("The event of a second response ends when the first response is journaled")
+  func secondAnswer() async throws {
+    let disk = FullDisk()
+    let observer = RecordingObserver()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+    }
+    queue.add(observer)
+    service.gate.close()
+    let id = queue.add(payment)
+    await service.gate.waitForCall()
+    disk.set(true)
+    service.gate.open()
+    await observer.wait { !$0.errors.isEmpty }
+    let outcome = PurchaseOutcome.purchased(Grant(id.rawValue, payment), contents: [])
+    service.send(StoreEventRecord(.answered(transaction: id, outcome), cursor: "1"))
+    await handleEvents(queue, observer)
+    disk.set(false)
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    await handleEvents(queue, observer)
+    #expect(try queue.engine.journal.readQueue().storeCursor == "1")
+    queue.close()
+  }
+
   @Test("A cursor counts once its event and all earlier ones have ended")
   func order() {
     var cursors = EventCursors()

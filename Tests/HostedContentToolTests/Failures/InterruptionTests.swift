@@ -27,10 +27,17 @@ struct InterruptionTests {
   }
 
   private func words(_ server: StoreServer) -> [String] {
-    [
-      "get", Self.film, "--store", server.url, "--root", "store/metadata/1.root.json",
-      "--library", "lib",
-    ]
+    ["get", Self.film] + options(server)
+  }
+
+  private func options(_ server: StoreServer) -> [String] {
+    ["--store", server.url, "--root", "store/metadata/1.root.json", "--library", "lib"]
+  }
+
+  /// Buys the film in another library; returns the words that restore it.
+  private func restoring(_ tool: Tool, _ server: StoreServer) throws -> [String] {
+    try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
+    return ["restore", "--download", "--grants", "first/ledger.sqlite"] + options(server)
   }
 
   /// The number of the film's bytes in staging.
@@ -150,11 +157,7 @@ struct InterruptionTests {
   @Test("An interrupted restore keeps fetched data, and the next one continues", .slow)
   func restoreInterrupted() throws {
     let (tool, server) = try filmTool()
-    try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
-    let restore = [
-      "restore", "--download", "--store", server.url, "--root", "store/metadata/1.root.json",
-      "--grants", "first/ledger.sqlite", "--library", "lib",
-    ]
+    let restore = try restoring(tool, server)
     for number in [SIGINT, SIGTERM] {
       try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
       try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
@@ -178,6 +181,30 @@ struct InterruptionTests {
       try tool.succeed("verify", "--library", "lib")
       #expect(try tool.unfinished().isEmpty)
     }
+  }
+
+  @Test(
+    "An interrupted restore ends although a disk hangs, and the next run continues", .slow,
+    .enabled(if: SyncDelay.isUsable, Comment(rawValue: SyncDelay.reason)), .timeLimit(.hang))
+  func restoreHangs() throws {
+    let (tool, server) = try filmTool()
+    let delay = try SyncDelay()
+    try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
+    let process = try tool.start(
+      restoring(tool, server), errors: tool.folder.path("err.txt"), environment: delay.environment)
+    process.wait { fetched(tool) >= Self.sent / 2 }
+    // Longer than a test. The queue empties its journal's log before it is closed.
+    try delay.set(milliseconds: 3_600_000)
+    process.kill(SIGINT)
+    #expect(process.waitUntilExit().status == 130)
+    let errors = try tool.text("err.txt")
+    #expect(errors.contains("not closed within 15 seconds"), "\(errors)")
+
+    try server.setFaults(.none)
+    let again = try tool.run(words(server))
+    #expect(again.status == 0, "\(again.errors)")
+    try tool.succeed("verify", "--library", "lib")
+    #expect(try tool.unfinished().isEmpty)
   }
 
   @Test("An interrupted publication leaves the old or the new store", .slow)

@@ -41,8 +41,8 @@ struct InstallSessionTests {
     /// Returns true if everything is installed.
     func install(
       _ texts: [String], into library: String = "lib", service: (any StoreService)? = nil,
-      fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 5,
-      mayBuy: Bool = true
+      fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 15,
+      mayBuy: Bool = true, endProcess: @escaping @Sendable () -> Void = {}
     ) async throws -> Bool {
       var configuration = PaymentQueue.Configuration(
         library: URL(filePath: folder.path(library)), store: try location())
@@ -52,7 +52,7 @@ struct InstallSessionTests {
       console.isQuiet = true
       let session = try InstallSession(
         configuration, account: nil, seconds: seconds, console,
-        closingSeconds: closingSeconds)
+        closingSeconds: closingSeconds, endProcess: endProcess)
       defer { session.close() }
       return try await session.install(
         texts.map { try ProductIdentifier(validating: $0) }, mayBuy: mayBuy)
@@ -225,19 +225,34 @@ struct InstallSessionTests {
   func hangingDisk() async throws {
     let shop = try Shop(1)
     let disk = HangingDisk()
-    #expect(
-      try await !shop.install(
-        shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1))
-    #expect(disk.hangs)
-    disk.release()
-    // The library is unlocked when the work has ended. When a process ends, it is unlocked at once.
-    while true {
-      do {
-        #expect(try await shop.install(shop.products))
-        break
-      } catch let error as ContentError where error.code == .libraryLocked {}
+    // Instead of the end of the process, so that the queue is closed at last.
+    let isComplete = try await shop.install(
+      shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1
+    ) {
+      disk.release()
     }
+    #expect(!isComplete)
+    #expect(disk.hangs)
+    #expect(try await shop.install(shop.products))
     #expect(try shop.unfinished() == 0)
+  }
+
+  @Test("An interrupt ends a command that already waits for its queue to close", .slow)
+  func interruptedClose() async throws {
+    let shop = try Shop(1)
+    let disk = HangingDisk()
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: shop.folder.path("lib")), store: try shop.location())
+    configuration.fileSystem = disk.fileSystem
+    let queue = try PaymentQueue(configuration)
+    let product = try ProductIdentifier(validating: shop.products[0])
+    queue.start(try await queue.purchase(Payment(productIdentifier: product)).downloads)
+    await waitUntil { disk.hangs }
+    let closer = QueueCloser(queue, Console(), seconds: 1) { disk.release() }
+    let close = ThreadCall { closer.close() }
+    #expect(close.isWaiting())
+    closer.begin()
+    close.wait()
   }
 
   /// A disk whose writes of packages hang until it is released.

@@ -45,6 +45,8 @@ extension Exchange {
     switch handler.receive(bytes) {
     case .wait:
       count(-bytes.count)
+      // The bytes come again, and count against the rate limits then.
+      loop.limiter.take(-bytes.count, for: url.origin, at: loop.clock.uptime())
       return pause(until: nil)
     case .taken: return bytes.count
     case .complete: phase = .complete

@@ -37,7 +37,7 @@ struct RateLimiter {
     return wait > 0 ? max(0.001, wait) : 0
   }
 
-  /// Takes `bytes` that have arrived from `origin`.
+  /// Takes `bytes` that have arrived from `origin`; a negative number returns them.
   mutating func take(_ bytes: Int, for origin: String, at now: Double) {
     total.take(Double(bytes), at: now)
     byOrigin[origin]?.take(Double(bytes), at: now)

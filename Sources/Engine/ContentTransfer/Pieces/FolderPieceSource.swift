@@ -26,7 +26,7 @@ package struct FolderPieceSource: PieceSource {
         .digestMismatch, "\(file.path) is longer than its signed length of \(file.length) bytes",
         remedy: "Ask the store's owner to publish the package again", subject: file.path)
     }
-    let slabs = SlabPool(of: nil)
+    let slabs = SlabPool()
     for piece in pieces {
       try rate.wait(for: piece.length, ticket)
       let loan = SlabLoan(slabs.take(capacity: piece.length)) { slabs.giveBack($0) }

@@ -60,15 +60,9 @@ final class SlabPool: Sendable {
   /// The capacity in bytes above which slabs are not kept, because other fetches need the memory.
   private static let maximumKept = 4 << 20
 
-  /// Creates the pool of a fetch; nil for one without a session.
-  init(of session: SlabPool?) {
+  /// Creates the pool of a fetch in a session, or a pool that keeps up to `limit` bytes.
+  init(of session: SlabPool? = nil, limit: Int = .max) {
     self.session = session
-    limit = .max
-  }
-
-  /// Creates the pool of a session, which keeps up to `limit` bytes between fetches.
-  init(limit: Int) {
-    session = nil
     self.limit = limit
   }
 

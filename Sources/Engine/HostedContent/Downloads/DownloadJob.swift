@@ -1,4 +1,3 @@
-import ContentModel
 import ContentTransfer
 import Concurrency
 
@@ -9,14 +8,11 @@ import Concurrency
 final class DownloadJob: Sendable {
   /// The handle to its transfers, which end when the job is stopped.
   let ticket: TransferTicket
-  private let isStopped: @Sendable () throws -> Void
   private let state = Mutex(State())
 
   private struct State {
     var work: Work?
     var phase = DownloadPhase.preparing
-    var reused: Int64 = 0
-    var isStopped = false
   }
 
   /// The progress, in bytes.
@@ -33,16 +29,12 @@ final class DownloadJob: Sendable {
 
   /// The job also ends with any error that `isStopped` throws when it is called.
   init(priority: Int = 0, isStopped: @escaping @Sendable () throws -> Void = {}) {
-    ticket = TransferTicket(priority: priority)
-    self.isStopped = isStopped
+    ticket = TransferTicket(priority: priority, isStopped: isStopped)
   }
 
   /// Sets how many bytes to fetch and to write, and how many are reused from earlier.
   func begin(fetch: Int64, write: Int64, reused: Int64) {
-    state.withLock { state in
-      state.work = Work(toFetch: fetch, toWrite: write)
-      state.reused = reused
-    }
+    state.withLock { $0.work = Work(toFetch: fetch, toWrite: write) }
     ticket.reuse(reused)
   }
 
@@ -62,21 +54,16 @@ final class DownloadJob: Sendable {
   }
 
   /// Throws `stopped` if the job must end.
-  func checkStopped() throws {
-    if state.withLock({ $0.isStopped }) { throw Self.stopped }
-    try isStopped()
-  }
+  func checkStopped() throws { try ticket.checkCancelled() }
+
+  /// Whether the job must end.
+  var isStopped: Bool { (try? checkStopped()) == nil }
 
   /// Makes the job end at its next check.
-  func stop() {
-    state.withLock { $0.isStopped = true }
-    ticket.cancel()
-  }
+  func stop() { ticket.cancel() }
 
-  /// Bytes of the archive that were fetched, and bytes that were reused.
-  var archiveBytes: (fetched: Int64, reused: Int64) {
-    state.withLock { ($0.work?.fetched ?? 0, $0.reused) }
-  }
+  /// Bytes of the archive that were fetched and verified.
+  var bytesFetched: Int64 { state.withLock { $0.work?.fetched ?? 0 } }
 
   /// Bytes written to files.
   var bytesWritten: Int64 { state.withLock { $0.work?.written ?? 0 } }
@@ -93,7 +80,4 @@ final class DownloadJob: Sendable {
     if case .waiting(let wait) = ticket.status { return (.waiting, wait) }
     return (state.withLock { $0.phase }, nil)
   }
-
-  private static let stopped = ContentError(
-    .stopped, "The download was stopped", remedy: "Start the download again; fetched data is kept")
 }

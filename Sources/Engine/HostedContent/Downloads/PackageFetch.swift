@@ -101,7 +101,7 @@ struct PackageFetch {
     let missing = offer.package.length - spool.verifiedBytes
     let files = try index.files.spaceOnDisk(blockLength: staging.space().blockLength)
     try space.reserve(missing + files + recordBytes) { [job] in
-      job.archiveBytes.fetched + job.bytesWritten
+      job.bytesFetched + job.bytesWritten
     }
     let content = try staging.createDirectory(Self.contentName, exclusive: true)
     job.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)

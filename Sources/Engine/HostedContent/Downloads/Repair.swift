@@ -99,7 +99,7 @@ extension PaymentQueue {
       try library.install(
         PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
     }
-    return job.archiveBytes.fetched
+    return job.bytesFetched
   }
 
   /// Returns the index of a package, and the source of its pieces.

@@ -125,7 +125,9 @@ final class SignedContents: Sendable {
   }
 
   private func refresh() throws -> CatalogSnapshot? {
-    let result = Result { try newestSnapshot() }
+    let result: Result<CatalogSnapshot?, any Error> = Result {
+      try needsCatalog ? catalog.refresh() : nilIf(.rootMissing) { try catalog.refresh() }
+    }
     let uptime = clock.uptime()
     state.withLock { state in
       state.count += 1
@@ -136,10 +138,6 @@ final class SignedContents: Sendable {
       }
     }
     return try result.get()
-  }
-
-  private func newestSnapshot() throws -> CatalogSnapshot? {
-    try needsCatalog ? catalog.refresh() : nilIf(.rootMissing) { try catalog.refresh() }
   }
 
   // MARK: Receipts

@@ -23,8 +23,9 @@ extension Engine {
         result = .installed
       } catch {
         let error = ContentError(error, while: "installing \(download.offer.contentIdentifier)")
+        // A service that was closed throws `stopped`, too, and would again in another attempt.
         result =
-          error.code == .stopped
+          error.code == .stopped && job.isStopped
           ? .stopped : .failed(error.about(download.offer.productIdentifier.rawValue))
       }
       self?.diagnostics.count { $0.take(result, job) }

@@ -31,6 +31,8 @@ final class Engine: @unchecked Sendable {
   private var held = HeldEvents()
   /// Whether a retry timer is set, and whether a retry is enqueued.
   private var (hasRetryTimer, isRetryNext) = (false, false)
+  /// Failed transactions whose purchases were delivered as other transactions.
+  var redelivered: Set<String> = []
   /// The number of removals in progress for each revoked product.
   var removals: [ProductIdentifier: Int] = [:]
   /// Whether a call of `tick` is scheduled.
@@ -69,6 +71,7 @@ final class Engine: @unchecked Sendable {
     diagnostics = Diagnostics(now: configuration.clock.now)
     seller.start(
       Seller.Receiver(
+        onOutcome: { [weak self] in self?.answer($0, $1) },
         onAnswer: { [weak self] in self?.submit($0) },
         onProblem: { [delivery, diagnostics] error in
           diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
@@ -113,8 +116,10 @@ final class Engine: @unchecked Sendable {
 
   /// Waits until the service has acknowledged finished purchases, until `deadline` at most.
   func waitForNotices(until deadline: DispatchTime) {
-    // The notices of finished transactions follow their reports.
-    serial.sync {}
+    // The notices of finished transactions follow their reports. A commit may hang.
+    let areSent = environment.execution.signal()
+    serial.enqueue { areSent.send() }
+    areSent.wait(until: deadline)
     seller.waitForNotices(until: deadline)
   }
 
@@ -150,7 +155,7 @@ final class Engine: @unchecked Sendable {
     let (taken, hasMore) = inbox.withLock { inbox in
       (inbox.take(Self.groupLimit), inbox.isExpected)
     }
-    if !isClosed { handle(taken.events.filter { !held.decides($0.event) }) }
+    if !isClosed { handle(taken.events.filter { !held.absorbs($0) }) }
     if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 
@@ -164,7 +169,7 @@ final class Engine: @unchecked Sendable {
       try commit(decisions.flatMap(\.changes))
     } catch {
       if pendingEvents.count == 1 { return handle(pendingEvents[0], unwrittenAfter: error) }
-      for pending in pendingEvents where !held.decides(pending.event) { handle([pending]) }
+      for pending in pendingEvents where !held.absorbs(pending) { handle([pending]) }
       return
     }
     state = next

@@ -89,9 +89,24 @@ struct HeldEvents {
     payments.contains(transaction) || answers.contains(transaction)
   }
 
-  /// Returns whether `event` is a second response to a purchase whose first response is held.
-  func decides(_ event: QueueEvent) -> Bool {
-    if case .purchaseAnswered(let id, _) = event { answers.contains(id) } else { false }
+  /// Drops a second response to a purchase whose first response is held; returns whether it did.
+  ///
+  /// `onDecided` of the second one is called with that of the first one.
+  mutating func absorbs(_ pending: PendingEvent) -> Bool {
+    guard case .purchaseAnswered(let id, _) = pending.event, answers.contains(id) else {
+      return false
+    }
+    let first = events.firstIndex {
+      if case .purchaseAnswered(transaction: id, _) = $0.event { true } else { false }
+    }
+    if let first, let later = pending.onDecided {
+      let earlier = events[first].onDecided
+      events[first].onDecided = {
+        earlier?()
+        later()
+      }
+    }
+    return true
   }
 
   /// Records whether a retry succeeded.

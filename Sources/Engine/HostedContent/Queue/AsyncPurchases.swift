@@ -10,10 +10,7 @@ extension PaymentQueue {
   /// Throws the error of the purchase or of the first download that failed. If a download fails,
   /// its transaction stays open, so call `install` to try again.
   public func deliver(_ payment: Payment) async throws -> [URL] {
-    let transaction = try await purchase(payment)
-    let folders = try await install(transaction)
-    try await finish(transaction)
-    return folders
+    try await complete(purchase(payment))
   }
 
   /// Installs an update and finishes its transaction; returns the folders of the contents.
@@ -24,18 +21,19 @@ extension PaymentQueue {
       $0.transactionState == .restored
         && $0.downloads.contains { $0.isOf(update, switching: switching) }
     }
-    let transaction: PaymentTransaction
-    if let begun {
-      transaction = begun
-    } else {
-      let id = newIdentifier()
-      let signals = signals(about: id).stream
-      try await add(update, as: id, switching: switching)
-      transaction = try await signals.firstValue { report in
-        if case .failure(let error) = report { throw error }
-        return report.transaction
-      }
+    if let begun { return try await complete(begun) }
+    let id = newIdentifier()
+    let signals = signals(about: id).stream
+    try await add(update, as: id, switching: switching)
+    let transaction: PaymentTransaction = try await signals.firstValue { report in
+      if case .failure(let error) = report { throw error }
+      return report.transaction
     }
+    return try await complete(transaction)
+  }
+
+  /// Installs and finishes a transaction; returns the folders of its contents.
+  private func complete(_ transaction: PaymentTransaction) async throws -> [URL] {
     let folders = try await install(transaction)
     try await finish(transaction)
     return folders
@@ -109,7 +107,8 @@ extension PaymentQueue {
 
   /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
   ///
-  /// Throws the error of the restore; purchases restored before the error stay in the queue.
+  /// Throws the error of the restore; purchases restored before the error stay in the queue. Also
+  /// throws `sellerNotResponding` if the seller is late; the restore then continues.
   public func restore(withApplicationUsername account: AccountID? = nil) async throws
     -> [PaymentTransaction]
   {

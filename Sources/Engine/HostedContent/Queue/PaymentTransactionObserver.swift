@@ -112,8 +112,9 @@ public struct RestoreResult: Hashable, Sendable {
 public protocol PaymentQueueDelegate: AnyObject, Sendable {
   /// The storefront changed; returns whether the `.purchasing` transaction continues there.
   ///
-  /// If false, the transaction fails with `storefrontRefused`. Called on the delivery queue.
-  /// Without a delegate, transactions continue.
+  /// If false, the transaction fails with `storefrontRefused`. If the seller has sold the product
+  /// meanwhile, another transaction delivers it. Called on the delivery queue. Without a delegate,
+  /// transactions continue.
   func paymentQueue(
     _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
     in storefront: Storefront

@@ -50,10 +50,10 @@ extension QueueStatistics {
     case .failed: failures += 1
     case .stopped: stops += 1
     }
-    let bytes = job.archiveBytes
-    bytesFetched += bytes.fetched
-    bytesReused += bytes.reused
-    transfers.add(job.ticket.statistics)
+    let statistics = job.ticket.statistics
+    bytesFetched += job.bytesFetched
+    bytesReused += statistics.bytesReused
+    transfers.add(statistics)
   }
 }
 

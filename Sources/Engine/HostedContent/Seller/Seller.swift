@@ -24,6 +24,8 @@ final class Seller: Sendable {
 
   /// Receives what the service's calls lead to.
   struct Receiver: Sendable {
+    let onOutcome: @Sendable (_ transaction: String, PurchaseOutcome) -> Void
+    /// For answers to other calls than purchases.
     let onAnswer: @Sendable (QueueEvent) -> Void
     /// For errors that decide nothing, such as that of a late order.
     let onProblem: @Sendable (ContentError) -> Void
@@ -132,9 +134,7 @@ final class Seller: Sendable {
   /// Waits until the service has acknowledged all finished purchases, until `deadline` at most.
   ///
   /// Ends when the seller is stopped.
-  func waitForNotices(until deadline: DispatchTime) {
-    sending.wait(until: deadline)
-  }
+  func waitForNotices(until deadline: DispatchTime) { sending.wait(until: deadline) }
 
   // MARK: Calls
 
@@ -146,7 +146,7 @@ final class Seller: Sendable {
       let call = begin { $0.nextCall(at: $1) }
       guard let (number, orders) = call ?? nil else { return }
       for (order, outcome) in zip(orders, await outcomes(of: orders)) {
-        receiver?.onAnswer(.purchaseAnswered(transaction: order.transaction.rawValue, outcome))
+        receiver?.onOutcome(order.transaction.rawValue, outcome)
       }
       guard state.withLock({ $0.book.end(number) }) else { return }
     } while true

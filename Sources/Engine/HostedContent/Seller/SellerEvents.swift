@@ -32,10 +32,7 @@ extension Engine {
   private func handle(_ event: StoreEvent, onEnd: @escaping @Sendable () -> Void) {
     switch event {
     case .answered(let transaction, let outcome):
-      submit(.purchaseAnswered(transaction: transaction.rawValue, outcome)) { [weak self] in
-        guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
-        deliver(grant, contents, ifFailed: transaction.rawValue, onEnd: onEnd)
-      }
+      answer(transaction.rawValue, outcome, onEnd: onEnd)
     case .granted(let grant, let contents): deliver(grant, contents, onEnd: onEnd)
     case .revoked(let revocation):
       delivery.report(revocation)
@@ -56,7 +53,18 @@ extension Engine {
     }
   }
 
-  /// Delivers a purchase as another transaction if its own has failed, such as an interrupted one.
+  /// Submits the seller's answer to a purchase; calls `onEnd` after it is journaled or reported.
+  func answer(
+    _ transaction: String, _ outcome: PurchaseOutcome, onEnd: @escaping @Sendable () -> Void = {}
+  ) {
+    submit(.purchaseAnswered(transaction: transaction, outcome)) { [weak self] in
+      guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
+      deliver(grant, contents, ifFailed: transaction, onEnd: onEnd)
+    }
+  }
+
+  /// Delivers a purchase as another transaction if its own has failed: it was interrupted, or the
+  /// delegate stopped it while the seller was selling.
   ///
   /// Only in the library that ordered it: others get the event too. Called on `serial`, after the
   /// answer was handled.
@@ -65,12 +73,15 @@ extension Engine {
     onEnd: @escaping @Sendable () -> Void
   ) {
     do {
-      guard try hasFailed(transaction, for: grant.payment) else { return onEnd() }
+      // The seller may answer twice: to the call, and with an event.
+      guard try hasFailed(transaction, for: grant.payment),
+        redelivered.insert(transaction).inserted
+      else { return onEnd() }
+      deliver(grant, contents, onEnd: onEnd)
     } catch {
       // The event has not ended, so the next start gets it again.
-      return delivery.report(error: ContentError(error, while: "reading the journal"))
+      delivery.report(error: ContentError(error, while: "reading the journal"))
     }
-    deliver(grant, contents, onEnd: onEnd)
   }
 
   private func deliver(

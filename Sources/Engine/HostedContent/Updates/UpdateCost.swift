@@ -19,13 +19,17 @@ extension LibraryReader {
     let store = try StoreAccess(store, mirrors: mirrors, network: network)
     defer { store.close() }
     let sources = ContentSources(of: store, services: [service].compactMap(\.self))
-    let offers = products.flatMap(\.contents)
-    let offered = updates.map { update in offers.first(where: update.isOf) }
+    let offers = products.flatMap(\.contents).map {
+      (ContentKey($0.contentIdentifier, version: $0.version), $0)
+    }
+    let offerByKey = Dictionary(offers) { first, _ in first }
+    let offered = updates.map { offerByKey[ContentKey($0.contentIdentifier, version: $0.offered)] }
     return try updates.indices.map { number in
       let update = updates[number]
       guard let offer = offered[number] else { return update }
+      let next = offered[(number + 1)...].prefix(ContentGrantBook.callLimit - 1)
       let source = try sources.source(
-        for: ContentRequest(offer: offer, ahead: offered[(number + 1)...].compactMap(\.self)))
+        for: ContentRequest(offer: offer, ahead: next.compactMap(\.self)))
       do {
         return try library.measure(update, to: offer, from: source)
       } catch let error as ContentError where error.group != .network {

@@ -37,8 +37,7 @@ final class InstallSession: Sendable {
 
   init(
     _ configuration: PaymentQueue.Configuration, account: AccountID?, seconds: Int,
-    _ console: Console,
-    closingSeconds: Int = 5
+    _ console: Console, closingSeconds: Int = 15, endProcess: (@Sendable () -> Void)? = nil
   ) throws {
     self.console = console
     self.account = account
@@ -46,7 +45,7 @@ final class InstallSession: Sendable {
     let callbacks = DispatchQueue(label: "hostedcontent.session")
     configuration.deliveryQueue = callbacks
     queue = try PaymentQueue(configuration)
-    closer = QueueCloser(queue, seconds: closingSeconds)
+    closer = QueueCloser(queue, console, seconds: closingSeconds, endProcess: endProcess)
     progress = ProgressLines(console)
     watchdog = Watchdog(seconds: seconds)
     driver = TransactionDriver(queue, callbacks: callbacks, progress, watchdog)

@@ -21,7 +21,7 @@ enum RestoreCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let account = try arguments.account()
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
-    let closer = QueueCloser(queue)
+    let closer = QueueCloser(queue, console)
     defer { closer.close() }
     let transactions = try await queue.restore(withApplicationUsername: account)
     console.signals?.setHandler { _ in closer.begin() }
@@ -44,7 +44,7 @@ enum RestoreCommand {
     if console.signals?.hasArrived != true {
       await queue.waitForNotices(InstallSession.noticeLimit)
     } else if done.count < transactions.count {
-      let left = transactions.filter { !done.contains($0) }
+      let left = Set(transactions).subtracting(done)
       failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
     }
     try print(done, isAll: failures.isEmpty, arguments, console)

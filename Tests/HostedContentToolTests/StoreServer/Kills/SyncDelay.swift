@@ -30,17 +30,21 @@ final class SyncDelay: Sendable {
   /// Compiles the library; it does not delay yet.
   init() throws {
     folder = try TemporaryFolder()
-    let source = SourceTree.path("Tests/SyncDelay/SyncDelay.c")
-    let end = try Program.run(
-      Self.compiler ?? "/usr/bin/cc",
-      ["-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, source])
-    guard end.status == 0 else { throw ChildProcess.Failure("cc failed: \(end.output)") }
+    try Self.compile(SourceTree.path("Tests/SyncDelay/SyncDelay.c"), into: library)
     try Data().write(to: URL(filePath: record))
     // PostgreSQL runs as another user.
     chmod(folder.path, 0o755)
     chmod(library, 0o755)
     chmod(record, 0o666)
     try set(milliseconds: 0)
+  }
+
+  /// Compiles a library for LD_PRELOAD.
+  static func compile(_ source: String, into library: String) throws {
+    let end = try Program.run(
+      compiler ?? "/usr/bin/cc",
+      ["-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, source])
+    guard end.status == 0 else { throw ChildProcess.Failure("cc failed: \(end.output)") }
   }
 
   /// Sets the delay of each sync, also of those that wait now.

@@ -45,10 +45,13 @@ struct EventRequests: Sendable {
             try await Task.sleep(for: .seconds(1))
           }
           position = page.cursor
+          failures = 0
         } else {
           position = try await resume()
+          // In case the server does not have the events after this position either.
+          if failures > 0 { try await connection.pause(afterFailure: failures) }
+          failures += 1
         }
-        failures = 0
       } catch {
         failures += 1
         try? await connection.pause(afterFailure: failures)
