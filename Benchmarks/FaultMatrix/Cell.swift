@@ -29,20 +29,24 @@ struct Cell {
 
   private var names: [String] { start == .three ? Fixture.names : [Fixture.names[0]] }
 
-  func run(_ fixture: Fixture, number: Int) async throws -> Outcome {
+  func run(_ fixture: Fixture) async throws -> Outcome {
     let server = try fixture.server(isSecure: row.isOfTLS)
-    let library = "library-\(number)"
-    defer {
-      server.stop()
-      fixture.remove(library)
-    }
+    let library = "library-\(UUID().uuidString)"
+    let outcome = try await run(fixture, server, library)
+    await performBlocking { server.stop() }
+    fixture.remove(library)
+    return outcome
+  }
+
+  private func run(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
+    -> Outcome
+  {
     var outcome = Outcome()
     var fetched: Int64 = 0
     if start == .resumed { fetched += try await fetchHalf(fixture, server, library) }
     try server.setFaults(FaultScript("\(row.line) \(isLasting ? "always" : "once")"))
     let begin = ContinuousClock.now
-    let queue = try fixture.queue(server, library: library)
-    defer { queue.close() }
+    let queue = try await fixture.queue(server, library: library)
     let error = await install(queue, &outcome)
     outcome.seconds = (ContinuousClock.now - begin).inSeconds
     outcome.error = error
@@ -65,6 +69,7 @@ struct Cell {
     let length = try await length(queue)
     // Archive headers that the index replaces are not fetched.
     if fetched > length { outcome.violations.append("\(fetched - length) bytes fetched again") }
+    await queue.shutDown()
     return outcome
   }
 
@@ -126,7 +131,7 @@ struct Cell {
     -> Int64
   {
     try server.setFaults(FaultScript("/targets/*.pkg rate 6MB/s"))
-    let queue = try fixture.queue(server, library: library)
+    let queue = try await fixture.queue(server, library: library)
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier(validating: Fixture.names[0])))
     let reports = queue.reports()
@@ -135,7 +140,7 @@ struct Cell {
       guard case .downloads(let updates) = report else { continue }
       if updates.contains(where: { $0.progress > 0.2 }) { break }
     }
-    queue.close()
+    await queue.shutDown()
     return queue.statistics.bytesFetched
   }
 
