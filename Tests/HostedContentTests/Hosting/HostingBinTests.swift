@@ -99,8 +99,7 @@ struct HostingBinTests {
 
   @Test("A bin that was not renewed is found before it expires")
   func dueBin() throws {
-    let server = try StoreServer(folder: fixture.store.storePath)
-    try server.start()
+    let server = try fixture.store.server()
     let report = try withExtendedLifetime(server) {
       try fixture.check(server.url, now: Date(timeIntervalSinceNow: 300 * 86_400))
     }

@@ -4,6 +4,7 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
+import StoreServer
 import TestSupport
 import Testing
 
@@ -85,18 +86,37 @@ final class StoreFixture: Sendable {
     try store.publish([makePackage(name, version, of: product, files: files)])
   }
 
-  func configuration(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
-    -> PaymentQueue.Configuration
-  {
+  /// Starts a server for the store.
+  func server(authorize: (@Sendable (ServerRequest) -> Int?)? = nil) throws -> StoreServer {
+    var configuration = StoreServer.Configuration()
+    configuration.authorize = authorize
+    let server = try StoreServer(folder: storePath, configuration: configuration)
+    try server.start()
+    return server
+  }
+
+  /// The configuration of a queue on the library, with the store's folder or a server of it.
+  func configuration(
+    at url: String? = nil, _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
+  ) throws -> PaymentQueue.Configuration {
     var configuration = PaymentQueue.Configuration(
-      library: URL(filePath: libraryPath), store: try StoreLocation(storePath))
-    change(&configuration)
+      library: URL(filePath: libraryPath), store: try StoreLocation(url ?? storePath))
+    if url != nil { configuration.trustedRoot = try store.initialRoot() }
+    try change(&configuration)
     return configuration
   }
 
-  func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws -> PaymentQueue
-  {
-    try PaymentQueue(configuration(change))
+  func queue(
+    at url: String? = nil, _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
+  ) throws -> PaymentQueue {
+    try PaymentQueue(configuration(at: url, change))
+  }
+
+  /// Returns the first update for the library, with the bytes that it will fetch.
+  func update(at url: String? = nil) async throws -> ContentUpdate {
+    let location = try StoreLocation(url ?? storePath)
+    let products = try await location.products(nil, trustedRoot: store.initialRoot()).products
+    return try #require(try reader().updates(of: products, from: location).first)
   }
 
   /// Installs `product` with a queue of its own, and returns what is installed.
