@@ -103,11 +103,8 @@ struct ForeignPackageTests {
 
   /// Downloads the package until the last file of the archive cannot be created.
   private func failAtLastFile() async throws {
-    let fails = FileSystem { operation, path in
-      guard operation == .create, path.hasSuffix("/content/ContentInfo.plist") else { return }
-      throw FaultPlan.diskFull.about(path)
-    }
-    try await run(queue(fails)) { $0.downloads.values.contains { $0.state == .failed } }
+    let full = FileSystem.failing(.create, at: "/content/ContentInfo.plist")
+    try await run(queue(full)) { $0.downloads.values.contains { $0.state == .failed } }
   }
 
   @Test(
