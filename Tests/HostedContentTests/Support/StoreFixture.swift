@@ -37,12 +37,6 @@ final class StoreFixture: Sendable {
     store = try StoreFolder.open(at: folder.path("store"))
   }
 
-  /// Replaces the store with a copy of `other`'s, a later one of the same publisher.
-  func takeStore(of other: StoreFixture) throws {
-    try FileManager.default.removeItem(atPath: storePath)
-    try folder.copy("store", of: other.folder)
-  }
-
   /// Returns the files of product `name` in `version`: some differ by version, some do not.
   static func files(_ name: String, _ version: String) -> [String: [UInt8]] {
     [
