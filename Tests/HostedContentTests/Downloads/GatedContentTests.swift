@@ -18,7 +18,7 @@ struct GatedContentTests {
   init() throws {
     fixture = try StoreFixture()
     let gate = BuyersGate()
-    server = try fixture.server { gate.refusal(of: $0) }
+    server = try fixture.server { $0.authorize = { gate.refusal(of: $0) } }
     self.gate = gate
   }
 

@@ -12,9 +12,11 @@ struct GatedRepairTests {
   @Test("Content that another account has bought is repaired with that account's URLs")
   func account() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")
-    let server = try fixture.server { request in
-      let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
-      return isGated && !request.target.hasSuffix(OwnersSeller.grant) ? 403 : nil
+    let server = try fixture.server {
+      $0.authorize = { request in
+        let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
+        return isGated && !request.target.hasSuffix(OwnersSeller.grant) ? 403 : nil
+      }
     }
     let calls = Watched<[AccountID?]>([])
     let url = server.url

@@ -17,15 +17,8 @@ struct HostingBinTests {
     try fixture.addProducts(Self.products)
   }
 
-  private func check(
-    _ script: String = "", comparesAll: Bool = false,
-    _ change: (inout StoreServer.Configuration) -> Void = { _ in }
-  ) throws -> HostingReport {
-    var configuration = StoreServer.Configuration()
-    change(&configuration)
-    let server = try StoreServer(
-      folder: fixture.store.storePath, faults: FaultScript(script), configuration: configuration)
-    try server.start()
+  private func check(_ script: String = "", comparesAll: Bool = false) throws -> HostingReport {
+    let server = try fixture.store.server(script)
     return try withExtendedLifetime(server) {
       try fixture.check(server.url, root: fixture.root(), comparesAll: comparesAll)
     }

@@ -80,11 +80,14 @@ final class StoreFixture: Sendable {
     try store.publish([makePackage(name, version, of: product, files: files)])
   }
 
-  /// Starts a server for the store.
-  func server(authorize: (@Sendable (ServerRequest) -> Int?)? = nil) throws -> StoreServer {
+  /// Starts a server for the store, with a fault script.
+  func server(
+    _ faults: String = "", _ change: (inout StoreServer.Configuration) -> Void = { _ in }
+  ) throws -> StoreServer {
     var configuration = StoreServer.Configuration()
-    configuration.authorize = authorize
-    let server = try StoreServer(folder: storePath, configuration: configuration)
+    change(&configuration)
+    let server = try StoreServer(
+      folder: storePath, faults: FaultScript(faults), configuration: configuration)
     try server.start()
     return server
   }
