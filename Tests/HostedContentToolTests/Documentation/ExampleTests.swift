@@ -73,8 +73,7 @@ struct ExampleTests {
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func webStore(name: String) throws {
     let tool = try Tool.withBook()
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    let server = try tool.serveStore()
     let words = [server.url, "lib", Tool.chapter1]
     let careless = try tool.run(words, program: Tool.program(name))
     #expect(careless.status == 1, "\(careless.output)")
