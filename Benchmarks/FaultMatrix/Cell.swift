@@ -75,21 +75,24 @@ struct Cell {
 
   /// Installs everything; returns nil for success, `timedOut` if it hangs.
   private func install(_ queue: PaymentQueue, _ outcome: inout Outcome) async -> ContentError? {
-    let end = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
-      group.addTask {
+    let (ends, end) = AsyncStream.makeStream(of: Result<Void, any Error>?.self)
+    // A task group would wait for a call that hangs.
+    let tasks: [Task<Void, Never>] = [
+      Task { [names] in
         do {
           try await Self.deliver(names, queue)
-          return .success(())
-        } catch { return .failure(error) }
-      }
-      group.addTask {
+          end.yield(.success(()))
+        } catch {
+          end.yield(.failure(error))
+        }
+      },
+      Task {
         try? await Task.sleep(for: Self.bound)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return await group.next() ?? nil
-    }
-    switch end {
+        end.yield(nil)
+      },
+    ]
+    defer { tasks.forEach { $0.cancel() } }
+    switch await ends.first(where: { _ in true }) ?? nil {
     case .success: return nil
     case .failure(let error as ContentError): return error
     case .failure(let error):
