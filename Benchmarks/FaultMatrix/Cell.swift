@@ -29,20 +29,24 @@ struct Cell {
 
   private var names: [String] { start == .three ? Fixture.names : [Fixture.names[0]] }
 
-  func run(_ fixture: Fixture, number: Int) async throws -> Outcome {
+  func run(_ fixture: Fixture) async throws -> Outcome {
     let server = try fixture.server(isSecure: row.isOfTLS)
-    let library = "library-\(number)"
-    defer {
-      server.stop()
-      fixture.remove(library)
-    }
+    let library = "library-\(UUID().uuidString)"
+    let outcome = try await run(fixture, server, library)
+    await performBlocking { server.stop() }
+    fixture.remove(library)
+    return outcome
+  }
+
+  private func run(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
+    -> Outcome
+  {
     var outcome = Outcome()
     var fetched: Int64 = 0
     if start == .resumed { fetched += try await fetchHalf(fixture, server, library) }
     try server.setFaults(FaultScript("\(row.line) \(isLasting ? "always" : "once")"))
     let begin = ContinuousClock.now
-    let queue = try fixture.queue(server, library: library)
-    defer { queue.close() }
+    let queue = try await fixture.queue(server, library: library)
     let error = await install(queue, &outcome)
     outcome.seconds = (ContinuousClock.now - begin).inSeconds
     outcome.error = error
@@ -65,26 +69,30 @@ struct Cell {
     let length = try await length(queue)
     // Archive headers that the index replaces are not fetched.
     if fetched > length { outcome.violations.append("\(fetched - length) bytes fetched again") }
+    await queue.shutDown()
     return outcome
   }
 
   /// Installs everything; returns nil for success, `timedOut` if it hangs.
   private func install(_ queue: PaymentQueue, _ outcome: inout Outcome) async -> ContentError? {
-    let end = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
-      group.addTask {
+    let (ends, end) = AsyncStream.makeStream(of: Result<Void, any Error>?.self)
+    // A task group would wait for a call that hangs.
+    let tasks: [Task<Void, Never>] = [
+      Task { [names] in
         do {
           try await Self.deliver(names, queue)
-          return .success(())
-        } catch { return .failure(error) }
-      }
-      group.addTask {
+          end.yield(.success(()))
+        } catch {
+          end.yield(.failure(error))
+        }
+      },
+      Task {
         try? await Task.sleep(for: Self.bound)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return await group.next() ?? nil
-    }
-    switch end {
+        end.yield(nil)
+      },
+    ]
+    defer { tasks.forEach { $0.cancel() } }
+    switch await ends.first(where: { _ in true }) ?? nil {
     case .success: return nil
     case .failure(let error as ContentError): return error
     case .failure(let error):
@@ -126,7 +134,7 @@ struct Cell {
     -> Int64
   {
     try server.setFaults(FaultScript("/targets/*.pkg rate 6MB/s"))
-    let queue = try fixture.queue(server, library: library)
+    let queue = try await fixture.queue(server, library: library)
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier(validating: Fixture.names[0])))
     let reports = queue.reports()
@@ -135,7 +143,7 @@ struct Cell {
       guard case .downloads(let updates) = report else { continue }
       if updates.contains(where: { $0.progress > 0.2 }) { break }
     }
-    queue.close()
+    await queue.shutDown()
     return queue.statistics.bytesFetched
   }
 

@@ -7,21 +7,24 @@ import HostedContent
 import StoreServer
 import TestSupport
 
-/// A store with three incompressible packages, and servers for it.
+/// A store with three incompressible packages, and servers for it; all runs share its files.
 struct Fixture {
   static let names = ["a", "b", "c"]
-  static let contentLength = 5 << 20
+  private static let contents = (1...names.count).map { seed in
+    var random = SplitMix(state: UInt64(seed))
+    return Data(random.bytes(5 << 20))
+  }
 
   let folder: TemporaryFolder
 
   init() throws {
     folder = try TemporaryFolder()
     let store = try StoreFolder.create(at: folder.path("store"))
-    for (number, name) in Self.names.enumerated() {
+    for (name, content) in zip(Self.names, Self.contents) {
       let source = folder.path("source-\(name)")
       try FileManager.default.createDirectory(
         atPath: "\(source)/Contents", withIntermediateDirectories: true)
-      try Data(Self.contents(number)).write(to: URL(filePath: "\(source)/Contents/noise.bin"))
+      try content.write(to: URL(filePath: "\(source)/Contents/noise.bin"))
       _ = try buildPackage(
         folder: FileSystem.real.directory(at: source), output: folder.opened(),
         outputName: "\(name).pkg", productIdentifier: ProductIdentifier(validating: name),
@@ -38,11 +41,6 @@ struct Fixture {
     }
   }
 
-  private static func contents(_ number: Int) -> [UInt8] {
-    var random = SplitMix(state: UInt64(number) + 1)
-    return random.bytes(contentLength)
-  }
-
   func server(isSecure: Bool) throws -> StoreServer {
     var configuration = StoreServer.Configuration()
     if isSecure {
@@ -55,7 +53,7 @@ struct Fixture {
   }
 
   /// Returns a queue on `library` with short timeouts, so that hundreds of runs finish soon.
-  func queue(_ server: StoreServer, library: String) throws -> PaymentQueue {
+  func queue(_ server: StoreServer, library: String) async throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path(library)), store: try StoreLocation(server.url))
     configuration.trustedRoot = Array(
@@ -67,14 +65,14 @@ struct Fixture {
     configuration.network.firstRetryDelay = .milliseconds(50)
     // Longer than the Retry-After in the table.
     configuration.network.busyTimeout = .seconds(3)
-    return try PaymentQueue(configuration)
+    return try await performBlocking { [configuration] in try PaymentQueue(configuration) }
   }
 
   /// Returns whether the file of `name` is installed, with the right bytes.
   func isInstalled(_ name: String, library: String) -> Bool {
-    let number = Self.names.firstIndex(of: name) ?? 0
     let path = folder.path("\(library)/products/\(name)/current/Contents/noise.bin")
-    return FileManager.default.contents(atPath: path) == Data(Self.contents(number))
+    guard let number = Self.names.firstIndex(of: name) else { return false }
+    return FileManager.default.contents(atPath: path) == Self.contents[number]
   }
 
   func remove(_ library: String) {

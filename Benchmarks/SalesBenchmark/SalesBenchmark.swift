@@ -78,8 +78,9 @@ private final class Connection {
     guard result == 0 else { throw ContentError(errno: errno, .open, address) }
   }
 
-  func send(_ request: [UInt8]) -> Bool {
-    Glibc.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count
+  /// Sends a request; a failure is found by `receive`.
+  func send(_ request: [UInt8]) {
+    _ = Glibc.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
   }
 
   /// Reads; returns the status of a complete response, 0 if it is incomplete, or nil at the end.
@@ -102,7 +103,8 @@ private final class Connection {
 
 private struct Run {
   var buyer: Buyer
-  let connections: [Connection]
+  /// The connections that the server has not closed.
+  var connections: [Connection]
   let seconds: Double
   let rate: Double?
   private var latencies: [Double] = []
@@ -144,11 +146,12 @@ private struct Run {
 
   private mutating func begin(on connection: Connection, due: ContinuousClock.Instant) {
     connection.due = due
-    if !connection.send(buyer.request()) { failures[-1, default: 0] += 1 }
+    connection.send(buyer.request())
   }
 
   private mutating func complete(_ connection: Connection, at now: ContinuousClock.Instant) {
     guard let status = connection.receive() else {
+      connections.removeAll { $0 === connection }
       failures[-1, default: 0] += 1
       return
     }

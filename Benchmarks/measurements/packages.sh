@@ -102,11 +102,8 @@ measure_package() {
     stat -c %s "$pair/old.pkg" plain.xar | xargs)"
   # In memory first, because writes to the disk keep the host busy for a long time.
   if [ -z "${disk_only:-}" ]; then
-    memory=$(mktemp -d -p /dev/shm)
-    chmod 755 "$memory"
-    trap 'stop_nginx; rm -rf "$work" "$memory"' EXIT
     echo "--- in memory"
-    package_rows "$memory" remove
+    package_rows "$memory/package" remove
   fi
   [ -z "${memory_only:-}" ] || return 0
   echo "--- on disk"
@@ -220,12 +217,12 @@ measure_slow_disk() {
   "$tool" store init store >/dev/null
   "$tool" store publish store com.example.pair.pkg >/dev/null
   start_nginx "$work"
-  slow=$(mktemp -d -p /dev/shm)
+  slow=$memory/slow
   slow_device=
   # Remove the limit for the next user of the loop device.
   trap 'stop_nginx; [ -z "$slow_device" ] || { echo "$slow_device 0" >"$limit"; umount "$slow/disk"; }
-    rm -rf "$work" "$slow"' EXIT
-  mkdir "$slow/disk"
+    rm -rf "$work" "$memory"' EXIT
+  mkdir -p "$slow/disk"
   truncate -s 6G "$slow/image"
   for run in $(seq "${runs:-3}"); do
     mkfs.ext4 -q -F -E nodiscard "$slow/image"

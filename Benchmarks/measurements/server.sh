@@ -61,7 +61,7 @@ measure_sales() {
   local bench counter=() run sell syncs
   bench=$("$release" sales-benchmark)/sales-benchmark
   sales='' postgres=''
-  trap 'stop_sales; stop_postgres; stop_nginx; rm -rf "$work"' EXIT
+  trap 'stop_sales; stop_postgres; stop_nginx; rm -rf "$work" "$memory"' EXIT
   "$tool" store init sold >/dev/null
   "$tool" store add sold com.example.sold --type consumable >/dev/null
   (umask 077 && "$tool" store-server key add --data selling --scopes read,purchase >token 2>/dev/null)
@@ -102,7 +102,7 @@ measure_sales() {
   else
     echo "PostgreSQL 15 not found: its purchases are not measured."
   fi
-  trap 'stop_nginx; rm -rf "$work"' EXIT
+  trap 'stop_nginx; rm -rf "$work" "$memory"' EXIT
 }
 
 # The gates of a store server: their cost, renewals and revocations.

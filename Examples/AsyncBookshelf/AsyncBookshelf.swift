@@ -52,10 +52,13 @@ enum AsyncBookshelf {
     for text in response.invalidProductIdentifiers { log("\(text): not offered") }
     for error in response.failures { log("\(error)") }
     for product in response.products {
-      let installed = try product.contents.allSatisfy {
-        try queue.installedVersion(of: $0.contentIdentifier) != nil
-      }
-      if installed, product.isDownloadable { continue }
+      let contents = product.contents.map(\.contentIdentifier)
+      // The seller knows whether a product without content was bought.
+      let isDelivered =
+        try await contents.isEmpty
+        ? queue.isGranted(product.productIdentifier)
+        : contents.allSatisfy { try queue.installedVersion(of: $0) != nil }
+      if isDelivered { continue }
       let folders = try await queue.deliver(
         Payment(productIdentifier: product.productIdentifier))
       for folder in folders { print("\(product.productIdentifier): \(folder.path())") }

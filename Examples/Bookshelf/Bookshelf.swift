@@ -47,14 +47,23 @@ final class Bookshelf: PaymentTransactionObserver {
     let response = try await queue.products(products)
     for text in response.invalidProductIdentifiers { log("\(text): not offered") }
     for error in response.failures { log("\(error)") }
-    var expected = queue.transactions.count
-    for product in response.products {
+    let unfinished = queue.transactions
+    var expected = unfinished.count
+    // An unfinished purchase continues, so it must not be paid again.
+    let bought = Set(unfinished.map(\.payment.productIdentifier))
+    for product in response.products where !bought.contains(product.productIdentifier) {
       let contents = product.contents.map(\.contentIdentifier)
-      if try contents.allSatisfy({ try queue.installedVersion(of: $0) != nil }) { continue }
+      // The seller knows whether a product without content was bought.
+      let isDelivered =
+        try await contents.isEmpty
+        ? queue.isGranted(product.productIdentifier)
+        : contents.allSatisfy { try queue.installedVersion(of: $0) != nil }
+      if isDelivered { continue }
       queue.add(Payment(productIdentifier: product.productIdentifier))
       expected += 1
     }
-    for update in try await queue.availableUpdates() {
+    for update in try await queue.availableUpdates()
+    where !bought.contains(update.productIdentifier) {
       print("\(update.productIdentifier): \(update.installed) → \(update.offered)")
       try await queue.add(update)
       expected += 1

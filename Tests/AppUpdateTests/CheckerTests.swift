@@ -208,20 +208,6 @@ struct CheckerTests {
 
   // MARK: Earlier events
 
-  @Test("The first observer gets earlier events")
-  func earlyEvents() async throws {
-    try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
-    let checker = try checker()
-    let observer = RecordingUpdateObserver()
-    checker.add(observer)
-    await drain()
-    guard case .failed(let error)? = observer.events.first else {
-      Issue.record("no report")
-      return
-    }
-    #expect(error.code == .updateMemoryDamaged)
-  }
-
   @Test("An observer that is removed or released at once leaves earlier events to the next one")
   func removedObserver() async throws {
     try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))

@@ -68,6 +68,13 @@ struct FeedTests {
     #expect(!stopped.isComplete)
   }
 
+  @Test("A value is found in any normal form of Unicode")
+  func normalForms() throws {
+    let feed = try feed([["1", "2", "Cafe\u{301}", "1.0"], ["1", "3", "Tea", "1.0"]])
+    let found = try feed.rows(where: "title", isIn: ["Caf\u{e9}"], findsAllRows: true)
+    #expect(found.map { $0["application_id"] } == ["2"])
+  }
+
   @Test("Empty and missing fields are empty, and 0x02 alone does not end a row")
   func oddRows() throws {
     let feed = try feed([["", "", "a\u{2}b", ""], ["1"], []])

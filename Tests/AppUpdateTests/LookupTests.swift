@@ -213,6 +213,23 @@ struct LookupTests {
     #expect(limiter.reserve(at: noon + 91) == .refused(seconds: 500))
   }
 
+  @Test("A waiting call that is canceled leaves its slot to the next one")
+  func canceledWait() async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    var configuration = AppLookup.Configuration(server: try link("https://store.example"))
+    configuration.maximumCallsPerMinute = 1
+    let lookup = AppLookup(
+      configuration, transport: transport,
+      clock: AppUpdateClock(now: { noon }, sleep: { _ in throw CancellationError() }))
+    _ = try await lookup.search(SearchQuery("a"))
+    for _ in 1...3 {
+      await #expect(throws: CancellationError.self) {
+        try await lookup.search(SearchQuery("b"))
+      }
+    }
+    #expect(transport.requests.count == 1)
+  }
+
   @Test("A clock that is set back does not delay calls for days")
   func clockSetBack() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }

@@ -147,12 +147,8 @@ import Testing
   private func interruptRotation() throws {
     let keys = try FileSystem.real.directory(at: fixture.folder.path("store.keys"))
     for name in ["targets.pem", "snapshot.pem", "timestamp.pem"] { try keys.removeFile(name) }
-    let broken = FileSystem { operation, path in
-      guard operation == .rename, path.hasSuffix("timestamp.json") else { return }
-      throw FaultPlan.diskFull
-    }
     let error = refusal {
-      try fixture.open(fileSystem: broken)
+      try fixture.open(fileSystem: .failing(.rename, at: "timestamp.json"))
         .rotate([.targets, .snapshot, .timestamp], now: fixture.now)
     }
     #expect(error?.code == .diskFull)

@@ -133,10 +133,8 @@ import Testing
 
   // MARK: Other machines, other folders
 
-  private func keys(_ name: String, state: String? = nil) -> StoreKeyOptions {
-    StoreKeyOptions(
-      folder: URL(filePath: fixture.folder.path(name)),
-      stateFolder: state.map { URL(filePath: fixture.folder.path($0)) })
+  private func keys(_ name: String) -> StoreKeyOptions {
+    StoreKeyOptions(folder: URL(filePath: fixture.folder.path(name)))
   }
 
   @Test func `two machines with copies of the keys publish in turn, and each notices a rollback`()

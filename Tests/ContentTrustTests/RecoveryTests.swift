@@ -244,11 +244,7 @@ import Testing
   @Test func `without a record, an interrupted repair can be repeated`() throws {
     let shop = try withoutRecord()
     // After the numbers are recorded, before the first metadata is written.
-    let fileSystem = FileSystem { operation, path in
-      if operation == .create, path.hasSuffix("metadata/.publication.new") {
-        throw FaultPlan.diskFull
-      }
-    }
+    let fileSystem = FileSystem.failing(.create, at: "metadata/.publication.new")
     let failure = code {
       _ = try StoreFolder.repair(
         at: shop.fixture.storePath, now: shop.fixture.now, fileSystem: fileSystem)

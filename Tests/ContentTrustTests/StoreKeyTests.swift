@@ -77,10 +77,8 @@ import Testing
     throws
   {
     try StoreFolder.create(at: storePath, now: now).add(book, now: now)
-    let fileSystem = FileSystem { operation, path in
-      if operation == .open, path.hasSuffix("root.pem") { throw SystemFailure(EMFILE) }
-    }
-    let store = try StoreFolder.open(at: storePath, fileSystem: fileSystem)
+    let store = try StoreFolder.open(
+      at: storePath, fileSystem: .failing(.open, at: "root.pem", as: SystemFailure(EMFILE)))
     let later = now.addingTimeInterval(3300 * Self.day)
     #expect(code { try store.refresh(now: later) } == .tooManyFiles)
     #expect(try open().refresh(now: later).roles == StoreRole.allCases)
@@ -289,9 +287,7 @@ import Testing
     // Without the old keys, the root has to be written before the timestamp.
     let keys = try FileSystem.real.directory(at: folder.path("store.keys"))
     for name in ["targets.pem", "snapshot.pem", "timestamp.pem"] { try keys.removeFile(name) }
-    let broken = FileSystem { operation, path in
-      if operation == .rename, path.hasSuffix("timestamp.json") { throw FaultPlan.diskFull }
-    }
+    let broken = FileSystem.failing(.rename, at: "timestamp.json")
     for _ in 0..<2 {
       let failure = code {
         try StoreFolder.open(at: storePath, fileSystem: broken)

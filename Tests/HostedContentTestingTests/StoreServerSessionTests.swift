@@ -35,6 +35,17 @@ struct StoreServerSessionTests {
     #expect(try server.events().map(\.kind) == [.published, .published])
   }
 
+  @Test("After a reset, a server of the earlier store does not affect publications")
+  func earlierStore() throws {
+    let session = try StoreSession()
+    let server = try StoreServerSession(session)
+    let timestamp = session.folder.appending(path: "store/metadata/timestamp.json")
+    try session.reset()
+    try FileManager.default.removeItem(at: timestamp)
+    try session.publish("book")
+    #expect(try server.events().isEmpty)
+  }
+
   @Test("Purchases have the date of the session's clock, also after it advances")
   func clock() async throws {
     let session = try StoreSession()

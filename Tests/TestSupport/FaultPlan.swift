@@ -67,6 +67,18 @@ package final class FaultPlan: Sendable {
   }
 }
 
+extension FileSystem {
+  /// The real file system, except that each `operation` on a path with this end fails.
+  package static func failing(
+    _ operation: FileOperation, at suffix: String = "", as error: any Error = FaultPlan.diskFull
+  ) -> FileSystem {
+    FileSystem { performed, path in
+      guard performed == operation, path.hasSuffix(suffix) else { return }
+      throw (error as? ContentError)?.about(path) ?? error
+    }
+  }
+}
+
 /// Interrupts each operation once, as a signal would interrupt its system call.
 package final class Interruptions: Sendable {
   private let state = Mutex((interrupted: Set<UInt>(), count: 0))

@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 /// Checks whether the app must be updated: at login, when it enters the foreground, and for pushes.
 ///
-/// Its state survives restarts. Only one checker can use a folder. It has no user interface:
+/// Its state survives restarts. Use each folder for one checker only. It has no user interface:
 /// observers get prompts as data. It does not interrupt the user: a forced update closes `gate`,
 /// which refuses the next core operation. Can be used from any task.
 public actor AppUpdateChecker {

@@ -77,17 +77,16 @@ public struct PartnerFeed: Sendable {
   public func rows(
     where column: String, isIn values: Set<String>, findsAllRows: Bool = false
   ) throws -> [[String: String]] {
-    let wanted = values.map { Array($0.utf8) }
     var found: [[String: String]] = []
     var missing = values
     _ = try forEachRow { row in
       guard let index = row.columns.firstIndex(of: column) else {
         throw ContentError.feedDamaged(path, "has no column “\(column)”")
       }
-      let field = row.field(at: index)
-      guard let match = wanted.first(where: { field.elementsEqual($0) }) else { return true }
+      let value = String(decoding: row.field(at: index), as: UTF8.self)
+      guard values.contains(value) else { return true }
       found.append(row.textsByColumn)
-      missing.remove(String(decoding: match, as: UTF8.self))
+      missing.remove(value)
       return findsAllRows || !missing.isEmpty
     }
     return found

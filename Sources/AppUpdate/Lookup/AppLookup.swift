@@ -134,17 +134,28 @@ public actor AppLookup {
   }
 
   private func waitForReservation(subject: String) async throws {
-    var reservation = limiter.reserve(at: clock.now())
-    while true {
-      switch reservation {
-      case .after(let seconds) where seconds <= 0: return
-      case .after(let seconds): try await clock.sleep(seconds)
-      case .refused(let seconds):
-        throw ContentError.throttled(
-          "More than \(configuration.maximumCallsPerMinute) lookups per minute, or the "
-            + "server asked to wait", seconds: seconds, subject: subject)
+    let start = clock.now()
+    var seconds = try wait(limiter.reserve(at: start), subject)
+    let slot = start + seconds
+    do {
+      while seconds > 0 {
+        try await clock.sleep(seconds)
+        seconds = try wait(limiter.recheck(at: clock.now()), subject)
       }
-      reservation = limiter.recheck(at: clock.now())
+    } catch {
+      limiter.release(slot)
+      throw error
+    }
+  }
+
+  /// Returns the seconds to wait; throws if the call is refused.
+  private func wait(_ reservation: CallLimiter.Reservation, _ subject: String) throws -> Double {
+    switch reservation {
+    case .after(let seconds): return seconds
+    case .refused(let seconds):
+      throw ContentError.throttled(
+        "More than \(configuration.maximumCallsPerMinute) lookups per minute, or the "
+          + "server asked to wait", seconds: seconds, subject: subject)
     }
   }
 }

@@ -38,6 +38,14 @@ struct CallLimiter {
     return .after(seconds: wait)
   }
 
+  /// Frees the slot that was reserved for `date`, because the call is not made.
+  mutating func release(_ date: Date) {
+    // The sum of a date and a wait is rounded.
+    if let slot = calls.firstIndex(where: { abs($0.timeIntervalSince(date)) < 0.001 }) {
+      calls.remove(at: slot)
+    }
+  }
+
   /// Checks again after the wait, because a server may have asked to wait in the meantime.
   mutating func recheck(at now: Date) -> Reservation {
     let wait = block(at: now)

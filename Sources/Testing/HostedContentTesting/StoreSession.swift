@@ -77,10 +77,10 @@ public final class StoreSession: Sendable {
     kill()
     let place = try Place(now: clock.now)
     script.change { $0 = SellerScript() }
-    // The old seller is released outside the lock.
+    // The old state is released outside the lock.
     let old = state.withLock { state in
-      defer { (state.place, state.seller) = (place, nil) }
-      return (place: state.place, seller: state.seller)
+      defer { (state.place, state.seller, state.publicationHandlers) = (place, nil, []) }
+      return state
     }
     old.place.server.stop()
   }

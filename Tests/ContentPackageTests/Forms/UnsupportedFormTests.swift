@@ -77,10 +77,7 @@ struct BuildLimitTests {
 
   /// Builds in a folder in which no file can be created.
   private func refusal() throws -> ContentError? {
-    let readOnly = FileSystem { operation, path in
-      if operation == .create { throw FaultPlan.diskFull.about(path) }
-    }
-    let output = try output.opened(readOnly)
+    let output = try output.opened(.failing(.create))
     return #expect(throws: ContentError.self) {
       _ = try buildPackage(
         folder: folder.directory, output: output, outputName: "a.pkg",

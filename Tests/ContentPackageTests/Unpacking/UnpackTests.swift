@@ -170,14 +170,9 @@ struct UnpackTests {
   @Test("A full disk is reported as diskFull")
   func fullDisk() throws {
     let folder = try TemporaryFolder()
-    let full = FileSystem { operation, path in
-      if operation == .write {
-        throw ContentError(.diskFull, "full", remedy: "free", subject: path)
-      }
-    }
     let thrown = code {
       _ = try unpackPackage(
-        MemorySource(tar(entries)), name: "x", into: full.directory(at: folder.path), expected: nil,
+        MemorySource(tar(entries)), name: "x", into: folder.opened(.failing(.write)), expected: nil,
         progress: { _ in })
     }
     #expect(thrown == .diskFull)

@@ -57,9 +57,25 @@ import Testing
   }
 
   @Test func `white space and the order of members do not affect signatures`() throws {
-    let text = String(decoding: try sample.root(), as: UTF8.self)
+    let text = try Self.reversed(JSONValue(parsing: sample.root()))
+    #expect(text.hasPrefix("{\"signed\""), "The canonical order begins with the signatures")
     let spaced = text.split(separator: ",").joined(separator: " ,\n ")
     _ = try TrustedMetadata(root: Array(spaced.utf8))
+  }
+
+  /// Returns JSON whose objects have their members in descending order.
+  private static func reversed(_ value: JSONValue) -> String {
+    switch value {
+    case .object(let members):
+      let texts = members.sorted { $0.key > $1.key }.map { name, member in
+        "\(reversed(.string(name))):\(reversed(member))"
+      }
+      return "{\(texts.joined(separator: ","))}"
+    case .array(let elements):
+      return "[\(elements.map(reversed).joined(separator: ","))]"
+    case .null, .bool, .integer, .number, .string:
+      return String(decoding: value.encoded, as: UTF8.self)
+    }
   }
 
   // MARK: Signatures

@@ -20,13 +20,7 @@ struct BinPruneTests {
 
   @Test("A client of a store with bins finds everything after pruning", .slow)
   func clients() throws {
-    try shop.publish("book", "1", day: 1)
-    try shop.publish("book", "2", day: 2)
-    try shop.retire("book", "1", day: 3)
-    // This client has only read the top-level metadata.
-    let client = try shop.client(day: 4)
-    try shop.add("book", "New title", day: 20)
-    let later = try shop.client(day: 21)
+    let (client, later) = try shop.publishHistory()
     try shop.add("club", day: 40)
     let before = try shop.files()
     let needed = try shop.needed(by: client, later, shop.client(day: 45))
@@ -143,12 +137,7 @@ struct BinPruneTests {
 
   @Test("Bins and records files of an interrupted publication are removed after the next one")
   func interrupted() throws {
-    let failing = FileSystem { operation, path in
-      if operation == .rename, path.hasSuffix(".snapshot.json") {
-        throw ContentError(.fileFailed, "The test fails", remedy: "It is a test")
-      }
-    }
-    let other = try shop.fixture.open(fileSystem: failing)
+    let other = try shop.fixture.open(fileSystem: .failing(.rename, at: ".snapshot.json"))
     #expect(throws: ContentError.self) { try other.add("club", now: shop.at(2)) }
     let orphan = "metadata/3.\(try shop.fixture.bin(of: "club")).json"
     #expect(try shop.files().contains(orphan))

@@ -58,11 +58,16 @@ struct MaintainedStore {
 
   /// Publishes versions 1 and 2 of a book, retires version 1, and changes the title, on days 1, 2,
   /// 3 and 20.
-  func publishHistory() throws {
+  ///
+  /// Returns clients that look at the store for the last time on days 4 and 21.
+  @discardableResult
+  func publishHistory() throws -> (early: TrustedMetadata, late: TrustedMetadata) {
     try publish("book", "1", day: 1)
     try publish("book", "2", day: 2)
     try retire("book", "1", day: 3)
+    let early = try client(day: 4)
     try add("book", "New title", day: 20)
+    return (early, try client(day: 21))
   }
 
   /// Every file below the store, by path.

@@ -16,22 +16,17 @@ struct StorePruneTests {
 
   init() throws { shop = try MaintainedStore() }
 
-  /// Publishes catalogs 2 to 6.
-  private func publishHistory() throws {
-    try shop.publishHistory()
+  /// Publishes catalogs 2 to 6; see `MaintainedStore.publishHistory`.
+  @discardableResult
+  private func publishHistory() throws -> (early: TrustedMetadata, late: TrustedMetadata) {
+    let clients = try shop.publishHistory()
     try shop.add("club", day: 40)
+    return clients
   }
 
   @Test("A client of a catalog of the last days finds everything after pruning")
   func clients() throws {
-    try shop.publish("book", "1", day: 1)
-    try shop.publish("book", "2", day: 2)
-    try shop.retire("book", "1", day: 3)
-    // This client does not look at the store again.
-    let client = try shop.client(day: 4)
-    try shop.add("book", "New title", day: 20)
-    let later = try shop.client(day: 21)
-    try shop.add("club", day: 40)
+    let (client, later) = try publishHistory()
     let before = try shop.files()
     let needed = try shop.needed(by: client, later, shop.client(day: 45))
 
@@ -86,12 +81,7 @@ struct StorePruneTests {
   @Test("The catalog before an interrupted publication is kept as long as it was current")
   func interrupted() throws {
     try shop.add("a", day: 1)  // catalog 2
-    let failing = FileSystem { operation, path in
-      if operation == .rename, path.hasSuffix("/timestamp.json") {
-        throw ContentError(.fileFailed, "The test fails", remedy: "It is a test")
-      }
-    }
-    let other = try shop.fixture.open(fileSystem: failing)
+    let other = try shop.fixture.open(fileSystem: .failing(.rename, at: "/timestamp.json"))
     #expect(throws: ContentError.self) {
       try other.add("b", now: shop.at(2))  // snapshot 3, never current
     }

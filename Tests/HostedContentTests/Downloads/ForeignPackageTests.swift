@@ -17,8 +17,7 @@ struct ForeignPackageTests {
 
   init() throws {
     fixture = try StoreFixture()
-    server = try StoreServer(folder: fixture.storePath)
-    try server.start()
+    server = try fixture.server()
   }
 
   private static func files(_ megabytes: Int) -> [String: [UInt8]] {
@@ -57,11 +56,7 @@ struct ForeignPackageTests {
   }
 
   private func queue(_ fileSystem: FileSystem = .real) throws -> PaymentQueue {
-    var configuration = PaymentQueue.Configuration(
-      library: URL(filePath: fixture.libraryPath), store: try StoreLocation(server.url))
-    configuration.trustedRoot = try fixture.store.initialRoot()
-    configuration.fileSystem = fileSystem
-    return try PaymentQueue(configuration)
+    try fixture.queue(at: server.url) { $0.fileSystem = fileSystem }
   }
 
   private func deliver(_ queue: PaymentQueue) async throws {
@@ -108,11 +103,8 @@ struct ForeignPackageTests {
 
   /// Downloads the package until the last file of the archive cannot be created.
   private func failAtLastFile() async throws {
-    let fails = FileSystem { operation, path in
-      guard operation == .create, path.hasSuffix("/content/ContentInfo.plist") else { return }
-      throw FaultPlan.diskFull.about(path)
-    }
-    try await run(queue(fails)) { $0.downloads.values.contains { $0.state == .failed } }
+    let full = FileSystem.failing(.create, at: "/content/ContentInfo.plist")
+    try await run(queue(full)) { $0.downloads.values.contains { $0.state == .failed } }
   }
 
   @Test(
@@ -216,10 +208,7 @@ struct ForeignPackageTests {
     let queue = try queue()
     try await deliver(queue)
     try publish("1.1", ["Contents/a": [1, 2, 3], "Contents/b": [4]])
-    let store = try StoreLocation(server.url)
-    let root = try fixture.store.initialRoot()
-    let products = try await store.products(nil, trustedRoot: root).products
-    let update = try #require(try fixture.reader().updates(of: products, from: store).first)
+    let update = try await fixture.update(at: server.url)
     #expect(update.wholePackageReason == "The package is not a flat product archive")
     server.clearRequests()
     _ = try await queue.deliver(update)

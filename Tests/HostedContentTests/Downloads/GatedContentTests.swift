@@ -18,24 +18,19 @@ struct GatedContentTests {
   init() throws {
     fixture = try StoreFixture()
     let gate = BuyersGate()
-    var configuration = StoreServer.Configuration()
-    configuration.authorize = { gate.refusal(of: $0) }
-    server = try StoreServer(folder: fixture.storePath, configuration: configuration)
+    server = try fixture.server { $0.authorize = { gate.refusal(of: $0) } }
     self.gate = gate
-    try server.start()
   }
 
   private func queue(
     _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
   ) throws -> PaymentQueue {
-    var configuration = PaymentQueue.Configuration(
-      library: URL(filePath: fixture.libraryPath), store: try StoreLocation(server.url))
-    configuration.trustedRoot = try fixture.store.initialRoot()
-    configuration.network.firstRetryDelay = .milliseconds(10)
-    configuration.network.limits.connectionsPerTransfer = 1
-    configuration.seller = seller()
-    try change(&configuration)
-    return try PaymentQueue(configuration)
+    try fixture.queue(at: server.url) {
+      $0.network.firstRetryDelay = .milliseconds(10)
+      $0.network.limits.connectionsPerTransfer = 1
+      $0.seller = seller()
+      try change(&$0)
+    }
   }
 
   private func seller() -> @Sendable (any StoreService) -> any StoreService {

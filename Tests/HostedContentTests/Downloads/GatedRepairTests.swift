@@ -1,5 +1,4 @@
 import ContentModel
-import ContentStore
 import Foundation
 import HostedContent
 import StoreServer
@@ -13,21 +12,17 @@ struct GatedRepairTests {
   @Test("Content that another account has bought is repaired with that account's URLs")
   func account() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")
-    var settings = StoreServer.Configuration()
-    settings.authorize = { request in
-      let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
-      return isGated && !request.target.hasSuffix(OwnersSeller.grant) ? 403 : nil
+    let server = try fixture.server {
+      $0.authorize = { request in
+        let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
+        return isGated && !request.target.hasSuffix(OwnersSeller.grant) ? 403 : nil
+      }
     }
-    let server = try StoreServer(folder: fixture.storePath, configuration: settings)
-    try server.start()
     let calls = Watched<[AccountID?]>([])
-    var configuration = try fixture.configuration()
-    configuration.store = try StoreLocation(server.url)
-    configuration.trustedRoot = try fixture.store.initialRoot()
-    configuration.seller = { [url = server.url] in
-      OwnersSeller(base: $0, url: url, calls: calls)
+    let url = server.url
+    let queue = try fixture.queue(at: url) {
+      $0.seller = { OwnersSeller(base: $0, url: url, calls: calls) }
     }
-    let queue = try PaymentQueue(configuration)
     _ = try await queue.deliver(Payment(productIdentifier: "a", applicationUsername: "ada"))
     #expect(calls.value == ["ada"])
     let place = "\(fixture.libraryPath)/products/a/1.0/Contents/text.txt"

@@ -83,11 +83,8 @@ struct InterruptedInstallTests {
   func leftovers() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")
     let product = ProductIdentifier("a")
-    let stubborn = FileSystem { operation, path in
-      if operation == .remove, path.hasSuffix("/stranger") {
-        throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)
-      }
-    }
+    let stubborn = FileSystem.failing(
+      .remove, at: "/stranger", as: ContentError(.notPermitted, "Not removed", remedy: "Wait"))
     try fixture.queue().close()
     // Unexpected files at the version's path are moved to staging.
     let stranger = "\(fixture.libraryPath)/products/a/1.0/stranger"

@@ -127,9 +127,7 @@ struct RepairTests {
     _ = try await install(fixture)
     try loseRecord(fixture)
     try fixture.publish("a", "1.1", files: Self.files(2))
-    let store = try StoreLocation(fixture.storePath)
-    let products = try await store.products(nil, trustedRoot: nil).products
-    let update = try #require(try fixture.reader().updates(of: products, from: store).first)
+    let update = try await fixture.update()
     #expect(update.measuringError == nil)
     let queue = try fixture.queue()
     _ = try await queue.deliver(update)

@@ -1,5 +1,4 @@
 import ContentModel
-import ContentStore
 import Foundation
 import HostedContent
 import StoreServer
@@ -202,15 +201,11 @@ struct SignedContentTests {
 
   @Test(arguments: ["no root", "root", "first use"])
   func `on the web a catalog needs a trusted root`(trust: String) async throws {
-    let server = try StoreServer(folder: fixture.storePath)
-    try server.start()
+    let server = try fixture.server()
     defer { server.stop() }
-    let location = try StoreLocation(server.url)
-    let root = try fixture.store.initialRoot()
-    let queue = try fixture.queue {
-      $0.store = location
+    let queue = try fixture.queue(at: server.url) {
       $0.service = service
-      if trust == "root" { $0.trustedRoot = root }
+      if trust != "root" { $0.trustedRoot = nil }
       $0.trustsOnFirstUse = trust == "first use"
     }
     let transaction = try await take([claim("a", "1.0")], queue)

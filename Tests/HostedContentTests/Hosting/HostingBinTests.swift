@@ -17,15 +17,8 @@ struct HostingBinTests {
     try fixture.addProducts(Self.products)
   }
 
-  private func check(
-    _ script: String = "", comparesAll: Bool = false,
-    _ change: (inout StoreServer.Configuration) -> Void = { _ in }
-  ) throws -> HostingReport {
-    var configuration = StoreServer.Configuration()
-    change(&configuration)
-    let server = try StoreServer(
-      folder: fixture.store.storePath, faults: FaultScript(script), configuration: configuration)
-    try server.start()
+  private func check(_ script: String = "", comparesAll: Bool = false) throws -> HostingReport {
+    let server = try fixture.store.server(script)
     return try withExtendedLifetime(server) {
       try fixture.check(server.url, root: fixture.root(), comparesAll: comparesAll)
     }
@@ -99,8 +92,7 @@ struct HostingBinTests {
 
   @Test("A bin that was not renewed is found before it expires")
   func dueBin() throws {
-    let server = try StoreServer(folder: fixture.store.storePath)
-    try server.start()
+    let server = try fixture.store.server()
     let report = try withExtendedLifetime(server) {
       try fixture.check(server.url, now: Date(timeIntervalSinceNow: 300 * 86_400))
     }

@@ -30,21 +30,10 @@ struct HostingCheckTests {
 
   init() throws { fixture = try HostingFixture() }
 
-  private func server(
-    _ script: String = "", _ change: (inout StoreServer.Configuration) -> Void = { _ in }
-  ) throws -> StoreServer {
-    var configuration = StoreServer.Configuration()
-    change(&configuration)
-    let server = try StoreServer(
-      folder: fixture.store.storePath, faults: FaultScript(script), configuration: configuration)
-    try server.start()
-    return server
-  }
-
   @Test(
     "A healthy store has no findings, with and without its root", .slow, arguments: [true, false])
   func healthy(hasRoot: Bool) throws {
-    let server = try server()
+    let server = try fixture.store.server()
     let root = try hasRoot ? fixture.root() : nil
     for comparesAll in [false, true] {
       let report = try fixture.check(server.url, root: root, comparesAll: comparesAll)
@@ -91,13 +80,13 @@ struct HostingCheckTests {
 
   @Test("Each fault of a server is found alone, with its remedy", .slow, arguments: cases)
   func fault(_ fault: Case) throws {
-    let server = try server(fault.script)
+    let server = try fixture.store.server(fault.script)
     fault.finding.expectOnly(in: try fixture.check(server.url))
   }
 
   @Test("A wrong byte outside of the compared parts is found if everything is compared")
   func everything() throws {
-    let server = try server("*large*.pkg flip 5")
+    let server = try fixture.store.server("*large*.pkg flip 5")
     let report = try fixture.check(server.url, root: fixture.root(), comparesAll: true)
     ExpectedFinding(.error, .wrongBytes, "binary mode").expectOnly(in: report)
   }
@@ -111,7 +100,7 @@ struct HostingCheckTests {
       (100.0, ExpectedFinding(.error, .expired, "daily")),
     ])
   func expiry(days: Double, finding: ExpectedFinding) throws {
-    let server = try server()
+    let server = try fixture.store.server()
     let now = Date(timeIntervalSinceNow: days * 86_400)
     finding.expectOnly(in: try fixture.check(server.url, now: now))
   }
@@ -121,7 +110,7 @@ struct HostingCheckTests {
     let root = try fixture.root()
     for _ in 0..<2 { try fixture.store.store.rotate([.timestamp]) }
     try fixture.remove("metadata/\(version).root.json")
-    let server = try server()
+    let server = try fixture.store.server()
     let report = try fixture.check(server.url, root: root)
     ExpectedFinding(.error, .rootMissing, "every N.root.json").expectOnly(in: report)
     #expect(report.findings.first?.path == "metadata/\(version).root.json")
@@ -132,7 +121,7 @@ struct HostingCheckTests {
   func otherRoot() throws {
     let other = try StoreFixture()
     let root = try other.store.initialRoot()
-    let server = try server()
+    let server = try fixture.store.server()
     let kinds = try fixture.check(server.url, root: root).findings.map(\.kind)
     #expect(kinds == [.wrongBytes, .metadataInvalid])
   }
@@ -142,7 +131,7 @@ struct HostingCheckTests {
   /// Answers for the timestamp with headers.
   private func server(sending headers: [String: String?]) throws -> StoreServer {
     let bytes = try fixture.bytes("metadata/timestamp.json")
-    return try server {
+    return try fixture.store.server {
       $0.routes["/metadata/timestamp.json"] = { _ in
         var answer = Answer(200, contentType: "application/json", bytes)
         answer.set("Cache-Control", "no-cache")
@@ -175,7 +164,7 @@ struct HostingCheckTests {
 
   @Test("A 404 for the next root that caches may keep is found")
   func nextRoot() throws {
-    let server = try server {
+    let server = try fixture.store.server {
       $0.routes["/metadata/2.root.json"] = { _ in
         var answer = Answer(404, text: "Not found.")
         answer.set("Cache-Control", "max-age=3600")
@@ -205,7 +194,7 @@ struct HostingCheckTests {
     let old = try fixture.bytes("metadata/timestamp.json")
     try fixture.store.store.refresh(everything: true)
     let new = try fixture.bytes("metadata/timestamp.json")
-    let server = try server {
+    let server = try fixture.store.server {
       $0.routes["/metadata/timestamp.json"] = { request in
         let isNew =
           obeysNoCache
@@ -224,7 +213,7 @@ struct HostingCheckTests {
   @Test("A server that does not decode percent-encoded names is found")
   func percentEncoding() throws {
     let bytes = try fixture.bytes("metadata/timestamp.json")
-    let server = try server {
+    let server = try fixture.store.server {
       $0.routes["/metadata/timestamp.json"] = { request in
         guard !request.target.contains("%") else { return Answer(404, text: "Not found.") }
         var answer = Answer(200, contentType: "application/json", bytes)
@@ -239,7 +228,7 @@ struct HostingCheckTests {
   @Test("A server that ignores the case of names is found")
   func caseIgnored() throws {
     let bytes = try fixture.bytes("metadata/timestamp.json")
-    let server = try server {
+    let server = try fixture.store.server {
       $0.routes["/metadata/TIMESTAMP.JSON"] = { _ in
         Answer(200, contentType: "application/json", bytes)
       }
@@ -254,7 +243,7 @@ struct HostingCheckTests {
     "A certificate that clients refuse is found", arguments: [TestCertificate.expired, .wrong])
   func certificate(certificate: TestCertificate) throws {
     let files = try certificate.write(to: fixture.store.folder)
-    let server = try server {
+    let server = try fixture.store.server {
       $0.certificate = Certificate(chain: files.chain, key: files.key)
     }
     let report = try fixture.check(server.url, root: fixture.root(), authorities: files.chain)
@@ -273,7 +262,7 @@ struct HostingCheckTests {
     ]
     let end = try Program.run("/usr/bin/openssl", words)
     try #require(end.status == 0, "\(end.output)")
-    let server = try server { $0.certificate = Certificate(chain: chain, key: key) }
+    let server = try fixture.store.server { $0.certificate = Certificate(chain: chain, key: key) }
     let report = try fixture.check(server.url, root: fixture.root(), authorities: chain)
     ExpectedFinding(.warning, .certificateExpiresSoon, "Renew it").expectOnly(in: report)
   }

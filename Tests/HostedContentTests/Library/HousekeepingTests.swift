@@ -100,7 +100,7 @@ struct HousekeepingTests {
     queue.close()
     try fixture.publish("c", "1.0")
     let observer = RecordingObserver()
-    let queue = try fixture.queue { $0.fileSystem = Self.refusing("products/a", EIO) }
+    let queue = try fixture.queue { $0.fileSystem = Self.refusing(EIO) }
     queue.add(observer)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.fileFailed])
@@ -114,16 +114,14 @@ struct HousekeepingTests {
     #expect(try installed() == ["a 1.0", "a 2.0 current", "b 2.0 current", "c 1.0 current"])
     // A shortage that affects everything, such as of descriptors, fails the start.
     let error = #expect(throws: ContentError.self) {
-      try fixture.queue { $0.fileSystem = Self.refusing("products/a", EMFILE) }
+      try fixture.queue { $0.fileSystem = Self.refusing(EMFILE) }
     }
     #expect(error?.code == .tooManyFiles)
   }
 
-  /// A file system that cannot open paths ending in `name`.
-  private static func refusing(_ name: String, _ number: Int32) -> FileSystem {
-    FileSystem { operation, path in
-      if operation == .open, path.hasSuffix(name) { throw SystemFailure(number) }
-    }
+  /// A file system that cannot open the folder of the content “a”.
+  private static func refusing(_ number: Int32) -> FileSystem {
+    .failing(.open, at: "products/a", as: SystemFailure(number))
   }
 
   @Test("A version that is being made current is removed only afterwards")

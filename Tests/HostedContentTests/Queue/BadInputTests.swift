@@ -13,22 +13,18 @@ import Testing
 /// Bad input fails with a typed error and affects nothing else.
 @Suite("Bad input", .timeLimit(.hang))
 struct BadInputTests {
-  /// Installs `good` and tries `bad`; returns the error of `bad`.
-  private func failure(
-    of bad: String, in fixture: StoreFixture, whileInstalling good: String = "good",
-    _ change: (inout PaymentQueue.Configuration) -> Void = { _ in }
-  ) async throws -> ContentError {
-    let queue = try fixture.queue(change)
+  /// Installs “good” and tries “bad”; returns the error of “bad”.
+  private func failure(in fixture: StoreFixture) async throws -> ContentError {
+    let queue = try fixture.queue()
     let observer = RecordingObserver.delivering(of: queue)
-    let badID = queue.add(Payment(productIdentifier: try ProductIdentifier(validating: bad)))
-    queue.add(Payment(productIdentifier: try ProductIdentifier(validating: good)))
+    let badID = queue.add(Payment(productIdentifier: "bad"))
+    queue.add(Payment(productIdentifier: "good"))
     await observer.wait { log in
-      log.download(of: bad)?.state == .failed && log.removed.contains { $0 != badID }
+      log.download(of: "bad")?.state == .failed && log.removed.contains { $0 != badID }
     }
-    try fixture.expectInstalled(good, "1.0")
-    #expect(
-      try fixture.reader().contents().allSatisfy { $0.content.contentIdentifier.rawValue == good })
-    let download = try #require(observer.log.download(of: bad))
+    try fixture.expectInstalled("good", "1.0")
+    #expect(try fixture.reader().contents().map(\.content.contentIdentifier) == ["good"])
+    let download = try #require(observer.log.download(of: "bad"))
     #expect(download.contentURL == nil)
     #expect(queue.transactions.map(\.id) == [badID])
     queue.close()
@@ -59,7 +55,7 @@ struct BadInputTests {
     var damaged = whole
     damaged[damaged.count / 2] ^= 1
     try damaged.write(to: URL(filePath: path))
-    let error = try await failure(of: "bad", in: fixture)
+    let error = try await failure(in: fixture)
     #expect(error.code == .pieceDamaged)
     #expect(error.subject != nil)
 
@@ -93,7 +89,7 @@ struct BadInputTests {
       try bytes.write(to: URL(filePath: path))
     default: try FileManager.default.removeItem(atPath: path)
     }
-    #expect(try await failure(of: "bad", in: fixture).code == code)
+    #expect(try await failure(in: fixture).code == code)
   }
 
   @Test("A missing store fails the purchase, and the queue works again once it is back")

@@ -147,13 +147,8 @@ struct CatalogReceiptTests {
 
   @Test("A store that cannot be reached does not delay each purchase")
   func unreachable() async throws {
-    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
     let store = try ScriptedServer { _ in .http("404 Not Found") }
-    let queue = try fixture.queue {
-      $0.service = service
-      $0.trustedRoot = Array(root)
-      if let location = try? StoreLocation(store.url()) { $0.store = location }
-    }
+    let queue = try fixture.queue(at: store.url()) { $0.service = service }
     #expect(try await buy("1", signedBy: nil, queue) == nil, "no catalog is known")
     let count = store.requests.count
     #expect(count > 0)

@@ -15,20 +15,16 @@ struct WebStoreTests {
 
   init() throws {
     fixture = try StoreFixture()
-    server = try StoreServer(folder: fixture.storePath)
-    try server.start()
+    server = try fixture.server()
   }
 
   private func queue(
     _ url: String? = nil, _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
   ) throws -> PaymentQueue {
-    var configuration = PaymentQueue.Configuration(
-      library: URL(filePath: fixture.libraryPath), store: try StoreLocation(url ?? server.url))
-    configuration.trustedRoot = Array(
-      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
-    configuration.network.firstRetryDelay = .milliseconds(10)
-    try change(&configuration)
-    return try PaymentQueue(configuration)
+    try fixture.queue(at: url ?? server.url) {
+      $0.network.firstRetryDelay = .milliseconds(10)
+      try change(&$0)
+    }
   }
 
   private func deliver(_ name: String, _ queue: PaymentQueue) async throws {
@@ -74,10 +70,7 @@ struct WebStoreTests {
     default: for name in files.keys { files[name] = random.bytes(files[name]?.count ?? 0) }
     }
     try fixture.publish("a", "1.1", files: files)
-    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
-    let store = try StoreLocation(server.url)
-    let products = try await store.products(nil, trustedRoot: Array(root)).products
-    let update = try #require(try fixture.reader().updates(of: products, from: store).first)
+    let update = try await fixture.update(at: server.url)
     server.clearRequests()
     _ = try await queue.deliver(update)
     queue.close()
@@ -114,9 +107,7 @@ struct WebStoreTests {
     }
     _ = try await trusting.products(["a"])
     trusting.close()
-    let other = try StoreFixture()
-    let root = Array(
-      try Data(contentsOf: URL(filePath: "\(other.storePath)/metadata/1.root.json")))
+    let root = try StoreFixture().store.initialRoot()
     for trustsOnFirstUse in [false, true] {
       let careful = try queue {
         $0.trustedRoot = root
@@ -152,8 +143,7 @@ struct WebStoreTests {
   @Test("A mirror replaces an unreachable server")
   func mirror() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
-    let gone = try StoreServer(folder: fixture.storePath)
-    try gone.start()
+    let gone = try fixture.server()
     let url = gone.url
     gone.stop()
     let queue = try queue(url) { $0.mirrors = [try StoreLocation(server.url)] }

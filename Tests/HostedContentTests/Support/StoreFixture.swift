@@ -4,6 +4,7 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
+import StoreServer
 import TestSupport
 import Testing
 
@@ -34,12 +35,6 @@ final class StoreFixture: Sendable {
     folder = try TemporaryFolder()
     for name in ["store", "store.keys", "library"] { try folder.copy(name, of: other.folder) }
     store = try StoreFolder.open(at: folder.path("store"))
-  }
-
-  /// Replaces the store with a copy of `other`'s, a later one of the same publisher.
-  func takeStore(of other: StoreFixture) throws {
-    try FileManager.default.removeItem(atPath: storePath)
-    try folder.copy("store", of: other.folder)
   }
 
   /// Returns the files of product `name` in `version`: some differ by version, some do not.
@@ -85,18 +80,40 @@ final class StoreFixture: Sendable {
     try store.publish([makePackage(name, version, of: product, files: files)])
   }
 
-  func configuration(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
-    -> PaymentQueue.Configuration
-  {
-    var configuration = PaymentQueue.Configuration(
-      library: URL(filePath: libraryPath), store: try StoreLocation(storePath))
+  /// Starts a server for the store, with a fault script.
+  func server(
+    _ faults: String = "", _ change: (inout StoreServer.Configuration) -> Void = { _ in }
+  ) throws -> StoreServer {
+    var configuration = StoreServer.Configuration()
     change(&configuration)
+    let server = try StoreServer(
+      folder: storePath, faults: FaultScript(faults), configuration: configuration)
+    try server.start()
+    return server
+  }
+
+  /// The configuration of a queue on the library, with the store's folder or a server of it.
+  func configuration(
+    at url: String? = nil, _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
+  ) throws -> PaymentQueue.Configuration {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: libraryPath), store: try StoreLocation(url ?? storePath))
+    if url != nil { configuration.trustedRoot = try store.initialRoot() }
+    try change(&configuration)
     return configuration
   }
 
-  func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws -> PaymentQueue
-  {
-    try PaymentQueue(configuration(change))
+  func queue(
+    at url: String? = nil, _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
+  ) throws -> PaymentQueue {
+    try PaymentQueue(configuration(at: url, change))
+  }
+
+  /// Returns the first update for the library, with the bytes that it will fetch.
+  func update(at url: String? = nil) async throws -> ContentUpdate {
+    let location = try StoreLocation(url ?? storePath)
+    let products = try await location.products(nil, trustedRoot: store.initialRoot()).products
+    return try #require(try reader().updates(of: products, from: location).first)
   }
 
   /// Installs `product` with a queue of its own, and returns what is installed.

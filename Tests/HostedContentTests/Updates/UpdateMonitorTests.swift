@@ -56,19 +56,25 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "1.10")
   }
 
-  @Test("A downgrade in the catalog is reported and not installed")
-  func downgrade() async throws {
+  /// Returns a queue whose service offers this version of “a”, with files of `length` bytes.
+  private func queue(offering version: ContentVersion, length: Int64) throws -> PaymentQueue {
     queue.close()
     let file = SignedFile(
-      path: "x", length: 1, digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
+      path: "x", length: length,
+      digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
     let identifier = ProductIdentifier("a")
     let offer = ContentOffer(
-      productIdentifier: identifier, contentIdentifier: identifier,
-      version: ContentVersion("1.8"), installedSize: 1, package: file, index: file)
+      productIdentifier: identifier, contentIdentifier: identifier, version: version,
+      installedSize: length, package: file, index: file)
     let product = Product(
       productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil,
       contents: [offer])
-    let other = try fixture.queue { $0.service = ScriptedService([product]) }
+    return try fixture.queue { $0.service = ScriptedService([product]) }
+  }
+
+  @Test("A downgrade in the catalog is reported and not installed")
+  func downgrade() async throws {
+    let other = try queue(offering: ContentVersion("1.8"), length: 1)
     let check = try await UpdateMonitor(other, policy: .automatic).check()
     #expect(check.updates.isEmpty)
     #expect(check.downgrades.map(\.offered.rawValue) == ["1.8"])
@@ -77,17 +83,7 @@ struct UpdateMonitorTests {
   }
 
   @Test func `an offer with impossible lengths does not end the process`() async throws {
-    queue.close()
-    let file = SignedFile(
-      path: "x", length: .max, digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
-    let identifier = ProductIdentifier("a")
-    let offer = ContentOffer(
-      productIdentifier: identifier, contentIdentifier: identifier,
-      version: ContentVersion("1.10"), installedSize: .max, package: file, index: file)
-    let product = Product(
-      productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil,
-      contents: [offer])
-    let other = try fixture.queue { $0.service = ScriptedService([product]) }
+    let other = try queue(offering: ContentVersion("1.10"), length: .max)
     #expect(try await other.availableUpdates().map(\.bytesInFull) == [.max])
     other.close()
   }

@@ -115,9 +115,7 @@ struct ExitStatusTests {
   func interrupted(words: [String]) throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.setFaults(FaultScript("* stall 0"))
-    try server.start()
+    let server = try tool.serveStore("* stall 0")
     for number in [SIGINT, SIGTERM] {
       server.clearRequests()
       let process = try tool.start(

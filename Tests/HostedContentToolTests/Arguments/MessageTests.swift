@@ -194,8 +194,7 @@ struct MessageTests {
   @Test("A port in use is reported with address and reason")
   func portInUse() throws {
     let tool = try Tool.withBook()
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    let server = try tool.serveStore()
     var messages: Set<String> = []
     for _ in 1...2 {
       let result = try tool.fail("serve", "store", "--listen", "127.0.0.1:\(server.port)")

@@ -134,8 +134,7 @@ struct ReadmeTests {
       var server: StoreServer?
       defer { server?.stop() }
       if script.contains(Self.address) {
-        let store = try StoreServer(folder: tool.folder.path("store"))
-        try store.start()
+        let store = try tool.serveStore()
         script = script.replacing(Self.address, with: store.url)
         server = store
       }

@@ -22,8 +22,7 @@ struct FileLimitTests {
     let tool = try Tool.withStore()
     let package = try tool.makePackage("com.example.a", "1.0", ["text": Data("A text\n".utf8)])
     try tool.succeed("store", "publish", "store", package)
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    let server = try tool.serveStore()
     let get = [
       "get", "com.example.a", "--quiet", "--store", server.url, "--root",
       "store/metadata/1.root.json",

@@ -73,8 +73,7 @@ struct FullDiskCommandTests {
     try #require(tar.status == 0, "\(tar.output)")
     try tool.succeed("store", "init", "store")
     try tool.succeed("store", "publish", "store", "a.pkg")
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    let server = try tool.serveStore()
     let url = server.url
     let end = try await onOwnThread {
       let disk = try TemporaryFolder()

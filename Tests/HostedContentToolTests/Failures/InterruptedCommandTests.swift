@@ -85,8 +85,7 @@ struct InterruptedCommandTests {
       $0.hasSuffix(".txt") || $0.hasSuffix(".html")
     }
     try FileManager.default.removeItem(atPath: "\(contents)/\(#require(files.first))")
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    let server = try tool.serveStore()
     let words = [
       "repair", "--store", server.url, "--root", "store/metadata/1.root.json", "--library", "lib",
     ]

@@ -21,8 +21,7 @@ struct InterruptionTests {
       Self.film, "1.0", ["film.bin": Data(random.bytes(Self.length))])
     try tool.succeed("store", "init", "store")
     try tool.succeed("store", "publish", "store", package)
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    let server = try tool.serveStore()
     return (tool, server)
   }
 

@@ -48,9 +48,7 @@ struct TwoProcessTests {
     let library = ["--library", "lib"]
     try tool.succeed("get", Self.products[0], "--store", "store", "--library", "lib")
     // The first process waits for bytes that never arrive.
-    let server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
-    try server.setFaults(FaultScript("*.pkg stall 0"))
+    let server = try tool.serveStore("*.pkg stall 0")
     let web = ["--store", server.url, "--root", "store/metadata/1.root.json"]
     let first = try tool.start(["get", Self.products[1]] + web + library)
     defer { if first.isRunning { first.kill(SIGKILL) } }

@@ -325,10 +325,8 @@ struct InstallSessionTests {
     try FileManager.default.createDirectory(
       atPath: shop.folder.path("lib/staging/\(removed)/stubborn"), withIntermediateDirectories: true
     )
-    let disk = FileSystem { operation, path in
-      guard operation == .remove, path.hasSuffix("/stubborn") else { return }
-      throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)
-    }
+    let disk = FileSystem.failing(
+      .remove, at: "/stubborn", as: ContentError(.notPermitted, "Not removed", remedy: "Wait"))
     #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))
     try shop.publish("1.1")
     #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))

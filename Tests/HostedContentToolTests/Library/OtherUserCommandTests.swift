@@ -21,7 +21,9 @@ struct OtherUserCommandTests {
   @Test("Only the owner can access journal, lock and grants, with any umask")
   func modes() throws {
     let tool = try library()
-    for name in try FileManager.default.contentsOfDirectory(atPath: tool.folder.path("lib")) {
+    let names = try FileManager.default.contentsOfDirectory(atPath: tool.folder.path("lib"))
+    #expect(Set(names).isSuperset(of: ["journal.sqlite", "lock", "ledger.sqlite"]))
+    for name in names {
       let attributes = try FileManager.default.attributesOfItem(
         atPath: tool.folder.path("lib/\(name)"))
       guard attributes[.type] as? FileAttributeType == .typeRegular else { continue }

@@ -13,8 +13,7 @@ struct TrustedLibraryCommandTests {
   init() throws {
     tool = try Tool.withStore()
     try Self.publish("1.0", tool)
-    server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    server = try tool.serveStore()
     try tool.succeed(
       "get", "com.example.a", "--store", server.url, "--root", "store/metadata/1.root.json",
       "--library", "lib")

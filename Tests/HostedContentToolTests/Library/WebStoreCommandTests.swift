@@ -15,8 +15,7 @@ struct WebStoreCommandTests {
     tool = try Tool.withStore()
     let package = try tool.makePackage("com.example.a", "1.0", ["text": Data("A text\n".utf8)])
     #expect(try tool.run("store", "publish", "store", package).status == 0)
-    server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    server = try tool.serveStore()
   }
 
   private var store: [String] { ["--store", server.url, "--root", "store/metadata/1.root.json"] }

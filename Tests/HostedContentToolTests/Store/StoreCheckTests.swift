@@ -12,8 +12,7 @@ struct StoreCheckTests {
 
   init() throws {
     tool = try Tool.withBook()
-    server = try StoreServer(folder: tool.folder.path("store"))
-    try server.start()
+    server = try tool.serveStore()
   }
 
   private func words(_ more: String...) -> [String] {

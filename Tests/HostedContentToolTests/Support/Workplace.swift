@@ -2,6 +2,7 @@ import ContentModel
 import FileIO
 import Foundation
 import StoreLedger
+import StoreServer
 import TestSupport
 import Testing
 
@@ -36,6 +37,13 @@ extension Tool {
 
   /// Returns a tool in a folder with a store of a chapter, a course and a club.
   static func withCourse() throws -> Tool { try StoreTemplate.course.copy() }
+
+  /// Starts a server of this process for the store, with a fault script.
+  func serveStore(_ faults: String = "") throws -> StoreServer {
+    let server = try StoreServer(folder: folder.path("store"), faults: FaultScript(faults))
+    try server.start()
+    return server
+  }
 
   /// Runs the tool, which must succeed.
   @discardableResult

@@ -37,8 +37,7 @@ struct GateFaultTests {
     arguments: GatedStore.Gate.allCases)
   func contentServer(gate: GatedStore.Gate) throws {
     let tool = try GatedStore.shop()
-    let content = try StoreServer(folder: tool.folder.path("store"))
-    try content.start()
+    let content = try tool.serveStore()
     let store = try GatedStore(
       tool, gate, targets: "proxy_pass http://127.0.0.1:\(content.port);")
     let parts = try self.parts(tool)

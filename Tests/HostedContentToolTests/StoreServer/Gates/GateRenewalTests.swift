@@ -53,14 +53,11 @@ struct GateRenewalTests {
     let purchases = try tool.purchases("history", store.server, account: "alice")
     let transaction = try #require(purchases.keys.first)
     try store.change(transaction, "revoke")
-    let start = ContinuousClock.now
-    let status = process.waitUntilExit().status
-    let delay = start.duration(to: .now)
-    #expect(status == 1)
+    #expect(process.waitUntilExit().status == 1)
     #expect(try tool.text("errors").contains("[206]"))
-    #expect(delay < .seconds(Self.lifetime + 5))
+    // Bytes measure the time, because nginx sends at most 1 MiB per second.
     let first = try store.packageBytesSent()
-    try #require(first < size)
+    try #require(first <= size / 2, "\(first) of \(size) bytes")
 
     try store.change(transaction, "reverse")
     try tool.succeed(words)
