@@ -26,8 +26,7 @@ import Testing
   private static func copy() throws -> TemporaryFolder {
     let folder = try TemporaryFolder()
     for name in ["Scripts", "Sources", "Fuzz"] {
-      try FileManager.default.copyItem(
-        atPath: SourceTree.path(name), toPath: folder.path(name))
+      try FileManager.default.copyItem(atPath: SourceTree.path(name), toPath: folder.path(name))
     }
     return folder
   }
@@ -35,8 +34,7 @@ import Testing
   @Test(.slow) func `the script finds the sources of each module, and runs the target`() throws {
     let folder = try Self.copy()
     let tools = folder.path("tools")
-    try FileManager.default.createDirectory(
-      atPath: tools, withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(atPath: tools, withIntermediateDirectories: false)
     for name in ["swiftc", "clang"] {
       let path = "\(tools)/\(name)"
       try Data(Self.compiler.utf8).write(to: URL(filePath: path))
