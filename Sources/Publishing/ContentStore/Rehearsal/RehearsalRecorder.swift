@@ -31,10 +31,11 @@ final class RehearsalRecorder: Sendable {
   }
 
   var result: StoreRehearsal {
-    let (files, collected) = state.withLock { ($0.files.values, $0.result) }
-    var result = collected
-    result.files = files.sorted { $0.number < $1.number }.map { $0.file }
-    return result
+    state.withLock { state in
+      var result = state.result
+      result.files = state.files.values.sorted { $0.number < $1.number }.map { $0.file }
+      return result
+    }
   }
 
   // MARK: Files
