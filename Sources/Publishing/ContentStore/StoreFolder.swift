@@ -64,7 +64,7 @@ public final class StoreFolder: Sendable {
       try store.folder.sync()
       try fileSystem.directory(at: store.place.parent).sync()
       try StoreMetadata.create(
-        plan, with: MetadataWriter(folder: metadata, keys: keys, state: state, now: now))
+        plan, with: MetadataWriter(folder: metadata, state: state, now: now))
     }
     return store
   }
