@@ -21,6 +21,9 @@ enum PurchaseCommand {
     var body: [String: JSONValue] = ["productIdentifier": .string(product)]
     body["account"] = try arguments.text("--account").map { .string($0) }
     body["voucher"] = try arguments.secret("--voucher-file").map { .string($0) }
+    // With another transaction, it would be sold twice.
+    let repetition = "Repeat the purchase with --transaction \(transaction)"
+    console.signals?.setRemedy(repetition)
     let server = try arguments.storeServer()
     defer { server.close() }
     let answer: JSONValue
@@ -37,12 +40,10 @@ enum PurchaseCommand {
       mayBeSold = !isRefused || !mayBeFirst && response.status != 422
       answer = try server.json(response)
       purchase = try PurchaseRecord(json: answer)
-    } catch {
-      // With another transaction, it would be sold twice.
-      if mayBeSold, (error as? ContentError)?.code != .usage {
-        console.note("Repeat the purchase with --transaction \(transaction)")
-      }
-      throw error
+    } catch let error as ContentError where mayBeSold && error.code != .usage {
+      throw ContentError(
+        error.code, error.message, remedy: "\(error.remedy). \(repetition)",
+        subject: error.subject, cause: error.cause)
     }
     try console.print(answer) {
       console.print("\(product): \(purchase.state.name), transaction \(purchase.transaction)")
