@@ -18,12 +18,14 @@ struct StoreState {
   /// Throws `storeLocked` if one does. Locks the record, because copies of a store can share it,
   /// and the store itself, because publishers with different records can share a store.
   func whileLocked<Value>(_ store: Directory, _ body: () throws -> Value) throws -> Value {
+    if newFolder == nil {
+      try folder.protect()
+      try folder.protect(Self.recordName)
+    }
     guard keys.rehearsal == nil else {
       try checkUnlocked(store)
       return try body()
     }
-    try folder.protect()
-    try folder.protect(Self.recordName)
     let lock = try Self.withRemedy { try folder.updatedFile(Self.lockName, mode: 0o600) }
     guard try lock.tryLock() else { throw Self.locked(store) }
     defer { lock.unlock() }
@@ -39,11 +41,7 @@ struct StoreState {
   /// A rehearsal must not keep others from publishing. Like a client, it reads the timestamp first,
   /// and the files that it names do not change.
   private func checkUnlocked(_ store: Directory) throws {
-    if newFolder == nil {
-      try folder.protect()
-      try folder.protect(Self.recordName)
-      try checkLockFile(store)
-    }
+    if newFolder == nil { try checkLockFile(store) }
     let store = try store.reopened()
     guard try store.tryLock(alone: true) else { throw Self.locked(store) }
     withExtendedLifetime(store) {}
