@@ -113,6 +113,8 @@ import Testing
     let new = try compare(store) { try $0.publish([packages[0]], now: now) }
     #expect(
       Set(new.files.map(\.kind)) == [.archive, .index, .record, .metadata, .publicationRecord])
+    // In the order of the last writes: the record is written before and after the metadata.
+    #expect(new.files.first?.kind == .archive && new.files.last?.kind == .publicationRecord)
     try compare(store) { try $0.publish([packages[1], other], now: now) }
     let unchanged = try compare(store) { try $0.publish([packages[1]], now: now) }
     #expect(unchanged.files.isEmpty && unchanged.changes.isEmpty && unchanged.bytes == 0)

@@ -64,7 +64,7 @@ public final class StoreFolder: Sendable {
       try store.folder.sync()
       try fileSystem.directory(at: store.place.parent).sync()
       try StoreMetadata.create(
-        plan, with: MetadataWriter(folder: metadata, keys: keys, state: state, now: now))
+        plan, with: MetadataWriter(folder: metadata, state: state, now: now))
     }
     return store
   }
@@ -192,7 +192,7 @@ public final class StoreFolder: Sendable {
     _ now: Date, _ change: (inout CatalogDraft, TargetWriter) throws -> Value
   ) throws -> Value {
     try writing(now) { metadata, writer in
-      let targets = try TargetWriter(in: folder, rehearsal)
+      let targets = TargetWriter(store: folder, rehearsal: rehearsal)
       var draft = CatalogDraft(metadata.catalog, targets)
       let value = try change(&draft, targets)
       let changes = try draft.write()

@@ -85,4 +85,14 @@ import Testing
     try store.publish([package], now: fixture.now)
     #expect(try folder.contents(of: name, limit: 1 << 10) == bytes)
   }
+
+  @Test func `a change writes the lost entry of a content without versions`() throws {
+    try store.withdraw(a, version: "1", content: audio, now: fixture.now)
+    let folder = try FileSystem.real.directory(at: "\(fixture.storePath)/targets/a.audio")
+    try folder.removeFile(#require(try folder.entries().first).name)
+    // What `verify` recommends.
+    #expect(try store.verify().damages.map(\.contentIdentifier) == [audio])
+    try store.add(a, now: fixture.now)
+    #expect(try store.verify().damages.isEmpty)
+  }
 }

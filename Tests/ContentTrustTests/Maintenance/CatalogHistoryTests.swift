@@ -20,9 +20,14 @@ struct CatalogHistoryTests {
   }
 
   /// Returns the versions that are kept since `day`.
-  private func kept(_ days: [Double], current: Int64, since day: Double) throws -> [Int64] {
+  private func kept(
+    _ days: [Double], current: Int64, since day: Double, now: Double = 200
+  ) throws -> [Int64] {
     try catalogs(days)
-      .divided(current: current, since: Date(timeIntervalSince1970: day * Self.day))
+      .divided(
+        current: current, since: Date(timeIntervalSince1970: day * Self.day),
+        now: Date(timeIntervalSince1970: now * Self.day)
+      )
       .kept.map(\.snapshot)
   }
 
@@ -49,10 +54,20 @@ struct CatalogHistoryTests {
     #expect(try kept([10, 40, 5, 41], current: 4, since: 30) == [1, 2, 3, 4])
   }
 
+  @Test("A clock that was far ahead once does not keep later catalogs")
+  func future() throws {
+    #expect(try kept([1, 9_000, 20, 30, 40], current: 5, since: 15, now: 45) == [1, 2, 3, 4, 5])
+    #expect(try kept([1, 9_000, 20, 30, 40], current: 5, since: 35, now: 65) == [4, 5])
+    // Unknown until when they were current.
+    #expect(try kept([1, 9_000, 9_001], current: 3, since: 35, now: 65) == [1, 2, 3])
+  }
+
   @Test("Catalogs that are not kept are the others")
   func others() throws {
     let (kept, others) = try catalogs([1, 10, 20])
-      .divided(current: 3, since: Date(timeIntervalSince1970: 15 * Self.day))
+      .divided(
+        current: 3, since: Date(timeIntervalSince1970: 15 * Self.day),
+        now: Date(timeIntervalSince1970: 45 * Self.day))
     #expect(kept.map(\.snapshot) == [2, 3])
     #expect(others.map(\.snapshot) == [1])
   }

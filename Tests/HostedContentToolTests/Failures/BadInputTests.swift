@@ -20,6 +20,21 @@ struct ToolBadInputTests {
   }
 
   @Test(
+    "A file that is not a package is a finding with the rule that it breaks",
+    arguments: [("070701", "form-cpio"), ("text", "form-unknown"), ("", "form-unknown")])
+  func form(text: String, rule: String) throws {
+    let tool = try Tool.withStore()
+    try tool.write(text, to: "file.pkg")
+    let report = try tool.run("validate", "file.pkg", "--json").json()
+    let finding = try #require((report["findings"] as? [[String: Any]])?.first)
+    #expect(finding["rule"] as? String == rule)
+    let message = try #require(finding["message"] as? String)
+    #expect(message.hasPrefix("The file is "))
+    try tool.fail(
+      "store", "publish", "store", "file.pkg", saying: ["file.pkg: \(message). ", "[600]"])
+  }
+
+  @Test(
     "An invalid package is not unpacked: no folder, nothing outside", .slow,
     arguments: Tool.badSamples)
   func unpack(path: String) throws {

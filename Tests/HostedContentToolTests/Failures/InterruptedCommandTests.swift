@@ -55,6 +55,24 @@ struct InterruptedCommandTests {
     try tool.succeed("store", "verify", "store")
   }
 
+  @Test("An interrupted purchase names its transaction, with which it is sold once", .slow)
+  func purchase() throws {
+    let tool = try Tool.withShop()
+    let server = try SellingProcess(tool)
+    let words = ["purchase", Tool.chapter1] + server.service()
+    server.process.kill(SIGSTOP)
+    let process = try tool.start(words + ["--quiet"], errors: tool.folder.path("err.txt"))
+    process.wait { openFiles(process).contains { $0.hasPrefix("socket:") } }
+    process.kill(SIGINT)
+    #expect(process.waitUntilExit().status == 130)
+    server.process.kill(SIGCONT)
+    let errors = try tool.text("err.txt")
+    #expect(!errors.contains("again"))
+    let named = try #require(errors.firstMatch(of: #/--transaction (\S+)\. \[/#), "\(errors)")
+    for _ in 0..<2 { try tool.succeed(words + ["--transaction", String(named.output.1)]) }
+    #expect(try tool.purchases("history", server) == [String(named.output.1): "purchased"])
+  }
+
   /// The number of threads of a process.
   private func threads(_ process: ChildProcess) throws -> Int {
     try FileManager.default

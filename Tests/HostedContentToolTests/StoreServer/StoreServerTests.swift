@@ -53,6 +53,19 @@ struct StoreServerTests {
     #expect(server.stop() == 0)
   }
 
+  @Test("The error of a purchase whose output is lost names its transaction")
+  func lostOutput() throws {
+    let tool = try Tool.withShop()
+    let server = try SellingProcess(tool)
+    let process = try tool.start(
+      ["purchase", Tool.chapter1] + server.service(), output: "/dev/full",
+      errors: tool.folder.path("err.txt"))
+    #expect(process.waitUntilExit().status == 1)
+    let errors = try tool.text("err.txt")
+    let named = try #require(errors.firstMatch(of: #/--transaction (\S+)\. \[/#), "\(errors)")
+    #expect(try tool.purchases("history", server) == [String(named.output.1): "purchased"])
+  }
+
   @Test("A purchase that waits is approved or declined")
   func decisions() throws {
     let tool = try Tool.withShop()

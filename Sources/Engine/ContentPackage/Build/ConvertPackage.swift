@@ -20,7 +20,7 @@ package func convertPackage(
   let isInfoReplaced = productIdentifier != nil && version != nil
   let findings = examination.findings.filter { !isInfoReplaced || $0.code != .contentInfoInvalid }
   if let error = ContentError.combined(
-    findings.map { (name, $0.error(in: name)) }, "Cannot convert \(name)",
+    findings.map { (name, $0.message, $0.error(in: name)) }, "Cannot convert \(name)",
     remedy: "Correct the archive and convert it again")
   {
     throw error

@@ -84,27 +84,24 @@ extension Finding {
 extension ContentError {
   /// Returns one error that lists all packages with their findings and remedies.
   ///
-  /// Returns nil for an empty list, and a single error unchanged. With several errors, the message
-  /// starts with `summary`, and `remedy` applies to all of them.
+  /// Each refusal has a message without the path of its package. Returns nil for an empty list, and
+  /// a single error unchanged. With several errors, the message starts with `summary`, and `remedy`
+  /// applies to all of them.
   package static func combined(
-    _ refusals: [(path: String, error: ContentError)], _ summary: String, remedy: String
+    _ refusals: [(path: String, message: String, error: ContentError)], _ summary: String,
+    remedy: String
   ) -> ContentError? {
     guard let first = refusals.first?.error, refusals.count > 1 else {
       return refusals.first?.error
     }
     var paths: [String] = []
-    for refusal in refusals where !paths.contains(refusal.path) { paths.append(refusal.path) }
-    let packages = paths.map { path in
-      let prefix = "\(path): "
-      let findings = refusals.filter { $0.path == path }.map { _, error in
-        let message =
-          error.message.hasPrefix(prefix)
-          ? String(error.message.dropFirst(prefix.count)) : error.message
-        let cause = error.cause.map { " (\($0))" } ?? ""
-        return "\(message)\(cause). \(error.remedy)"
-      }
-      return prefix + findings.joined(separator: ". ")
+    var findings: [String: [String]] = [:]
+    for (path, message, error) in refusals {
+      let cause = error.cause.map { " (\($0))" } ?? ""
+      if findings[path] == nil { paths.append(path) }
+      findings[path, default: []].append("\(message)\(cause). \(error.remedy)")
     }
+    let packages = paths.map { "\($0): " + (findings[$0] ?? []).joined(separator: ". ") }
     return ContentError(
       first.code, "\(summary): " + packages.joined(separator: "; "), remedy: remedy,
       subject: first.subject)

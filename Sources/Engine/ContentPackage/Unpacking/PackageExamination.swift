@@ -23,11 +23,25 @@ package struct PackageExamination: Sendable {
 
 /// Reads a package and returns all broken rules.
 ///
-/// Messages use `name` for the package. A truncated archive or an exceeded limit is also a finding,
-/// and ends the examination. The form of a xar that is damaged at its start is `xar`. Throws
-/// `formUnknown` if the form is not supported, and the errors of `source`.
+/// Throws `formUnknown`, with a message that uses `name` for the package, if its form is not
+/// supported, and the errors of `source`.
 package func examinePackage(
   _ source: any ByteSource, name: String, limits: PackageLimits = .standard
+) throws -> PackageExamination {
+  do {
+    return try examinePackage(source, limits: limits)
+  } catch let finding as Finding {
+    throw finding.error(in: name)
+  }
+}
+
+/// Reads a package and returns all broken rules.
+///
+/// A truncated archive or an exceeded limit is also a finding, and ends the examination. The form
+/// of a xar that is damaged at its start is `xar`. Throws the finding if the form is not supported,
+/// and the errors of `source`.
+package func examinePackage(
+  _ source: any ByteSource, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
   do {
     let walk = try PackageWalk(source, limits: limits, isContent: true, readsInfo: true)
@@ -50,7 +64,7 @@ package func examinePackage(
   } catch let finding as Finding {
     // If the container is known, a package that is damaged at its start is still a package.
     guard finding.code != .formUnknown, let container = try? Container(source) else {
-      throw finding.error(in: name)
+      throw finding
     }
     return PackageExamination(
       form: container.form, info: nil, entries: [], findings: [finding.withoutCause],

@@ -56,9 +56,10 @@ package struct CatalogRecord: Hashable, Sendable {
     Set(listed.map(\.contentIdentifier)).subtracting([product])
   }
 
-  /// The contents with other identifiers than the product, even if all their versions are retired.
+  /// The contents with other identifiers than the product, even if all their versions are retired
+  /// or withdrawn.
   package var ownedContents: Set<ProductIdentifier> {
-    otherContents.union(retired.keys).subtracting([product])
+    otherContents.union(retiredVersions.keys).union(withdrawnVersions.keys).subtracting([product])
   }
 
   /// The offered version of `content`; nil if it is not offered.

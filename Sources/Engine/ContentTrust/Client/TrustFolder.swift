@@ -30,9 +30,9 @@ final class TrustFolder: Sendable {
     if [.timestamp, .snapshot].contains(name), isWithdrawn.load(ordering: .relaxed) { return nil }
     guard keeps(name) else { return nil }
     do {
-      return try folder.contents(of: name.encodedFileName, limit: name.limit)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return nil
+      return try nilIf(.fileMissing) {
+        try folder.contents(of: name.encodedFileName, limit: name.limit)
+      }
     } catch let error as ContentError where error.code == .limitExceeded {
       guard name == .root else { return nil }
       throw ContentError.metadataTooLong(name, limit: name.limit)

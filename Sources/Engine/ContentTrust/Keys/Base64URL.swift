@@ -2,7 +2,6 @@ import FoundationEssentials
 
 /// The base64url encoding without padding (RFC 4648, section 5; RFC 7515, section 2).
 package enum Base64URL {
-  /// Encodes `bytes`.
   package static func text(of bytes: [UInt8]) -> String {
     Data(bytes).base64EncodedString(options: [.base64URLAlphabet, .omitPaddingCharacter])
   }

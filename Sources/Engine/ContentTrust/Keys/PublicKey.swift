@@ -6,7 +6,6 @@ import Digests
 ///
 /// Two values are equal if they are the same key, even if their objects in metadata differ.
 package struct PublicKey: Sendable {
-  /// The kind of the key.
   package let kind: KeyKind
   /// The 32 bytes of an Ed25519 key; the SubjectPublicKeyInfo of any other key.
   package let bytes: [UInt8]

@@ -2,7 +2,6 @@ import ContentModel
 
 /// A seller's public key for verifying receipts.
 public struct ReceiptVerificationKey: Hashable, Sendable {
-  /// The key with which signatures are verified.
   package let key: PublicKey
 
   /// Reads a public key in PEM form; throws `keyUnusable` if it is not Ed25519 or P-256.

@@ -2,7 +2,6 @@ import ContentModel
 
 /// The keys of a role, and how many different keys must sign.
 package struct RoleKeys: Hashable, Sendable {
-  /// Key identifiers.
   package let identifiers: Set<String>
   /// The number of keys that must sign, 1 or more.
   package let threshold: Int64

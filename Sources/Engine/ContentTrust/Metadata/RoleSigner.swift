@@ -10,10 +10,8 @@ package struct RoleSigner: Sendable {
     self.keys = keys.filter { known.insert($0.publicKey).inserted }
   }
 
-  /// Returns a signer with additional keys.
   package func adding(_ more: [SigningKey]) -> RoleSigner { RoleSigner(keys: keys + more) }
 
-  /// Returns a signer that also has the keys of another signer.
   package func adding(_ other: RoleSigner) -> RoleSigner { adding(other.keys) }
 
   /// Returns the signed metadata of a role, ready to publish.

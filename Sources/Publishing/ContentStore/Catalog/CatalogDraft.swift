@@ -26,7 +26,7 @@ struct CatalogDraft {
   /// The product that has the identifier `name`, or a content with this identifier; nil if it is
   /// free.
   ///
-  /// A content belongs to its product forever, even if all its versions are retired.
+  /// A content belongs to its product forever, even if all its versions are retired or withdrawn.
   func owner(of name: ProductIdentifier) throws -> ProductIdentifier? {
     if records[name] != nil { return name }
     if let owner = owners[name] { return owner }

@@ -61,8 +61,7 @@ extension StoreFolder {
     let keys = try keys()
     let state = try state(keys)
     return try state.whileLocked(folder) {
-      let writer = MetadataWriter(
-        folder: try preparedMetadataFolder(), keys: keys, state: state, now: now)
+      let writer = MetadataWriter(folder: try preparedMetadataFolder(), state: state, now: now)
       return try body(state.record(), writer)
     }
   }
@@ -115,7 +114,7 @@ extension StoreFolder {
 
   /// Returns the folder of the publication record and the lock; creates the folder.
   func state(_ keys: StoreKeys) throws -> StoreState {
-    var state = StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)
+    var state = StoreState(folder: keys.folder, keys: keys)
     guard let path = options.stateFolderPath else { return state }
     if let existing = try StoreKeys.opened(path, folder.fileSystem) {
       state.folder = existing

@@ -15,8 +15,8 @@ struct StoreKeys {
   private let passphrase: [UInt8]?
   /// One for all root keys, or one for each.
   private let rootPassphrases: [[UInt8]?]
-  /// Collects changes instead of writing them; nil for keys that are really changed.
-  private let rehearsal: RehearsalRecorder?
+  /// Collects changes of the keys and of what they sign; nil if these are really written.
+  let rehearsal: RehearsalRecorder?
 
   /// The default name of the root keys' folder.
   static let rootName = "root"

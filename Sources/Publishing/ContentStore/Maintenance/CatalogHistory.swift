@@ -22,16 +22,21 @@ extension [CatalogVersion] {
   /// stopped being current when its successor was written. An interrupted publication leaves a
   /// snapshot that was never current: the next change sets its time to its own
   /// (`postponeLaterSnapshots`), so that the catalog before it is not taken for an older one.
-  func divided(current: Int64, since start: Date) -> (kept: Self, others: Self) {
+  func divided(current: Int64, since start: Date, now: Date) -> (kept: Self, others: Self) {
     let catalogs = sorted { $0.snapshot < $1.snapshot }
+    // A time after now is wrong, and would keep all later catalogs, which were written after it.
+    var times = catalogs.map(\.written)
+    for index in times.indices.reversed() where times[index] > now {
+      times[index] = index + 1 < times.count ? times[index + 1] : now
+    }
     var (kept, others): (Self, Self) = ([], [])
     var written = Date.distantPast
     for (index, catalog) in catalogs.enumerated() {
       // A higher version was written later, even if a clock was set back.
-      written = Swift.max(written, catalog.written)
+      written = Swift.max(written, times[index])
       let isOld =
         catalog.snapshot < current && index + 1 < catalogs.count
-        && Swift.max(written, catalogs[index + 1].written) < start
+        && Swift.max(written, times[index + 1]) < start
       if isOld { others.append(catalog) } else { kept.append(catalog) }
     }
     return (kept, others)
@@ -73,7 +78,7 @@ extension StoreMetadata {
   /// Sets the time of snapshots above the current version to now.
   ///
   /// They are from an interrupted publication, or from after a backup that was restored. Until now,
-  /// the current snapshot is current. See `divided(current:since:)`.
+  /// the current snapshot is current. See `divided(current:since:now:)`.
   func postponeLaterSnapshots(_ writer: MetadataWriter) throws {
     let highest = record.highest(.snapshot)
     guard highest > snapshot.version else { return }

@@ -70,13 +70,10 @@ struct PrunePlan {
         }
       } else if let version = MetadataDocument.version(.targets, in: file.name) {
         guard version < kept.targets, !keptTargets.contains(version) else { continue }
-        if former[version] == file.bytes {
-          targets.append(file)
-        } else if kept.isOld(file), try isSigned(.targets, version) {
-          targets.append(file)
-        } else if kept.isOld(file) {
-          unknown.append(file.path)
-        }
+        let isFormer = former[version] == file.bytes
+        guard isFormer || kept.isOld(file) else { continue }
+        let isOurs = try isFormer || isSigned(.targets, version)
+        if isOurs { targets.append(file) } else { unknown.append(file.path) }
       } else if let (bin, version) = MetadataDocument.bin(in: file.name) {
         // The version of a bin is the number of the first snapshot that lists it.
         guard version < kept.snapshot, !kept.bins.contains(file.path), kept.isOld(file)

@@ -95,7 +95,8 @@ extension StoreFolder {
     let folder = try metadataFolder
     let chain = try StoreMetadata.chain(in: folder, metadata.record, nil)
     let (catalogs, foreign) = try chain.catalogs(among: survey.metadata, in: folder)
-    let (kept, others) = catalogs.divided(current: metadata.snapshot.version, since: start)
+    let (kept, others) = catalogs.divided(
+      current: metadata.snapshot.version, since: start, now: now)
     var references = current
     try collect(kept, into: &references, metadata, chain)
     return try PrunePlan(

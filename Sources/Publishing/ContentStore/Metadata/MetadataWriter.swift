@@ -7,9 +7,10 @@ import FoundationEssentials
 /// Signs a store's metadata and publishes it.
 struct MetadataWriter {
   let folder: Directory
-  let keys: StoreKeys
   let state: StoreState
   let now: Date
+
+  var keys: StoreKeys { state.keys }
 
   /// The time after `interval` from now, in whole seconds.
   func time(after interval: TimeInterval) -> Date {
@@ -53,7 +54,7 @@ struct MetadataWriter {
   }
 
   private func write(_ name: String, _ bytes: [UInt8]) throws {
-    if let rehearsal = state.rehearsal {
+    if let rehearsal = keys.rehearsal {
       return try rehearsal.write(.metadata, name, of: folder, bytes: Int64(bytes.count))
     }
     try folder.replaceServedFile(name) { try $0.write(bytes) }

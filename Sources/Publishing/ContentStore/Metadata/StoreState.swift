@@ -5,10 +5,8 @@ import FileIO
 /// The folder of the publication record and the publishers' lock.
 struct StoreState {
   var folder: Directory
-  /// The keys' folder; its record counts until `folder` has one.
-  let keysFolder: Directory
-  /// Collects the record instead of writing it; nil for a store that is really changed.
-  var rehearsal: RehearsalRecorder?
+  /// The record in the keys' folder counts until `folder` has one.
+  let keys: StoreKeys
   /// The path at which a real change would create the folder; only in a rehearsal.
   var newFolder: String?
 
@@ -20,12 +18,14 @@ struct StoreState {
   /// Throws `storeLocked` if one does. Locks the record, because copies of a store can share it,
   /// and the store itself, because publishers with different records can share a store.
   func whileLocked<Value>(_ store: Directory, _ body: () throws -> Value) throws -> Value {
-    guard rehearsal == nil else {
+    if newFolder == nil {
+      try folder.protect()
+      try folder.protect(Self.recordName)
+    }
+    guard keys.rehearsal == nil else {
       try checkUnlocked(store)
       return try body()
     }
-    try folder.protect()
-    try folder.protect(Self.recordName)
     let lock = try Self.withRemedy { try folder.updatedFile(Self.lockName, mode: 0o600) }
     guard try lock.tryLock() else { throw Self.locked(store) }
     defer { lock.unlock() }
@@ -41,11 +41,7 @@ struct StoreState {
   /// A rehearsal must not keep others from publishing. Like a client, it reads the timestamp first,
   /// and the files that it names do not change.
   private func checkUnlocked(_ store: Directory) throws {
-    if newFolder == nil {
-      try folder.protect()
-      try folder.protect(Self.recordName)
-      try checkLockFile(store)
-    }
+    if newFolder == nil { try checkLockFile(store) }
     let store = try store.reopened()
     guard try store.tryLock(alone: true) else { throw Self.locked(store) }
     withExtendedLifetime(store) {}
@@ -80,7 +76,7 @@ struct StoreState {
 
   /// The record; nil if no version that keeps one has written the store.
   func record() throws -> PublicationRecord? {
-    try Self.record(in: folder) ?? Self.record(in: keysFolder)
+    try Self.record(in: folder) ?? Self.record(in: keys.folder)
   }
 
   static func record(in folder: Directory) throws -> PublicationRecord? {
@@ -101,7 +97,7 @@ struct StoreState {
   /// Writes the record; the write is durable.
   func save(_ record: PublicationRecord) throws {
     let bytes = record.json.encoded
-    guard let rehearsal else {
+    guard let rehearsal = keys.rehearsal else {
       return try folder.replaceFile(Self.recordName, with: bytes, mode: 0o600)
     }
     let length = Int64(bytes.count)

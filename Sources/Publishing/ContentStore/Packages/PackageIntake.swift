@@ -29,21 +29,32 @@ struct PackageIntake {
   /// of them.
   func packages(at paths: [String], didFind: (PackageFinding) -> Void) throws -> [IncomingPackage] {
     var accepted: [IncomingPackage] = []
+    // The product that has an identifier, and the package of a version.
+    var owners: [ProductIdentifier: ProductIdentifier] = [:]
+    var versions: [ContentKey: IncomingPackage] = [:]
     var findings: [PackageFinding] = []
     for (number, path) in paths.enumerated() {
       do {
         let (package, found) = try incoming(path, number)
         findings += found.map { PackageFinding($0, in: path) }
         guard var package else { continue }
-        try checkContentIdentifier(package, accepted)
+        let (product, content) = (package.info.productIdentifier, package.info.contentIdentifier)
+        let version = ContentKey(content, version: package.info.version)
+        try checkContentIdentifier(package, owners)
         package.published = try publishedOffer(package)
-        if try !isDuplicate(package, of: accepted) { accepted.append(package) }
+        if try isDuplicate(package, of: versions[version]) { continue }
+        owners[product] = product
+        owners[content] = product
+        versions[version] = package
+        accepted.append(package)
+      } catch let finding as Finding {
+        findings.append(PackageFinding(finding, in: path))
       } catch let error as ContentError where error.code != .stopped {
         findings.append(PackageFinding(error, in: path))
       }
     }
     findings.forEach(didFind)
-    let refusals = findings.map { (path: $0.path, error: $0.error) }
+    let refusals = findings.map { (path: $0.path, message: $0.message, error: $0.error) }
     let remedy = "Correct these packages, then publish all of them again"
     if let error = ContentError.combined(refusals, "Nothing was published", remedy: remedy) {
       throw error
@@ -52,11 +63,13 @@ struct PackageIntake {
   }
 
   /// Returns the package at `path`, converted if requested and it has no index, and all findings.
+  ///
+  /// Throws the finding about a file that is not a package.
   private func incoming(_ path: String, _ number: Int) throws -> (IncomingPackage?, [Finding]) {
     let source = try FileByteSource(fileSystem.file(at: path))
     // First, so that a change during the examination is detected when the file is copied.
     let digest = try source.digest()
-    let examination = try examinePackage(source, name: path)
+    let examination = try examinePackage(source)
     var findings = examination.findings
     if conversionFolder == nil, let finding = packageNameFinding(path.lastPathComponent) {
       findings.insert(finding, at: 0)
@@ -80,12 +93,13 @@ struct PackageIntake {
       path: path, location: location, digest: digest, info: info, examination: examination)
   }
 
-  /// Throws `contentClaimed` if the content belongs to another product too.
+  /// Throws `contentClaimed` if the content belongs to another product, of the catalog or in
+  /// `owners`.
   ///
   /// Throws `identifierInvalid` if the identifier could collide with files of the store.
-  private func checkContentIdentifier(_ package: IncomingPackage, _ accepted: [IncomingPackage])
-    throws
-  {
+  private func checkContentIdentifier(
+    _ package: IncomingPackage, _ owners: [ProductIdentifier: ProductIdentifier]
+  ) throws {
     let (product, content) = (package.info.productIdentifier, package.info.contentIdentifier)
     if content != product, StorePath.isFileName(content) {
       throw ContentError(
@@ -96,12 +110,7 @@ struct PackageIntake {
       )
     }
     for name in Set([product, content]).sorted() {
-      let claimant = accepted.map(\.info).first {
-        $0.productIdentifier != product
-          && [$0.productIdentifier, $0.contentIdentifier].contains(name)
-      }
-      let owner = try claimant?.productIdentifier ?? catalog.owner(of: name)
-      if let owner, owner != product {
+      if let owner = try owners[name] ?? catalog.owner(of: name), owner != product {
         throw ContentError.contentClaimed(name, by: owner, in: package)
       }
     }
@@ -145,14 +154,10 @@ struct PackageIntake {
       "is not higher than \(highest), which the store \(known.contains(highest) ? "has" : "had")")
   }
 
-  /// Whether `accepted` has the same bytes; throws `versionExists` for others with this version.
-  private func isDuplicate(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws
+  /// Whether the package has the bytes of `sameVersion`; throws `versionExists` for other bytes.
+  private func isDuplicate(_ package: IncomingPackage, of sameVersion: IncomingPackage?) throws
     -> Bool
   {
-    let sameVersion = accepted.first {
-      $0.info.contentIdentifier == package.info.contentIdentifier
-        && $0.info.version == package.info.version
-    }
     guard let sameVersion else { return false }
     guard sameVersion.digest == package.digest else {
       throw Self.versionExists(

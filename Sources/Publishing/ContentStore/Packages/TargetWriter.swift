@@ -9,17 +9,9 @@ import FileIO
 /// Each method is durable on return. File names contain the digest. Files of the current catalog
 /// are therefore never changed, and after a crash the next attempt writes the same files again.
 struct TargetWriter {
-  private let store: Directory
-  /// The folder `targets`; nil in a rehearsal, which does not create it.
-  private let served: Directory?
-  private let rehearsal: RehearsalRecorder?
-
-  /// Creates a writer for the store in `store`; with `rehearsal`, nothing is written.
-  init(in store: Directory, _ rehearsal: RehearsalRecorder?) throws {
-    self.store = store
-    self.rehearsal = rehearsal
-    served = try rehearsal == nil ? store.createServedDirectory(StorePath.folder) : nil
-  }
+  let store: Directory
+  /// Collects the files instead of writing them; nil for a store that is really changed.
+  let rehearsal: RehearsalRecorder?
 
   // MARK: Existing files
 
@@ -90,13 +82,12 @@ struct TargetWriter {
 
   /// Creates the folder at `path` below `targets`; its name is durable.
   private func made(_ path: [String]) throws -> Place {
-    let folder = try served.map { served in
-      try path.reduce(served) { parent, name in
-        let made = try parent.createServedDirectory(name)
-        // Even if it exists: a crash may have interrupted its creation before the sync.
-        try parent.sync()
-        return made
-      }
+    guard rehearsal == nil else { return (path, nil) }
+    let folder = try path.reduce(store.directory(StorePath.folder)) { parent, name in
+      let made = try parent.createServedDirectory(name)
+      // Even if it exists: a crash may have interrupted its creation before the sync.
+      try parent.sync()
+      return made
     }
     return (path, folder)
   }
@@ -105,9 +96,11 @@ struct TargetWriter {
     _ name: String, _ kind: StoreRehearsal.File.Kind, in place: Place, length: Int64,
     _ write: (borrowing File) throws -> Void
   ) throws {
-    try served?.replaceServedFile(name, in: place.folder, write)
-    try rehearsal?.write(
-      kind, name, in: [StorePath.folder] + place.path, of: store, bytes: length)
+    if let rehearsal {
+      let path = [StorePath.folder] + place.path
+      return try rehearsal.write(kind, name, in: path, of: store, bytes: length)
+    }
+    try store.directory(StorePath.folder).replaceServedFile(name, in: place.folder, write)
   }
 
   private func bytes(of index: PackageIndex, _ package: IncomingPackage) throws -> [UInt8] {

@@ -15,7 +15,11 @@ final class RehearsalRecorder: Sendable {
   private let state = Mutex(State())
 
   private struct State {
+    /// Everything except the files that would be written.
     var result = StoreRehearsal()
+    /// The files that would be written, by path, with the numbers of their last writes.
+    var files: [String: (number: Int, file: StoreRehearsal.File)] = [:]
+    var writes = 0
     /// The new keys, which are only in memory.
     var keys: [RoleName: [SigningKey]] = [:]
     var indexes: [Digest: PackageIndex] = [:]
@@ -26,7 +30,13 @@ final class RehearsalRecorder: Sendable {
     store = folder.path(of: "")
   }
 
-  var result: StoreRehearsal { state.withLock { $0.result } }
+  var result: StoreRehearsal {
+    state.withLock { state in
+      var result = state.result
+      result.files = state.files.values.sorted { $0.number < $1.number }.map { $0.file }
+      return result
+    }
+  }
 
   // MARK: Files
 
@@ -66,8 +76,8 @@ final class RehearsalRecorder: Sendable {
     let file = StoreRehearsal.File(kind: kind, path: shortened(path), bytes: bytes)
     state.withLock { state in
       // Only the last bytes of a file that is written twice stay.
-      state.result.files.removeAll { $0.path == file.path }
-      state.result.files.append(file)
+      state.files[file.path] = (state.writes, file)
+      state.writes += 1
     }
   }
 
@@ -76,7 +86,7 @@ final class RehearsalRecorder: Sendable {
   /// Throws the error of removing it without permission.
   func remove(_ kind: StoreRehearsal.File.Kind, _ name: String, in folder: Directory) throws {
     let path = shortened(folder.path(of: name))
-    let isWritten = state.withLock { $0.result.files.contains { $0.path == path } }
+    let isWritten = state.withLock { $0.files[path] != nil }
     guard !isWritten, let bytes = try folder.status(of: name)?.size else { return }
     try folder.checkMayChange(name, .remove)
     let file = StoreRehearsal.File(kind: kind, path: path, bytes: bytes)

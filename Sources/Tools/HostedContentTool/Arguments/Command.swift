@@ -51,6 +51,8 @@ struct Command: Sendable {
       "--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library")
     static let limitRate = Option(
       "--limit-rate", "BYTES", "the maximum number of bytes per second, such as 500k or 20M")
+    static let requireUpdate = Option(
+      "--require-update", nil, "exit with 3 if there is nothing to update")
     static let root = Option(
       "--root", "FILE",
       "the store's trusted root; default: the library's, or a local store's own")
@@ -175,6 +177,14 @@ struct Arguments: Sendable {
     return number
   }
 
+  /// The value of `option`, as `read` returns it; throws `usage` if that is nil, because the option
+  /// takes `what`.
+  func value<Value>(_ option: String, _ what: String, _ read: (String) -> Value?) throws -> Value? {
+    guard let text = try text(option) else { return nil }
+    guard let value = read(text) else { throw wrong("\(option) takes \(what), not “\(text)”") }
+    return value
+  }
+
   /// The value of `option` as a case of `Choice`; nil without the option.
   func choice<Choice: CaseIterable & RawRepresentable>(_ option: String) throws -> Choice?
   where Choice.RawValue == String {
@@ -189,6 +199,11 @@ struct Arguments: Sendable {
   /// `text` as a product or content identifier; throws `usage` if it is invalid.
   func identifier(_ text: String) throws -> ProductIdentifier {
     try Self.asUsage { try ProductIdentifier(validating: text) }
+  }
+
+  /// The value of `option` as a product or content identifier; nil without the option.
+  func identifier(of option: String) throws -> ProductIdentifier? {
+    try text(option).map { try identifier($0) }
   }
 
   /// `text` as a version; throws `usage` if it is invalid.

@@ -33,7 +33,7 @@ enum CommandTable {
     case "--help", "-h":
       console.print(document: help)
       return nil
-    case "help": return try find(Array(words.dropFirst()) + ["--help"], console)
+    case "help": return try find(Array(words.drop { $0 == "help" }) + ["--help"], console)
     case "--version":
       console.print(versionLine)
       return nil

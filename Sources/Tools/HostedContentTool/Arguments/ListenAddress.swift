@@ -1,7 +1,9 @@
 struct ListenAddress {
   let address: String
   let port: UInt16
+}
 
+extension ListenAddress {
   /// Parses `127.0.0.1:8080`, `localhost:0` or `[::1]:8080`; nil for other text.
   init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
@@ -13,16 +15,13 @@ struct ListenAddress {
       return nil
     }
     guard !address.isEmpty else { return nil }
-    (self.address, self.port) = (String(address), port)
+    self.init(address: String(address), port: port)
   }
 }
 
 extension Arguments {
-  func listenAddress(default standard: String) throws -> ListenAddress {
-    let text = try text("--listen") ?? standard
-    guard let listen = ListenAddress(text) else {
-      throw wrong("--listen takes an address and a port, not “\(text)”")
-    }
-    return listen
+  func listenAddress(defaultPort port: UInt16) throws -> ListenAddress {
+    try value("--listen", "an address and a port") { ListenAddress($0) }
+      ?? ListenAddress(address: "127.0.0.1", port: port)
   }
 }

@@ -97,13 +97,11 @@ extension Arguments {
   }
 
   func bytesPerSecond() throws -> Int64? {
-    try text("--limit-rate").map { text in
+    try value("--limit-rate", "a number of bytes such as 500k or 20M") { text -> Int64? in
       let factors: [String: Int64] = ["K": 1000, "M": 1_000_000, "G": 1_000_000_000]
       let factor = factors[text.suffix(1).uppercased()]
       let digits = factor == nil ? text[...] : text.dropLast()
-      guard let number = Int64(digits), (1...1_000_000_000).contains(number) else {
-        throw wrong("--limit-rate takes a number of bytes such as 500k or 20M, not “\(text)”")
-      }
+      guard let number = Int64(digits), (1...1_000_000_000).contains(number) else { return nil }
       return number * (factor ?? 1)
     }
   }

@@ -53,6 +53,13 @@ final class StopSignals: Sendable {
     if hasArrived { handler(Self.interrupted) }
   }
 
+  /// Sets what the user can do after a signal; by default, run the command again.
+  func setRemedy(_ remedy: String) {
+    setHandler { [fallback] error in
+      fallback(ContentError(error.code, error.message, remedy: remedy))
+    }
+  }
+
   /// Prevents signals from ending the process; `waitForFirst` returns after one.
   ///
   /// A server calls it before it prints its URL: from then on, a signal is a request to stop.

@@ -36,10 +36,9 @@ struct AppUpdateQuestion: Sendable {
     } catch let error as ContentError where error.code != .usage {
       throw arguments.wrong(error.message, suggestion: "\(error.remedy). ")
     }
-    server = try arguments.text("--server").map { text in
-      guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host() != nil
-      else { throw arguments.wrong("--server takes an http or https URL, not “\(text)”") }
-      return url
+    server = try arguments.value("--server", "an http or https URL") { text -> URL? in
+      guard let url = URL(string: text), ["http", "https"].contains(url.scheme) else { return nil }
+      return url.host() == nil ? nil : url
     }
     entity = try arguments.text("--entity")
     account = try arguments.account()

@@ -19,9 +19,7 @@ enum GetCommand {
 enum UpdateCommand {
   static let command = Command(
     name: "update", summary: "Installs newer versions of installed content.", operands: "[ID…]",
-    options: InstallSession.options + [
-      .init("--require-update", nil, "exit with 3 if there is nothing to update")
-    ],
+    options: InstallSession.options + [.requireUpdate],
     example: "hostedcontent update --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {

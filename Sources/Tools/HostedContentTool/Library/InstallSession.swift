@@ -75,7 +75,7 @@ final class InstallSession: Sendable {
     let isComplete = console.reportMissing(in: response)
     // Until here, a signal may end the process, because nothing is in progress.
     console.signals?.setHandler { [weak self] in self?.abort(with: $0) }
-    let unfinished = queue.transactions
+    let unfinished = Dictionary(grouping: queue.transactions) { $0.payment.productIdentifier }
     queue.add(driver)
     // A seller may list a product twice.
     var seen: Set<ProductIdentifier> = []
@@ -83,7 +83,8 @@ final class InstallSession: Sendable {
     queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
     let delivered = await withTaskGroup(of: DeliveredProduct?.self) { group in
       for product in products {
-        group.addTask { await self.install(product, unfinished, mayBuy) }
+        let open = unfinished[product.productIdentifier] ?? []
+        group.addTask { await self.install(product, open, mayBuy) }
       }
       return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
@@ -112,11 +113,11 @@ final class InstallSession: Sendable {
 
   /// Runs the steps for one product until the offered version is installed; nil after a failure.
   private func install(
-    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+    _ product: Product, _ open: [PaymentTransaction], _ mayBuy: Bool
   ) async -> DeliveredProduct? {
     let identifier = product.productIdentifier
     do {
-      try await takeSteps(product, unfinished.filter { $0.isFor(identifier) }, mayBuy)
+      try await takeSteps(product, open, mayBuy)
       let delivered = DeliveredProduct(product, try installedVersions(of: product))
       guard !delivered.contents.isEmpty || product.contents.isEmpty else {
         throw ContentError.notDelivered(identifier)
@@ -162,7 +163,7 @@ final class InstallSession: Sendable {
       triesLeft -= 1
       let isAborted = driver.abortReason != nil
       guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
-      open = queue.transactions.filter { $0.isFor(identifier) }
+      open = queue.transactions.filter { $0.payment.productIdentifier == identifier }
     }
   }
 
@@ -235,11 +236,5 @@ final class InstallSession: Sendable {
   private func abort(with error: ContentError) {
     closer.begin()
     driver.abort(with: error)
-  }
-}
-
-extension PaymentTransaction {
-  fileprivate func isFor(_ product: ProductIdentifier) -> Bool {
-    payment.productIdentifier == product
   }
 }

@@ -4,10 +4,7 @@ import HostedContent
 enum UpdatesCommand {
   static let command = Command(
     name: "updates", summary: "Lists installed content with a newer version in the store.",
-    options: [
-      .store, .library, .json,
-      .init("--require-update", nil, "exit with 3 if there is nothing to update"),
-    ] + NetworkArguments.options,
+    options: [.store, .library, .json, .requireUpdate] + NetworkArguments.options,
     example: "hostedcontent updates --store store --library lib", run: run)
 
   private struct Update: Encodable {

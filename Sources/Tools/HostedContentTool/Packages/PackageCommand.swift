@@ -43,8 +43,8 @@ enum PackageCommand {
   private static func build(_ arguments: Arguments, _ console: Console, to output: FilePlace)
     throws -> PackageExamination
   {
-    let product = try arguments.text("--product").map { try arguments.identifier($0) }
-    let content = try arguments.text("--content").map { try arguments.identifier($0) }
+    let product = try arguments.identifier(of: "--product")
+    let content = try arguments.identifier(of: "--content")
     let version = try arguments.text("--content-version").map { try arguments.version($0) }
     let archive = try arguments.text("--from")
     guard arguments.operands.count + (archive == nil ? 0 : 1) == 1 else {

@@ -30,16 +30,9 @@ enum ValidateCommand {
   private static func findings(in path: String) throws -> [Finding] {
     let source = try FileByteSource(FileSystem.real.file(at: path))
     do {
-      return try examinePackage(source, name: path).findings
-    } catch let error as ContentError where error.code == .formUnknown {
-      let prefix = "\(path): "
-      let message =
-        error.message.hasPrefix(prefix)
-        ? String(error.message.dropFirst(prefix.count)) : error.message
-      return [
-        Finding(
-          path: nil, rule: "form-unknown", message: message, remedy: error.remedy, code: error.code)
-      ]
+      return try examinePackage(source).findings
+    } catch let finding as Finding {
+      return [finding]
     }
   }
 }

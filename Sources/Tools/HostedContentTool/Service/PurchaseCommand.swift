@@ -21,9 +21,11 @@ enum PurchaseCommand {
     var body: [String: JSONValue] = ["productIdentifier": .string(product)]
     body["account"] = try arguments.text("--account").map { .string($0) }
     body["voucher"] = try arguments.secret("--voucher-file").map { .string($0) }
+    // With another transaction, it would be sold twice.
+    let repetition = "Repeat the purchase with --transaction \(transaction)"
+    console.signals?.setRemedy(repetition)
     let server = try arguments.storeServer()
     defer { server.close() }
-    let answer: JSONValue
     let purchase: PurchaseRecord
     var mayBeSold = true
     do {
@@ -35,17 +37,17 @@ enum PurchaseCommand {
       // A refusal says nothing about an earlier attempt, except that it was another request.
       let mayBeFirst = !response.isRepeated && !arguments.has("--transaction")
       mayBeSold = !isRefused || !mayBeFirst && response.status != 422
-      answer = try server.json(response)
+      let answer = try server.json(response)
       purchase = try PurchaseRecord(json: answer)
-    } catch {
-      // With another transaction, it would be sold twice.
-      if mayBeSold, (error as? ContentError)?.code != .usage {
-        console.note("Repeat the purchase with --transaction \(transaction)")
+      try console.print(answer) {
+        console.print("\(product): \(purchase.state.name), transaction \(purchase.transaction)")
       }
-      throw error
-    }
-    try console.print(answer) {
-      console.print("\(product): \(purchase.state.name), transaction \(purchase.transaction)")
+      // Here, so that an error of the output has the transaction too.
+      _ = try console.checked(.done)
+    } catch let error as ContentError where mayBeSold && error.code != .usage {
+      throw ContentError(
+        error.code, error.message, remedy: "\(error.remedy). \(repetition)",
+        subject: error.subject, cause: error.cause)
     }
     guard case .failed(let failure) = purchase.state else { return .done }
     throw failure.error(of: product)

@@ -46,13 +46,12 @@ enum ServeCommand {
     -> StoreServer.Configuration
   {
     var configuration = StoreServer.Configuration()
-    let listen = try arguments.listenAddress(default: "127.0.0.1:8080")
+    let listen = try arguments.listenAddress(defaultPort: 8080)
     (configuration.address, configuration.port) = (listen.address, listen.port)
     configuration.certificate = try certificate(arguments)
     configuration.latency =
-      try quantity("--latency", "a time such as 20ms", arguments, Quantities.time) ?? .zero
-    configuration.rate =
-      try quantity("--rate", "a rate such as 50MB/s", arguments, Quantities.rate)
+      try arguments.value("--latency", "a time such as 20ms", Quantities.time) ?? .zero
+    configuration.rate = try arguments.value("--rate", "a rate such as 50MB/s", Quantities.rate)
     configuration.limits.connectionsPerAddress =
       try arguments.number("--connections-per-address", minimum: 0)
       ?? configuration.limits.connectionsPerAddress
@@ -68,15 +67,5 @@ enum ServeCommand {
     case (_?, nil): throw arguments.wrong("--certificate needs --key")
     case (nil, _?): throw arguments.wrong("--key needs --certificate")
     }
-  }
-
-  private static func quantity<Value>(
-    _ option: String, _ what: String, _ arguments: Arguments, _ read: (String) -> Value?
-  ) throws -> Value? {
-    guard let text = try arguments.text(option) else { return nil }
-    guard let value = read(text) else {
-      throw arguments.wrong("\(option) takes \(what), not “\(text)”")
-    }
-    return value
   }
 }

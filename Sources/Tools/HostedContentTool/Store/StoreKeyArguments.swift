@@ -62,16 +62,17 @@ extension Arguments {
 
   /// Parses `role=number,role=number`.
   private func numbers(_ option: String) throws -> [StoreRole: Int] {
-    guard let text = try text(option) else { return [:] }
-    return try text.split(separator: ",", omittingEmptySubsequences: false).reduce(into: [:]) {
-      let parts = $1.split(separator: "=", omittingEmptySubsequences: false)
-      guard parts.count == 2, let role = StoreRole(rawValue: String(parts[0])),
-        let number = Int(parts[1]), number > 0
-      else {
-        throw wrong("\(option) takes a list such as root=3,targets=2, not “\(text)”")
+    try value(option, "a list such as root=3,targets=2") { text -> [StoreRole: Int]? in
+      var numbers: [StoreRole: Int] = [:]
+      for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+        let parts = item.split(separator: "=", omittingEmptySubsequences: false)
+        guard parts.count == 2, let role = StoreRole(rawValue: String(parts[0])),
+          let number = Int(parts[1]), number > 0
+        else { return nil }
+        numbers[role] = number
       }
-      $0[role] = number
-    }
+      return numbers
+    } ?? [:]
   }
 
   /// The first line of the file or pipe at `path`.

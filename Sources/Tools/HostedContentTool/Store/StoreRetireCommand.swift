@@ -39,7 +39,7 @@ enum StoreRetireCommand {
   ) {
     (
       try arguments.identifier(arguments.operands[1]), try arguments.version(arguments.operands[2]),
-      try arguments.text("--content").map { try arguments.identifier($0) }
+      try arguments.identifier(of: "--content")
     )
   }
 }

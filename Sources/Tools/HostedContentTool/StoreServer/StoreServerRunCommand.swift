@@ -33,7 +33,7 @@ enum StoreServerRunCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
-    let listen = try arguments.listenAddress(default: "127.0.0.1:8090")
+    let listen = try arguments.listenAddress(defaultPort: 8090)
     configuration.origin = try arguments.text("--origin").map { try baseURL($0, arguments) }
     configuration.gate = try gate(arguments)
     let network = try arguments.network()

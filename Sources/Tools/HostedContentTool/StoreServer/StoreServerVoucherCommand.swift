@@ -23,7 +23,7 @@ enum StoreServerVoucherCommand {
     guard arguments.operands == ["add"] else {
       throw arguments.wrong("Unknown action “\(arguments.operands[0])”, expected add")
     }
-    let product = try arguments.text("--product").map { try arguments.identifier($0) }
+    let product = try arguments.identifier(of: "--product")
     let count = try arguments.number("--count", minimum: 1, maximum: maximumCount) ?? 1
     let ledger = try arguments.ledger(creating: true)
     defer { ledger.close() }
