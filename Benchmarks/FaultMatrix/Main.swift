@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Runs every fault × {fresh, resumed, three at once} × {once, always} against test servers.
 ///

@@ -53,7 +53,9 @@ struct ContentInfoTests {
 
   /// Returns a valid binary list with `parts` after its seven own parts; it refers to number 7.
   private func binaryList(_ parts: [[UInt8]]) -> [UInt8] {
-    func text(_ text: String) -> [UInt8] { [0x5f, 0x10, UInt8(text.utf8.count)] + Array(text.utf8) }
+    func text(_ text: String) -> [UInt8] {
+      [0x5f, 0x10, UInt8(text.utf8.count)] + Array(text.utf8)
+    }
     let own: [[UInt8]] = [
       [0xd3, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 7],
       text("ContentVersion"), text("IAPProductIdentifier"), text("x"), text("2.5"), text("a.b"),

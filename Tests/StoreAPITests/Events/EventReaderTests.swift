@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import StoreLedger
 import TestSupport
