@@ -17,8 +17,11 @@ struct HostingBinTests {
     try fixture.addProducts(Self.products)
   }
 
-  private func check(_ script: String = "", comparesAll: Bool = false) throws -> HostingReport {
-    let server = try fixture.store.server(script)
+  private func check(
+    _ script: String = "", comparesAll: Bool = false,
+    _ change: (inout StoreServer.Configuration) -> Void = { _ in }
+  ) throws -> HostingReport {
+    let server = try fixture.store.server(script, change)
     return try withExtendedLifetime(server) {
       try fixture.check(server.url, root: fixture.root(), comparesAll: comparesAll)
     }

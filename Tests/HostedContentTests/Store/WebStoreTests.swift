@@ -1,7 +1,8 @@
+import Concurrency
 import ContentModel
+import ContentStore
 import Foundation
 import HostedContent
-import Concurrency
 import StoreServer
 import TestSupport
 import TestTraits
