@@ -4,8 +4,9 @@ import ContentModel
 /// Checks a seller's responses as they arrive, before anything is journaled.
 ///
 /// Receipts: a purchase with an invalid receipt fails. A grant without a request is reported and
-/// dropped. Both wait while receipts cannot be checked. A restore delivers the valid purchases and
-/// then ends with the error. Contents: the seller names them, and the catalog provides the details.
+/// dropped. Both wait while receipts cannot be checked, and so do later events, such as a
+/// revocation of the grant. A restore delivers the valid purchases and then ends with the error.
+/// Contents: the seller names them, and the catalog provides the details.
 struct SellerGate: GrantLookup {
   let service: any StoreService
   /// Throws the reason why the receipt of a grant is invalid; nil if receipts are not checked.
@@ -101,7 +102,8 @@ struct SellerGate: GrantLookup {
       return .answered(transaction: transaction, await checked(outcome))
     case .granted(let grant, let contents):
       if let error = await decidedRefusal(of: grant) {
-        report(error)
+        // With another error, the queue is closed, and the next start gets the event again.
+        if error.code == .receiptInvalid { report(error) }
         return nil
       }
       return .granted(grant, contents: await signed(contents, for: grant))
