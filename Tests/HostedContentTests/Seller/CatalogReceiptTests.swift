@@ -206,6 +206,24 @@ struct CatalogReceiptTests {
     queue.close()
   }
 
+  @Test func `a simulated approval whose receipt cannot be checked stays open if it is cancelled`()
+    async throws
+  {
+    let (queue, _) = try await queueWithoutKeys()
+    let observer = RecordingObserver(of: queue)
+    service.answer("b", .deferred)
+    let id = queue.add(Payment(productIdentifier: "b", simulatesAskToBuy: true))
+    await observer.wait { $0.transactionStates[id]?.last == .deferred }
+    try sell("b", "2", signedBy: key)
+    let transaction = try #require(queue.transactions.first { $0.id == id })
+    let approval = Task { try await queue.decideAskToBuy(transaction, isApproved: true) }
+    await observer.wait { !$0.errors.isEmpty }
+    approval.cancel()
+    await #expect(throws: CancellationError.self) { try await approval.value }
+    #expect(transaction.transactionState == .deferred)
+    queue.close()
+  }
+
   @Test func `a grant that cannot be checked does not count as missing`() async throws {
     let (queue, _) = try await queueWithoutKeys()
     _ = service.grant(product, "1")

@@ -19,12 +19,14 @@ struct OrderBookTests {
       book = OrderBook(batchSize: isOfGroups ? 64 : 1, timeout: .seconds(60))
     }
 
-    func add(_ transaction: String) throws -> Bool {
+    func add(_ transaction: String, isRepeated: Bool = false) throws -> Bool {
       book.add(
         PurchaseOrder(
           payment: Payment(productIdentifier: "a"),
-          transaction: TransactionID(rawValue: transaction)))
+          transaction: TransactionID(rawValue: transaction), isRepeated: isRepeated))
     }
+
+    func withdraw(_ transaction: String) { book.withdraw(TransactionID(rawValue: transaction)) }
 
     /// Returns the transactions of the next call.
     func next() -> [String]? {
@@ -72,6 +74,20 @@ struct OrderBookTests {
     #expect(book.next() == nil)
     #expect(book.end(0))
     #expect(book.next() == ["t"])
+  }
+
+  @Test func `an order is withdrawn unless the seller may have it`() throws {
+    let book = Book(isOfGroups: true, start)
+    _ = try book.add("sent")
+    #expect(book.next() == ["sent"])
+    for (transaction, isRepeated) in [("stopped", false), ("repeated", true)] {
+      _ = try book.add(transaction, isRepeated: isRepeated)
+    }
+    for transaction in ["sent", "stopped", "repeated"] { book.withdraw(transaction) }
+    #expect(book.end(0))
+    #expect(book.next() == ["repeated"])
+    #expect(book.end(1))
+    #expect(book.next() == nil)
   }
 
   @Test func `a service with batches gets one call at a time, with all waiting orders`() throws {

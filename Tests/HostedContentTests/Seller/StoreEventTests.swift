@@ -181,6 +181,35 @@ struct StoreEventTests {
     #expect(observer.log.transactions.count == 4, "it is delivered once")
     queue.close()
   }
+
+  @Test("A purchase that the delegate stops before it is sent to the seller is not sold")
+  func stoppedBeforeSent() async throws {
+    let mayAnswer = Watched(false)
+    let seller = AnsweringService { id in
+      await mayAnswer.wait { $0 }
+      return .purchased(self.grant(id.rawValue), contents: [])
+    }
+    // With batches, orders wait during a call.
+    let queue = try fixture.queue {
+      $0.service = Relay(purchases: seller, others: service, maximumBatchSize: 2)
+    }
+    let delegate = Refuser()
+    queue.delegate = delegate
+    let observer = RecordingObserver(of: queue)
+    let first = queue.add(Payment(productIdentifier: product))
+    await waitUntil { seller.asked == [first] }
+    let second = queue.add(Payment(productIdentifier: product))
+    let third = queue.add(Payment(productIdentifier: product))
+    // The second order is passed on before the third payment is reported.
+    await observer.wait { $0.transactions[third] != nil }
+    service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    await observer.wait { $0.transactionStates[second]?.last == .failed }
+    mayAnswer.change { $0 = true }
+    let later = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[later]?.last == .purchased }
+    #expect(!seller.asked.contains(second))
+    queue.close()
+  }
 }
 
 /// Refuses every change of storefront.
@@ -195,6 +224,7 @@ final class Refuser: PaymentQueueDelegate {
 private struct Relay: PartialService {
   var purchases: any StoreService = SilentService()
   let others: ScriptedService
+  var maximumBatchSize = 1
 
   var base: any StoreService { others }
 

@@ -155,7 +155,7 @@ final class Engine: @unchecked Sendable {
     let (taken, hasMore) = inbox.withLock { inbox in
       (inbox.take(Self.groupLimit), inbox.isExpected)
     }
-    if !isClosed { handle(taken.events.filter { !held.absorbs($0) }) }
+    if !isClosed { handle(taken.events.filter { !held.dropIfHeld($0) }) }
     if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 
@@ -169,7 +169,7 @@ final class Engine: @unchecked Sendable {
       try commit(decisions.flatMap(\.changes))
     } catch {
       if pendingEvents.count == 1 { return handle(pendingEvents[0], unwrittenAfter: error) }
-      for pending in pendingEvents where !held.absorbs(pending) { handle([pending]) }
+      for pending in pendingEvents where !held.dropIfHeld(pending) { handle([pending]) }
       return
     }
     state = next

@@ -92,7 +92,7 @@ struct HeldEvents {
   /// Drops a second response to a purchase whose first response is held; returns whether it did.
   ///
   /// `onDecided` of the second one is called with that of the first one.
-  mutating func absorbs(_ pending: PendingEvent) -> Bool {
+  mutating func dropIfHeld(_ pending: PendingEvent) -> Bool {
     guard case .purchaseAnswered(let id, _) = pending.event, answers.contains(id) else {
       return false
     }

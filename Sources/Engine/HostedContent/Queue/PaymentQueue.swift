@@ -161,7 +161,7 @@ public final class PaymentQueue: Sendable {
     let outcome =
       try isApproved
       ? await service.purchase(payment, transaction: transaction.id) : .failed(declined)
-    engine.submit(.purchaseAnswered(transaction: transaction.report.id, outcome))
+    engine.answer(transaction.report.id, outcome)
   }
 
   /// Removes a transaction from the queue; its unfinished downloads are cancelled.

@@ -45,6 +45,11 @@ struct OrderBook {
     return addWorker()
   }
 
+  /// Removes the order of `transaction`, unless the seller has it or may have it.
+  mutating func withdraw(_ transaction: TransactionID) {
+    waiting.removeAll { $0.transaction == transaction && !$0.isRepeated }
+  }
+
   /// Returns the next call of a worker, or nil if the worker must end.
   mutating func nextCall(at now: DispatchTime) -> (number: Int, orders: [PurchaseOrder])? {
     var (orders, postponed): ([PurchaseOrder], [PurchaseOrder]) = ([], [])

@@ -83,6 +83,9 @@ final class Seller: Sendable {
     if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
+  /// Withdraws an order that the app has stopped, unless it was sent.
+  func withdraw(_ transaction: TransactionID) { state.withLock { $0.book.withdraw(transaction) } }
+
   func restore(request: String, account: AccountID?) {
     run { [weak self] in await self?.restore(request, account) }
   }

@@ -103,6 +103,7 @@ extension Engine {
 
   private func report(_ storefront: Storefront, isNew: Bool) {
     delivery.report(storefront: storefront, isNew: isNew) { [weak self] transaction in
+      self?.seller.withdraw(transaction.id)
       let product = transaction.payment.productIdentifier
       let error = ContentError(
         .storefrontRefused,

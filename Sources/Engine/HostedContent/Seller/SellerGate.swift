@@ -4,8 +4,9 @@ import ContentModel
 /// Checks a seller's responses as they arrive, before anything is journaled.
 ///
 /// Receipts: a purchase with an invalid receipt fails. A grant without a request is reported and
-/// dropped. Both wait while receipts cannot be checked. A restore delivers the valid purchases and
-/// then ends with the error. Contents: the seller names them, and the catalog provides the details.
+/// dropped. Both wait while receipts cannot be checked, and so do later events, such as a
+/// revocation of the grant. A restore delivers the valid purchases and then ends with the error.
+/// Contents: the seller names them, and the catalog provides the details.
 struct SellerGate: GrantLookup {
   let service: any StoreService
   /// Throws the reason why the receipt of a grant is invalid; nil if receipts are not checked.
@@ -24,7 +25,7 @@ struct SellerGate: GrantLookup {
   func storefront() async -> Storefront? { await service.storefront() }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    await checked(try await service.purchase(payment, transaction: transaction))
+    try await checked(try await service.purchase(payment, transaction: transaction))
   }
 
   var maximumBatchSize: Int { service.maximumBatchSize }
@@ -32,7 +33,14 @@ struct SellerGate: GrantLookup {
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     let outcomes = await service.purchase(orders)
     // At the same time, so that they share a refresh of the catalog.
-    return await concurrently(outcomes) { await checked($0) }
+    return await concurrently(outcomes) { outcome in
+      do {
+        return try await checked(outcome)
+      } catch {
+        // The queue is closed, and ignores the outcome.
+        return .failed(ContentError(error, while: "checking a receipt"))
+      }
+    }
   }
 
   var needsFinishes: Bool { service.needsFinishes }
@@ -84,7 +92,7 @@ struct SellerGate: GrantLookup {
     return AsyncStream { continuation in
       let task = Task {
         for await record in events {
-          if let event = await checked(record.event) {
+          if let event = try? await checked(record.event) {
             continuation.yield(StoreEventRecord(event, cursor: record.cursor))
           }
         }
@@ -95,12 +103,14 @@ struct SellerGate: GrantLookup {
   }
 
   /// Returns the checked event; reports a refused grant and returns nil.
-  private func checked(_ event: StoreEvent) async -> StoreEvent? {
+  ///
+  /// Throws if the queue is closed meanwhile; the next start gets the event again.
+  private func checked(_ event: StoreEvent) async throws -> StoreEvent? {
     switch event {
     case .answered(let transaction, let outcome):
-      return .answered(transaction: transaction, await checked(outcome))
+      return .answered(transaction: transaction, try await checked(outcome))
     case .granted(let grant, let contents):
-      if let error = await decidedRefusal(of: grant) {
+      if let error = try await decidedRefusal(of: grant) {
         report(error)
         return nil
       }
@@ -109,9 +119,9 @@ struct SellerGate: GrantLookup {
     }
   }
 
-  private func checked(_ outcome: PurchaseOutcome) async -> PurchaseOutcome {
+  private func checked(_ outcome: PurchaseOutcome) async throws -> PurchaseOutcome {
     guard case .purchased(let grant, let contents) = outcome else { return outcome }
-    if let error = await decidedRefusal(of: grant) { return .failed(error) }
+    if let error = try await decidedRefusal(of: grant) { return .failed(error) }
     return .purchased(grant, contents: await signed(contents, for: grant))
   }
 
@@ -142,13 +152,14 @@ struct SellerGate: GrantLookup {
   ///
   /// The buyer may have paid, so that the purchase can neither fail nor be accepted unchecked.
   /// Reports the first error. Waits 1 second after a failure, doubling with each one up to 64
-  /// seconds. Returns the error if the task is cancelled.
-  private func decidedRefusal(of grant: Grant) async -> ContentError? {
+  /// seconds. Throws if the task is cancelled or the queue is closed.
+  private func decidedRefusal(of grant: Grant) async throws -> ContentError? {
     var failures = 0
     while let error = await refusal(of: grant) {
-      guard error.code != .receiptInvalid, !Task.isCancelled else { return error }
+      if error.code == .receiptInvalid { return error }
+      if error.code == .stopped { throw error }
       if failures == 0 { report(error) }
-      try? await Task.sleep(for: .seconds(1 << min(failures, 6)))
+      try await Task.sleep(for: .seconds(1 << min(failures, 6)))
       failures += 1
     }
     return nil
