@@ -101,7 +101,8 @@ struct SellerGate: GrantLookup {
       return .answered(transaction: transaction, await checked(outcome))
     case .granted(let grant, let contents):
       if let error = await decidedRefusal(of: grant) {
-        report(error)
+        // After the queue is closed, the next start gets the event again.
+        if !Task.isCancelled { report(error) }
         return nil
       }
       return .granted(grant, contents: await signed(contents, for: grant))
