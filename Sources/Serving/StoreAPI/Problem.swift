@@ -58,7 +58,7 @@ extension Problem {
 
   /// The details may name files and databases, so that they are only reported.
   private init(failure: ContentError, _ report: (ContentError) -> Void) {
-    // The stop of the server has ended what the request waited for.
+    // A server that stops ends what its requests wait for.
     if failure.code != .stopped { report(failure) }
     if failure.group == .internal {
       self.init(

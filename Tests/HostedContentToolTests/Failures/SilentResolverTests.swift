@@ -17,7 +17,7 @@ struct SilentResolverTests {
     }
     """
 
-  @Test("A request ends at its timeout, and its session is closed without waiting")
+  @Test("A request ends at its timeout, and its session is closed without waiting", .slow)
   func timeout() throws {
     let tool = try Tool()
     let (source, library) = (tool.folder.path("silent.c"), tool.folder.path("silent.so"))

@@ -24,7 +24,8 @@ extension [CatalogVersion] {
   /// (`postponeLaterSnapshots`), so that the catalog before it is not taken for an older one.
   func divided(current: Int64, since start: Date, now: Date) -> (kept: Self, others: Self) {
     let catalogs = sorted { $0.snapshot < $1.snapshot }
-    // A time after now is wrong, and would keep all later catalogs, which were written after it.
+    // A time after now is from a clock that was ahead, and would keep all later catalogs. The next
+    // catalog was written later, so its time counts instead.
     var times = catalogs.map(\.written)
     for index in times.indices.reversed() where times[index] > now {
       times[index] = index + 1 < times.count ? times[index + 1] : now

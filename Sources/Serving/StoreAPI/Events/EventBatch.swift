@@ -115,6 +115,9 @@ final class EventReader {
       if batches.count >= Self.maximumBatches { batches = [:] }
       batches[sequence] = batch
       return batch
+    } catch let problem as Problem {
+      // Only this position is too old; the ledger responds.
+      throw problem
     } catch {
       failure = error
       throw error

@@ -140,7 +140,7 @@ package final class StoreCatalog: SaleCatalog {
         defer { state.failure = error.code }
         return state.failure != error.code
       }
-      // The stop of the server ends a refresh.
+      // A server that stops ends a refresh in progress.
       if isNew, error.code != .stopped { report(error) }
     }
   }
