@@ -52,13 +52,12 @@ enum AsyncBookshelf {
     for text in response.invalidProductIdentifiers { log("\(text): not offered") }
     for error in response.failures { log("\(error)") }
     for product in response.products {
-      let contents = product.contents.map(\.contentIdentifier)
-      // The seller knows whether a product without content was bought.
-      let isDelivered =
-        try await contents.isEmpty
-        ? queue.isGranted(product.productIdentifier)
-        : contents.allSatisfy { try queue.installedVersion(of: $0) != nil }
-      if isDelivered { continue }
+      let isInstalled = try product.contents.allSatisfy {
+        try queue.installedVersion(of: $0.contentIdentifier) != nil
+      }
+      // Only the seller knows whether a product without content was bought.
+      let isBought = try await queue.isGranted(product.productIdentifier)
+      if isInstalled, product.isDownloadable || isBought { continue }
       let folders = try await queue.deliver(
         Payment(productIdentifier: product.productIdentifier))
       for folder in folders { print("\(product.productIdentifier): \(folder.path())") }

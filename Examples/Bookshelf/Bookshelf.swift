@@ -41,24 +41,22 @@ final class Bookshelf: PaymentTransactionObserver {
     let queue = try PaymentQueue(configuration)
     let (ends, done) = AsyncStream.makeStream(of: Bool.self)
     let shelf = Bookshelf(done: done)
-    // Add the observer first: it receives the unfinished transactions of earlier runs.
+    // Purchases of earlier runs continue, also after failed downloads, and are not paid again.
+    let unfinished = queue.transactions
+    queue.start(unfinished.flatMap(\.downloads))
     queue.add(shelf)
-
     let response = try await queue.products(products)
     for text in response.invalidProductIdentifiers { log("\(text): not offered") }
     for error in response.failures { log("\(error)") }
-    let unfinished = queue.transactions
     var expected = unfinished.count
-    // An unfinished purchase continues, so it must not be paid again.
     let bought = Set(unfinished.map(\.payment.productIdentifier))
     for product in response.products where !bought.contains(product.productIdentifier) {
-      let contents = product.contents.map(\.contentIdentifier)
-      // The seller knows whether a product without content was bought.
-      let isDelivered =
-        try await contents.isEmpty
-        ? queue.isGranted(product.productIdentifier)
-        : contents.allSatisfy { try queue.installedVersion(of: $0) != nil }
-      if isDelivered { continue }
+      let isInstalled = try product.contents.allSatisfy {
+        try queue.installedVersion(of: $0.contentIdentifier) != nil
+      }
+      // Only the seller knows whether a product without content was bought.
+      let isBought = try await queue.isGranted(product.productIdentifier)
+      if isInstalled, product.isDownloadable || isBought { continue }
       queue.add(Payment(productIdentifier: product.productIdentifier))
       expected += 1
     }
@@ -77,9 +75,7 @@ final class Bookshelf: PaymentTransactionObserver {
 
   static func log(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
+  func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
     for transaction in transactions {
       switch transaction.transactionState {
       case .purchased, .restored:
@@ -111,16 +107,13 @@ final class Bookshelf: PaymentTransactionObserver {
     for transaction in Set(downloads.map(\.transaction)) { finishIfComplete(transaction, queue) }
   }
 
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) {
+  func paymentQueue(_ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]) {
     for transaction in transactions { done.yield(transaction.transactionState != .failed) }
   }
 
   /// Finishes a transaction after all its contents are installed.
   private func finishIfComplete(_ transaction: PaymentTransaction, _ queue: PaymentQueue) {
-    if transaction.downloads.allSatisfy({ $0.state == .finished }) {
-      queue.finishTransaction(transaction)
-    }
+    guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
+    queue.finishTransaction(transaction)
   }
 }

@@ -186,7 +186,7 @@ extension URL {
   /// The URL of a server of this module.
   init(ofServer text: String) throws {
     guard let url = URL(string: text) else {
-      throw ContentError(.inconsistent, "\(text) is not a URL", remedy: "Report this error")
+      throw ContentError.defect("\(text) is not a URL")
     }
     self = url
   }

@@ -14,7 +14,7 @@ struct MemberQueueTests {
     #expect(!queue.put(bytes(1), member: 1))
   }
 
-  @Test func `the queue is limited in members, so that many short ones take no longer`() {
+  @Test func `at most 64 members wait, so that adding one takes no longer if they are short`() {
     let queue = MemberQueue(limit: 1 << 20)
     for member in 0..<64 { #expect(queue.put(bytes(1), member: member)) }
     #expect(!queue.put(bytes(1), member: 64))

@@ -88,7 +88,7 @@ struct ContentInfoTests {
       [0x4f, 0x11] + XarWriter.number(60_000, 2) + [UInt8](repeating: 1, count: 60_000)
     let ofLong: [UInt8] = [0xaf, 0x10, 100] + (0..<100).flatMap { _ in XarWriter.number(8, 2) }
     let lists: [[[UInt8]]] = [
-      [[0xa1, 0, 7]], [[0xa1, 0, 0]], arrays(40, references: 2), arrays(10_000, references: 1),
+      [[0xa1, 0, 7]], [[0xa1, 0, 0]], arrays(40, references: 14), arrays(10_000, references: 1),
       [ofLong, long], [[0xa1, 0xff, 0xff]], [[0xa5, 0, 1]],
     ]
     for parts in lists {

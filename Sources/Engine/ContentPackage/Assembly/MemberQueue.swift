@@ -6,7 +6,7 @@ import Concurrency
 /// If the queue is full, the fetching thread decodes the member. This is the back-pressure of a
 /// slow disk on a fast network.
 final class MemberQueue: Sendable {
-  /// The number of members that may wait; each `put` adds up their lengths.
+  /// The limit of waiting members: each `put` adds up their lengths.
   private static let maximumCount = 64
 
   private let limit: Int
