@@ -58,9 +58,11 @@ struct CatalogReceiptTests {
     return observer.log.transactions[id]?.error
   }
 
-  private func queue(_ verifier: ReceiptVerifier? = nil) throws -> PaymentQueue {
+  private func queue(
+    _ verifier: ReceiptVerifier? = nil, of seller: ScriptedService? = nil
+  ) throws -> PaymentQueue {
     try fixture.queue {
-      $0.service = service
+      $0.service = seller ?? service
       $0.receiptVerifier = verifier
     }
   }
@@ -159,7 +161,7 @@ struct CatalogReceiptTests {
 
   /// Returns a queue whose known catalog cannot be read until `repair` is called, and whose store
   /// cannot be reached.
-  private func queueWithoutKeys() async throws
+  private func queueWithoutKeys(of seller: ScriptedService? = nil) async throws
     -> (queue: PaymentQueue, repair: @Sendable () throws -> Void)
   {
     try list(key)
@@ -170,7 +172,7 @@ struct CatalogReceiptTests {
     let root = try Data(contentsOf: file)
     try Data().write(to: file)
     try FileManager.default.removeItem(atPath: fixture.storePath)
-    return (try queue(), { try root.write(to: file) })
+    return (try queue(of: seller), { try root.write(to: file) })
   }
 
   @Test func `a purchase waits while the known catalog cannot be read, and is checked then`()
@@ -196,9 +198,11 @@ struct CatalogReceiptTests {
   }
 
   @Test func `a granted purchase waits while the known catalog cannot be read`() async throws {
-    let (queue, repair) = try await queueWithoutKeys()
+    // The events of a service can be read once.
+    let seller = ScriptedService()
+    let (queue, repair) = try await queueWithoutKeys(of: seller)
     let observer = RecordingObserver(of: queue)
-    service.send(.granted(try grant("b", "2", signedBy: key), contents: []))
+    seller.send(.granted(try grant("b", "2", signedBy: key), contents: []))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.transaction(of: "b") == nil)
     try repair()

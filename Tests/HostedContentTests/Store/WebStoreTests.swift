@@ -108,7 +108,8 @@ struct WebStoreTests {
     }
     _ = try await trusting.products(["a"])
     trusting.close()
-    let root = try StoreFixture().store.initialRoot()
+    let other = try StoreFixture()
+    let root = try withExtendedLifetime(other) { try other.store.initialRoot() }
     for trustsOnFirstUse in [false, true] {
       let careful = try queue {
         $0.trustedRoot = root
