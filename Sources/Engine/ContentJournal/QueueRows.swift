@@ -52,15 +52,18 @@ extension SQLiteJournal: QueueJournal {
   }
 
   /// Finished transactions in no particular order: identifier, product and last state.
+  ///
+  /// An unreadable one must not hide the others. It stays in the journal, which needs its account.
   package func finishedTransactions() throws -> [FinishedTransaction] {
-    try read {
-      try $0.all("SELECT id, product, state FROM finished_transaction") { row in
-        (
-          id: row.text(0), productIdentifier: try row.identifier(1),
-          state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed
-        )
+    let found = try read {
+      try $0.all("SELECT id, product, state FROM finished_transaction") {
+        row -> FinishedTransaction? in
+        guard let product = try? row.identifier(1) else { return nil }
+        let state = TransactionState(rawValue: Int(row.integer(2))) ?? .failed
+        return (id: row.text(0), productIdentifier: product, state: state)
       }
     }
+    return found.compactMap { $0 }
   }
 }
 

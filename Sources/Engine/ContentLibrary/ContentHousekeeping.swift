@@ -8,9 +8,9 @@ extension ContentLibrary {
   ///
   /// `delete` then frees its space, which may take long. If `current` names the version, it first
   /// switches to the newest other version, or is removed. The change is durable on return. If it
-  /// throws, nothing has changed. A crash at any instant leaves one of the two states, and the next
-  /// start deletes what was moved. Throws `contentInUse` while a process has a lease on the
-  /// version, and `notInstalled`.
+  /// throws, nothing has changed. A crash leaves the version in its place, maybe with `current`
+  /// already switched, or moved away, and then the next start deletes it. Throws `contentInUse`
+  /// while a process has a lease on the version, and `notInstalled`.
   package func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws
     -> RemovedTree
   {

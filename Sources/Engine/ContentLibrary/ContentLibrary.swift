@@ -95,8 +95,15 @@ package final class ContentLibrary: Sendable {
     let isRepair = try isInstalled(content.contentIdentifier, content.version)
     if !isRepair { try journal.announce(content, files: files, signers: signers) }
     try move(name, of: staging, to: home, as: content)
-    if isRepair { try journal.replace(content, files: files, signers: signers) }
     try contentLocks.withLock(for: content.contentIdentifier) {
+      if isRepair {
+        // A download that was cancelled meanwhile does not keep its version from being removed.
+        guard try isInstalled(content.contentIdentifier, content.version) else {
+          try? home.rename(content.version.rawValue, to: staging, name)
+          throw ContentError.notInstalled(content.contentIdentifier, content.version)
+        }
+        try journal.replace(content, files: files, signers: signers)
+      }
       if try switching || Self.current(in: home) == nil {
         try switchCurrent(of: home, to: content.version, replacing: withdrawn)
       }

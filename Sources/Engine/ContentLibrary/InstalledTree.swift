@@ -8,7 +8,7 @@ import FoundationEssentials
 /// One rename makes a version's folder appear, after all its files are verified and durable.
 /// Another rename makes it disappear. So the folders are always correct, and no second file can
 /// contradict them. Pins and digests are only in the journal: calls that need them throw
-/// `notPermitted`.
+/// `notPermitted`. Folders that this user cannot read are left out; a umask may have caused that.
 struct InstalledTree: InstallJournal {
   let folder: LibraryFolder
   /// Thrown by calls that need the journal.
@@ -17,7 +17,9 @@ struct InstalledTree: InstallJournal {
   func installed() throws -> [InstalledContent] {
     try folder.products.entries().filter { $0.kind == .directory }
       .compactMap { try? ProductIdentifier(validating: $0.name) }
-      .sorted().flatMap(installed)
+      .sorted().flatMap { content -> [InstalledContent] in
+        try nilIf(.notPermitted) { try installed(content) } ?? []
+      }
   }
 
   func installed(_ content: ProductIdentifier) throws -> [InstalledContent] {
@@ -28,7 +30,7 @@ struct InstalledTree: InstallJournal {
       .sorted().compactMap { try installed(content, $0, in: home) }
   }
 
-  /// Returns nil if the folder is not a version, or if it is just being removed.
+  /// Returns nil if the folder is not a version, is not readable, or is just being removed.
   private func installed(
     _ content: ProductIdentifier, _ version: ContentVersion, in home: Directory
   ) throws -> InstalledContent? {
@@ -44,7 +46,7 @@ struct InstalledTree: InstallJournal {
         size: size, entryCount: count,
         date: Date(timeIntervalSince1970: try tree.status().modified))
     } catch let error as ContentError
-      where [.fileMissing, .contentInfoInvalid, .limitExceeded].contains(error.code)
+      where [.fileMissing, .contentInfoInvalid, .limitExceeded, .notPermitted].contains(error.code)
     {
       return nil
     }

@@ -20,8 +20,9 @@ extension ContentError {
     _ path: DatabasePath, code: Int32, extended: Int32, system: Int32 = 0, _ words: String
   ) -> ContentError {
     let cause = "SQLite \(extended): \(words)"
+    // SQLite has a code of its own for a full disk, but not for an exceeded quota.
     let isUnspecific = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
-    if isUnspecific, [ENOSPC, EMFILE, ENFILE, EACCES].contains(system) {
+    if isUnspecific, [ENOSPC, EDQUOT, EMFILE, ENFILE, EACCES].contains(system) {
       return ContentError(errno: system, path.contents == .journal ? .journal : .write, path.text)
     }
     let contents = path.contents

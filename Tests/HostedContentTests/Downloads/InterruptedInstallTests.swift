@@ -165,4 +165,35 @@ struct InterruptedInstallTests {
     #expect(throws: ContentError.self) { try library.advance(product, to: version) }
     #expect(try folder.products.directory("a").link("current") == nil)
   }
+
+  @Test("A version that is removed while its files are replaced is not recorded again")
+  func removedWhileReplaced() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let (product, version) = (ProductIdentifier("a"), ContentVersion("1.0"))
+    try await fixture.install(product)
+    let removal = Mutex<(@Sendable () -> Void)?>(nil)
+    let disk = FileSystem { operation, path in
+      guard operation == .rename, path.hasSuffix("/a/1.0/ContentInfo.plist") else { return }
+      let remove: (@Sendable () -> Void)? = removal.withLock { state in
+        defer { state = nil }
+        return state
+      }
+      remove?()
+    }
+    let folder = try LibraryFolder(creating: fixture.libraryPath, fileSystem: disk)
+    let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
+    let content = try #require(try library.record(of: product, version))
+    let id = UUID().uuidString.lowercased()
+    let files = try library.staging(for: id).createDirectory("content")
+    try files.replaceFile("ContentInfo.plist", with: [1])
+    removal.withLock { $0 = { _ = try? library.takeOut(product, version) } }
+    let error = #expect(throws: ContentError.self) {
+      try library.install("content", ofDownload: id, as: content, files: [])
+    }
+    #expect(error?.code == .notInstalled)
+    #expect(try library.list().isEmpty)
+    let home = try folder.products.directory("a")
+    #expect(try home.link("current") == nil)
+    #expect(try home.status(of: "1.0") == nil)
+  }
 }

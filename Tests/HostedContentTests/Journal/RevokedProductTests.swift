@@ -69,6 +69,20 @@ struct RevokedProductTests {
     #expect(try journal.revokedProducts() == [a])
   }
 
+  @Test func `an unreadable finished transaction does not hide the others`() throws {
+    let journal = try journal()
+    let records = (1...2).map {
+      TransactionRecord(
+        id: "t\($0)", sequence: $0, payment: Payment(productIdentifier: a), status: .purchasing)
+    }
+    try journal.commit(records.map { .add($0) })
+    try journal.commit(records.map { .finish($0) })
+    try journal.write {
+      try $0.execute("UPDATE finished_transaction SET product = '../a' WHERE id = 't1'")
+    }
+    #expect(try journal.finishedTransactions().map { $0.id } == ["t2"])
+  }
+
   @Test func `an unreadable notice is reported, and a repair removes it`() throws {
     let journal = try journal()
     let notices = ["t", "u"].map {

@@ -121,6 +121,22 @@ struct OtherUserTests {
   }
 
   @Test(
+    "Folders that another user cannot read do not hide the other versions",
+    .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
+  func partlyReadable() async throws {
+    try await makeLibrary()
+    let readable = try fixture.reader().contents().filter { $0.content.version.rawValue == "1.0" }
+    #expect(readable.count == 1)
+    // As a process with the umask 077 creates them.
+    for name in ["b.audio", "a/1.1"] {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o700], ofItemAtPath: "\(fixture.libraryPath)/products/\(name)")
+    }
+    let fixture = fixture
+    #expect(try OtherUser.perform { try fixture.reader().contents() } == readable)
+  }
+
+  @Test(
     "A version leased by another user is not removed before the lease ends",
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
   func leasing() async throws {

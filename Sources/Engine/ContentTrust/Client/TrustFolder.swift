@@ -12,6 +12,8 @@ final class TrustFolder: Sendable {
   private let isReadOnly: Bool
   /// Whether timestamp and snapshot of a read-only folder count as removed.
   private let isWithdrawn = Atomic(false)
+  // Snapshots of different refreshes may keep the same file at the same time.
+  private let writes = KeyedLock<String>()
   /// The path of the folder, for messages.
   var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
@@ -51,7 +53,9 @@ final class TrustFolder: Sendable {
   func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
     guard !isReadOnly, keeps(name) else { return }
     let isDurable = if case .top = name { true } else { false }
-    try folder.replaceFile(name.encodedFileName, with: bytes, isDurable: isDurable)
+    try writes.withLock(for: name.encodedFileName) {
+      try folder.replaceFile(name.encodedFileName, with: bytes, isDurable: isDurable)
+    }
   }
 
   // MARK: Records
@@ -73,8 +77,10 @@ final class TrustFolder: Sendable {
   /// Not durable: a lost or incomplete file is fetched again.
   func replaceRecord(of product: ProductIdentifier, with bytes: [UInt8]) throws {
     if isReadOnly { return }
-    try folder.createDirectory(Self.recordsName)
-      .replaceFile(Self.recordName(product), with: bytes, isDurable: false)
+    let records = try folder.createDirectory(Self.recordsName)
+    try writes.withLock(for: "\(Self.recordsName)/\(product)") {
+      try records.replaceFile(Self.recordName(product), with: bytes, isDurable: false)
+    }
   }
 
   /// Removes timestamp and snapshot; the removal is durable.

@@ -1,0 +1,23 @@
+import ContentModel
+import Glibc
+import Testing
+
+@testable import Database
+
+@Suite struct DatabaseErrorTests {
+  /// The error of a write that failed with SQLITE_IOERR_WRITE and this errno.
+  private func error(_ number: Int32, of contents: DatabaseContents) -> ContentError {
+    ContentError.database(
+      DatabasePath(text: "/library/file.sqlite", contents: contents), code: 10, extended: 778,
+      system: number, "disk I/O error")
+  }
+
+  @Test func `an exceeded quota is a full disk, so that a removal can use the reserve`() {
+    for number in [ENOSPC, EDQUOT] {
+      #expect(error(number, of: .journal).code == .diskFull)
+      #expect(error(number, of: .ledger).code == .diskFull)
+    }
+    #expect(error(EIO, of: .journal).code == .journalFailed)
+    #expect(error(EIO, of: .ledger).code == .ledgerFailed)
+  }
+}
