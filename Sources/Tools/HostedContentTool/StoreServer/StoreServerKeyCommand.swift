@@ -136,7 +136,10 @@ enum StoreServerKeyCommand {
   }
 
   private static func revoke(_ kid: String, _ ledger: Ledger, _ console: Console) throws {
-    guard try ledger.revokeKey(kid, at: Date()) else { throw unusable(kid) }
+    // Looked up first: a change would create a ledger in a wrong folder or database.
+    guard try ledger.key(kid) != nil, try ledger.revokeKey(kid, at: Date()) else {
+      throw unusable(kid)
+    }
     try console.print(["revoked": kid]) { console.print("\(kid): revoked") }
   }
 
