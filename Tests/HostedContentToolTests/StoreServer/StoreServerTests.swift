@@ -117,6 +117,17 @@ struct StoreServerTests {
     #expect(table.contains("revoked") && !table.contains(token))
   }
 
+  @Test("A rotation whose output is lost keeps the old key")
+  func lostRotation() throws {
+    let tool = try Tool()
+    let kid = try tool.addKey()
+    let rotate = ["store-server", "key", "rotate", kid, "--overlap", "0", "--data", "data"]
+    let process = try tool.start(
+      rotate, output: "/dev/full", errors: tool.folder.path("err.txt"))
+    #expect(process.waitUntilExit().status == 1)
+    try tool.succeed(rotate)
+  }
+
   @Test("Revoking a key in a folder without a ledger creates nothing")
   func revocationInWrongFolder() throws {
     let tool = try Tool()

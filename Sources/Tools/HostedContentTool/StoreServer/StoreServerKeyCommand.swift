@@ -129,6 +129,8 @@ enum StoreServerKeyCommand {
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
     try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)
+    // If the new token is lost, the old key must stay: no other one has its account.
+    _ = try console.checked(.done)
     let planned = now.addingTimeInterval(TimeInterval(overlap))
     let end = min(planned, old.notAfter ?? planned)
     _ = try ledger.expireKey(kid, at: end)
