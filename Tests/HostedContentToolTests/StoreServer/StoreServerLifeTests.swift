@@ -156,6 +156,12 @@ struct StoreServerLifeTests {
       saying: ["--url-lifetime takes a number of at"])
   }
 
+  @Test("A content URL whose requests the server would refuse is wrong usage")
+  func escapedContentURL() throws {
+    let gate = ["--gate", "auth-request", "--content-url", "https://a.example/my%20store/"]
+    try Tool().fail(Self.run + gate, status: 2, saying: ["not “https://a.example/my%20store”"])
+  }
+
   @Test("A token can come from a pipe")
   func pipe() throws {
     let tool = try Tool.withShop()

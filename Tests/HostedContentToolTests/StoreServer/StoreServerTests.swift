@@ -117,6 +117,27 @@ struct StoreServerTests {
     #expect(table.contains("revoked") && !table.contains(token))
   }
 
+  @Test("A rotation whose output is lost keeps the old key")
+  func lostRotation() throws {
+    let tool = try Tool()
+    let kid = try tool.addKey()
+    let rotate = ["store-server", "key", "rotate", kid, "--overlap", "0", "--data", "data"]
+    let process = try tool.start(
+      rotate, output: "/dev/full", errors: tool.folder.path("err.txt"))
+    #expect(process.waitUntilExit().status == 1)
+    try tool.succeed(rotate)
+  }
+
+  @Test("Revoking a key in a folder without a ledger creates nothing")
+  func revocationInWrongFolder() throws {
+    let tool = try Tool()
+    let folder = tool.folder.path("other")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    let revoke = ["store-server", "key", "revoke", "key-1", "--data", "other"]
+    try tool.fail(revoke, saying: ["key-1"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+  }
+
   @Test("The token is printed alone, so that it can be redirected into a file")
   func tokenOutput() throws {
     let tool = try Tool()

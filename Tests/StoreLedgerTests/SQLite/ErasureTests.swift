@@ -63,6 +63,25 @@ struct ErasureTests {
     #expect(erased.count == 400)
   }
 
+  /// An approval adds the receipt, so that SQLite moves rows to other pages of the table.
+  @Test func `no file contains the name if purchases were approved later`() throws {
+    let ledger = try ledger()
+    let drafts = try (0..<800).map { number in
+      try PurchaseDraft.of(
+        "t\(number)", "p\(number % 17)", account: Self.account, state: .deferred)
+    }
+    let approvals = (0..<800).map { number in
+      LedgerChange.decide(transaction: "t\(number * 37 % 800)", .approve)
+    }
+    for changes in [drafts.map { LedgerChange.purchase($0) }, approvals] {
+      for result in try ledger.commit(changes, at: .sale) { _ = try result.get() }
+    }
+    #expect(try !namingFiles.isEmpty)
+    try ledger.make(Self.erasure)
+    #expect(try namingFiles == [])
+    #expect(try ledger.owned("erased").count == 800)
+  }
+
   @Test func `while another connection reads an older state, an erasure fails alone`() throws {
     let ledger = try ledger(lockTimeout: 1)
     try sell(20, in: ledger)

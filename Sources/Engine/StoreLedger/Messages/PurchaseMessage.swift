@@ -55,7 +55,8 @@ extension PurchaseRecord {
       product: try fields.identifier("productIdentifier"), quantity: Int(quantity), state: state,
       date: try fields.date("purchaseDate"),
       receipt: try fields.optionalText("receipt", limit: JSONWebSignature.maximumLength),
-      contents: try fields.list("contents", limit: 1_000).map { try ContentKey(json: $0) },
+      // More than the record of a product can have.
+      contents: try fields.list("contents", limit: 10_000).map { try ContentKey(json: $0) },
       isRestorable: json["isRestorable"] != .bool(false),
       finished: json["isFinished"] == .bool(true) ? .distantPast : nil, sequence: 0,
       revision: json["revision"]?.integer ?? 0)

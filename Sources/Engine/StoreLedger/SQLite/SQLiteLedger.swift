@@ -83,17 +83,17 @@ package final class SQLiteLedger: LedgerDatabase {
     return try withConnection(reader, creating: false) { try body($0) }
   }
 
-  /// Removes replaced values from the indexes and the write-ahead log.
+  /// Removes replaced values from the database and the write-ahead log.
   ///
-  /// `secure_delete` overwrites deleted entries, but an index may have copies of entries that it
-  /// has moved between pages. Throws `ledgerFailed` while another process reads an older state.
+  /// `secure_delete` overwrites deleted entries, but unused parts of pages may have copies of
+  /// entries that SQLite has moved to other pages, such as when an approval makes a row longer. So
+  /// the database is written anew, which needs its size in memory and on the disk. Throws
+  /// `ledgerFailed` while another process reads an older state.
   package func removeTraces() throws {
     try folder.fileSystem.check(.journal, path)
     let isBusy = try folder.explainingSpace {
       try withConnection(writer, creating: false) { opened -> Bool in
-        try opened.connection.transaction { connection in
-          try connection.execute("REINDEX purchase_of_product; REINDEX purchase_change")
-        }
+        try opened.connection.execute("VACUUM")
         var isBusy = false
         try opened.connection.query("PRAGMA wal_checkpoint(TRUNCATE)") {
           isBusy = $0.integer(0) != 0

@@ -15,7 +15,7 @@ enum SQLiteLedgerSchema {
   ) throws -> Bool {
     let isKnown = try isKnown(connection, path)
     guard isKnown || creating else { return false }
-    // Sorting an index must not need a folder for temporary files.
+    // Writing the database anew must not need a folder for temporary files.
     try connection.execute(
       "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY")
     guard !isKnown else { return true }

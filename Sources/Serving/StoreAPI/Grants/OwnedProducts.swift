@@ -16,7 +16,10 @@ struct OwnedProducts {
   private let ledger: Ledger
   private let catalog: any SaleCatalog
   private var offers: [ProductIdentifier: [ContentOffer]] = [:]
-  private var products: [ProductIdentifier: ProductIdentifier]?
+  private var purchases: [PurchaseRecord]?
+  /// The products of the contents as they were sold, and as they are offered now.
+  private var sold: [ProductIdentifier: ProductIdentifier]?
+  private var offered: [ProductIdentifier: ProductIdentifier]?
 
   init(_ scope: Scope, _ ledger: Ledger, _ catalog: any SaleCatalog) {
     self.scope = scope
@@ -51,9 +54,15 @@ struct OwnedProducts {
   private mutating func product(with content: ProductIdentifier) throws -> ProductIdentifier? {
     // Most contents have the name of their product.
     if try isPurchased(content) { return content }
-    let products = try products ?? productsByContent()
-    self.products = products
-    return products[content]
+    let purchases = try self.purchases ?? readPurchases()
+    self.purchases = purchases
+    let sold = self.sold ?? Self.productsBySoldContent(purchases)
+    self.sold = sold
+    // A content belongs to its product forever, so another product may be unreadable.
+    if let product = sold[content] { return product }
+    let offered = try self.offered ?? productsByOfferedContent(purchases)
+    self.offered = offered
+    return offered[content]
   }
 
   private func isPurchased(_ product: ProductIdentifier) throws -> Bool {
@@ -61,16 +70,28 @@ struct OwnedProducts {
     return try ledger.original(of: product, account: scope.account) != nil
   }
 
-  /// The products of all contents, as they were sold and as they are offered now.
-  private func productsByContent() throws -> [ProductIdentifier: ProductIdentifier] {
-    let purchases = try scope.purchase.map { [$0] } ?? ledger.originals(account: scope.account)
-    let current = try catalog.products(Set(purchases.map(\.product)))
-    // Without an unreadable product, its contents would be refused as not purchased.
-    if let failure = current.failures.first { throw failure }
+  private func readPurchases() throws -> [PurchaseRecord] {
+    if let purchase = scope.purchase { return [purchase] }
+    return try ledger.originals(account: scope.account)
+  }
+
+  private static func productsBySoldContent(_ purchases: [PurchaseRecord])
+    -> [ProductIdentifier: ProductIdentifier]
+  {
     var products: [ProductIdentifier: ProductIdentifier] = [:]
     for purchase in purchases {
       for sold in purchase.contents { products[sold.contentIdentifier] = purchase.product }
     }
+    return products
+  }
+
+  private func productsByOfferedContent(_ purchases: [PurchaseRecord]) throws
+    -> [ProductIdentifier: ProductIdentifier]
+  {
+    let current = try catalog.products(Set(purchases.map(\.product)))
+    // Without an unreadable product, its contents would be refused as not purchased.
+    if let failure = current.failures.first { throw failure }
+    var products: [ProductIdentifier: ProductIdentifier] = [:]
     for offer in current.products.flatMap(\.contents) {
       products[offer.contentIdentifier] = offer.productIdentifier
     }

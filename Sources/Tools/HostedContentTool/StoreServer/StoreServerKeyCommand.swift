@@ -129,6 +129,8 @@ enum StoreServerKeyCommand {
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
     try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)
+    // If the new token is lost, the old key must stay: no other one has its account.
+    _ = try console.checked(.done)
     let planned = now.addingTimeInterval(TimeInterval(overlap))
     let end = min(planned, old.notAfter ?? planned)
     _ = try ledger.expireKey(kid, at: end)
@@ -136,7 +138,10 @@ enum StoreServerKeyCommand {
   }
 
   private static func revoke(_ kid: String, _ ledger: Ledger, _ console: Console) throws {
-    guard try ledger.revokeKey(kid, at: Date()) else { throw unusable(kid) }
+    // Looked up first: a change would create a ledger in a wrong folder or database.
+    guard try ledger.key(kid) != nil, try ledger.revokeKey(kid, at: Date()) else {
+      throw unusable(kid)
+    }
     try console.print(["revoked": kid]) { console.print("\(kid): revoked") }
   }
 

@@ -107,11 +107,24 @@ enum StoreServerRunCommand {
     }
     let urls = try arguments.values("--content-url").map { try baseURL($0, arguments) }
     guard !urls.isEmpty else { throw arguments.wrong("--content-url is missing") }
+    if module == .authRequest, let url = urls.first(where: { !hasPlainPath($0) }) {
+      throw arguments.wrong(
+        "With --gate auth-request, the path of --content-url has only letters, digits and -._~, "
+          + "not “\(url)”")
+    }
     let seconds =
       try arguments.number("--url-lifetime", minimum: 2, maximum: maximumLifetime) ?? 300
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
     return ContentGate(
       module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
+  }
+
+  /// Whether nginx uses the path as it is: requests for others are refused.
+  private static func hasPlainPath(_ url: String) -> Bool {
+    // The first three components are the scheme, nothing, and the host with its port.
+    url.pathComponents(omittingEmpty: false).dropFirst(3).allSatisfy { component in
+      PercentEncoding.component(component).hasSameBytes(as: component)
+    }
   }
 
   private static func secret(_ option: String, _ arguments: Arguments) throws -> String {
