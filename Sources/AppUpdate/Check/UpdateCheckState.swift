@@ -69,14 +69,15 @@ struct UpdateCheckState: Sendable {
     self.checkInterval = checkInterval
     self.pushTypes = pushTypes
     self.storeURL = storeURL
-    // The policy may have changed since the link was saved, and others can write the file.
+    // Policy and `storeURL` may have changed since the link was saved, and others can write the
+    // file.
     replaceLinks()
   }
 
   /// `storeURL` if the policy permits it.
   private var storeLink: URL? { policy.link(storeURL) }
 
-  /// Replaces saved links that the policy does not permit.
+  /// Replaces saved links that the policy does not permit, and missing ones, with `storeURL`.
   private mutating func replaceLinks() {
     let policy = policy
     let fallback = storeLink
