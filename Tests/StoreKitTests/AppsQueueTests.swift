@@ -110,6 +110,46 @@ struct AppsQueueTests {
     taken.close()
   }
 
+  /// Removes another observer when a restore fails.
+  private final class RemovingObserver: NSObject, SKPaymentTransactionObserver, Sendable {
+    private let other: KitObserver
+
+    init(of other: KitObserver) { self.other = other }
+
+    func paymentQueue(
+      _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+    ) {}
+
+    func paymentQueue(
+      _ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error
+    ) {
+      queue.remove(other)
+    }
+  }
+
+  @Test("An observer that another one removes does not get the error of a restore")
+  func removedDuringRestore() throws {
+    let session = try StoreSession()
+    let taken = try PaymentQueue(session.configuration())
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.onRefusal = { _ in }
+    let delivery = DispatchQueue(label: "removed.observer")
+    configuration.queue.deliveryQueue = delivery
+    let host = StoreHost()
+    #expect(throws: ContentError.self) { try host.configure(configuration) }
+    let queue = SKPaymentQueue(host: host)
+    let removed = KitObserver()
+    let remover = RemovingObserver(of: removed)
+    queue.add(remover)
+    queue.add(removed)
+    queue.restoreCompletedTransactions()
+    delivery.sync {}
+    #expect(queue.transactionObservers.count == 1)
+    #expect(removed.log.restores.isEmpty)
+    withExtendedLifetime(remover) {}
+    taken.close()
+  }
+
   @Test("The error of opening a library is reported, not only that payments cannot be made")
   func unusableLibrary() throws {
     let session = try StoreSession()

@@ -85,13 +85,16 @@ extension StoreSession {
 
   /// Resolves the interrupted purchase of `product`, which is completed as a new transaction.
   ///
+  /// Of several ones, it resolves the oldest.
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: ProductIdentifier) async throws {
     let transaction = nextTransaction()
     let payment: Payment? = script.change { script in
       // The rule for the product does not apply again.
       script.decisions[transaction] = .approved
-      return script.interrupted.removeValue(forKey: product)
+      guard let payment = script.interrupted[product]?.first else { return nil }
+      script.interrupted[product]?.removeFirst()
+      return payment
     }
     guard let payment else {
       throw ContentError(
@@ -101,7 +104,7 @@ extension StoreSession {
     do {
       try await grant(payment, as: transaction)
     } catch {
-      script.change { $0.interrupted[product] = payment }
+      script.change { $0.interrupted[product, default: []].insert(payment, at: 0) }
       throw error
     }
   }

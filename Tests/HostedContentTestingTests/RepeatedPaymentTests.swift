@@ -1,0 +1,53 @@
+import HostedContentTesting
+import TestSupport
+import TestTraits
+import Testing
+
+@Suite("Several payments for a product, and repeated ones", .timeLimit(.hang))
+struct RepeatedPaymentTests {
+  @Test("Each of several interrupted purchases of a product can be resolved")
+  func interruptedTwice() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.setDecision(.interrupt, about: "book", count: 2)
+    let queue = try session.launch()
+    let accounts: [AccountID] = ["ada", "bob"]
+    for account in accounts {
+      let payment = Payment(productIdentifier: "book", applicationUsername: account)
+      await #expect(throws: ContentError.self) { try await queue.purchase(payment) }
+    }
+    for _ in accounts { try await session.resolveInterruption(of: "book") }
+    for account in accounts {
+      let grants = try await queue.grants(account: account)
+      #expect(grants.count == 1, "\(account)")
+    }
+    await #expect(throws: ContentError.self) {
+      try await session.resolveInterruption(of: "book")
+    }
+  }
+
+  @Test("A payment that was sold is answered alike when it is repeated, also after a new decision")
+  func repeatedPayment() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    let sellers = Watched<[any StoreService]>([])
+    let queue = try session.launch { configuration in
+      guard let makeSeller = configuration.seller else { return }
+      configuration.seller = { store in
+        let seller = makeSeller(store)
+        sellers.change { $0.append(seller) }
+        return seller
+      }
+    }
+    let transaction = try await queue.purchase(Payment("book"))
+    let refusal = ContentError(.notEntitled, "No", remedy: "Pay")
+    try session.setDecision(.fail(refusal), about: "book")
+    let seller = try #require(sellers.value.last)
+    let outcome = try await seller.purchase(Payment("book"), transaction: transaction.id)
+    guard case .purchased = outcome else {
+      Issue.record("The repeated payment has the outcome \(outcome)")
+      return
+    }
+    await #expect(throws: ContentError.self) { try await queue.purchase(Payment("book")) }
+  }
+}
