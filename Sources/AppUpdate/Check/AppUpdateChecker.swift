@@ -275,17 +275,18 @@ public actor AppUpdateChecker {
     let account = state.memory.account
     let key = CheckKey(account: account, caching: caching)
     if let check = checks[key] { return check }
+    let statements = state.serverStatements
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
         let offer = try await source.newestOffer(
           for: app, account: account, caching: caching)
-        event = .looked(offer, account: account)
+        event = .looked(offer, account: account, statements: statements)
       } catch {
         event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))
       }
       checks[key] = nil
-      return await take(event)
+      return await take(event, caching)
     }
     checks[key] = task
     return task
