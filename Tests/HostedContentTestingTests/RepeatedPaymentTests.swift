@@ -50,4 +50,23 @@ struct RepeatedPaymentTests {
     }
     await #expect(throws: ContentError.self) { try await queue.purchase(Payment("book")) }
   }
+
+  @Test("A product that a later purchase still grants is not reported as lost")
+  func overlappingPurchases() async throws {
+    let session = try StoreSession()
+    try session.publish("pass")
+    session.setLifetime(.seconds(3600), of: "pass")
+    let queue = try session.launch()
+    _ = try await queue.deliver(Payment("pass"))
+    try await session.advance(by: .seconds(1800))
+    _ = try await queue.deliver(Payment("pass"))
+    let recorder = CallRecorder(delivers: false)
+    queue.add(recorder)
+    try await session.advance(by: .seconds(1800))
+    #expect(try await queue.grants().count == 1)
+    try await session.advance(by: .seconds(1800))
+    try await session.refund("other")
+    await recorder.wait { $0.revoked.contains("other") }
+    #expect(recorder.calls.revoked == ["pass", "other"])
+  }
 }

@@ -150,17 +150,20 @@ extension StoreSession {
 
   /// Advances the clock.
   ///
-  /// Purchases that expire are revoked, and observers are notified.
+  /// Purchases that expire are revoked, and observers are notified of products that the account no
+  /// longer owns.
   public func advance(by duration: Duration, account: AccountID? = nil) async throws {
     let seller = try seller()
     let before = clock.now
     clock.advance(by: duration)
     let now = clock.now
     let history = try await seller.history(account: account)
-    let ended = script.change { script in
-      script.valid(history, at: before).filter { script.isExpired($0, at: now) }
+    let products = script.change { script in
+      let ended = script.valid(history, at: before).filter { script.isExpired($0, at: now) }
+      // A later purchase may still grant the product.
+      let owned = script.valid(history, at: now).map(\.payment.productIdentifier)
+      return Set(ended.map(\.payment.productIdentifier)).subtracting(owned).sorted()
     }
-    let products = Set(ended.map(\.payment.productIdentifier)).sorted()
     if !products.isEmpty { seller.send(.revoked(Revocation(products, account: account))) }
   }
 
