@@ -71,6 +71,17 @@ struct AppsQueueTests {
     }
   }
 
+  @Test("A trusted root that cannot be read is named in the error")
+  func missingRoot() throws {
+    let error = #expect(throws: ContentError.self) {
+      try SKHostConfiguration(
+        store: "https://store.example/", library: URL(filePath: "/tmp/none"),
+        trustedRoot: URL(filePath: "/no/such/root"))
+    }
+    #expect(error?.code == .fileMissing)
+    #expect(error?.subject == "/no/such/root")
+  }
+
   @Test("Without a store, payments cannot be made, and one line is logged once")
   func unconfigured() throws {
     let lines = Mutex<[String]>([])
