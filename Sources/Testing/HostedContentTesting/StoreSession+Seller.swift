@@ -154,10 +154,11 @@ extension StoreSession {
   /// longer owns.
   public func advance(by duration: Duration, account: AccountID? = nil) async throws {
     let seller = try seller()
+    // If this fails, such as after `kill`, the clock is not advanced.
+    let history = try await seller.history(account: account)
     let before = clock.now
     clock.advance(by: duration)
     let now = clock.now
-    let history = try await seller.history(account: account)
     let products = script.change { script in
       let ended = script.valid(history, at: before).filter { script.isExpired($0, at: now) }
       // A later purchase may still grant the product.
