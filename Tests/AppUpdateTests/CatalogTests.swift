@@ -272,6 +272,22 @@ struct CatalogTests {
     #expect(try served(by: file) == "2.0")
   }
 
+  @Test("An invalid file is read once until it changes, also if there was no valid one")
+  func invalidFile() throws {
+    let folder = try TemporaryFolder()
+    let reads = Watched(0)
+    let fileSystem = FileSystem { operation, path in
+      guard operation == .open, path.hasSuffix(AppCatalogFile.name) else { return }
+      reads.change { $0 += 1 }
+    }
+    let file = AppCatalogFile(in: try folder.opened(fileSystem))
+    try write("{", to: folder)
+    for _ in 0..<2 { #expect(code { try served(by: file) } == .storeDamaged) }
+    #expect(reads.value == 1)
+    try write(version: "1.0", to: folder)
+    #expect(try served(by: file) == "1.0")
+  }
+
   @Test("The file is read again after a change, and may be missing")
   func changedFile() throws {
     let folder = try TemporaryFolder()

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import FileIO
 import FoundationEssentials
@@ -119,5 +120,25 @@ struct CheckRequestTests {
     open.yield()
     _ = await first
     #expect(source.looks == 2)
+  }
+
+  @Test("A push during a check is not withdrawn by the answer from before it")
+  func pushDuringCheck() async throws {
+    let pushed = Mutex<AppUpdateChecker?>(nil)
+    let source = ScriptedSource { _ in
+      let first = pushed.withLock { checker in
+        defer { checker = nil }
+        return checker
+      }
+      guard let first else { return UpdateOffer(CheckStateTests.demand) }
+      _ = await first.receive(CheckStateTests.push(version: "2.0"))
+      return UpdateOffer(CheckStateTests.nothing)
+    }
+    let checker = try checker(source)
+    try await checker.logIn(account: "ada", answer: nil)
+    pushed.withLock { $0 = checker }
+    #expect(await checker.check().action == .force)
+    #expect(source.looks == 2)
+    #expect(checker.gate.closedBy != nil)
   }
 }

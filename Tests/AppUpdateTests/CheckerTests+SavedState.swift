@@ -87,6 +87,36 @@ extension CheckerTests {
     }
   }
 
+  @Test("A state that could not be saved is saved with the next event")
+  func savedLater() async throws {
+    let disk = FullDisk()
+    let checker = try checker(fileSystem: disk.fileSystem)
+    try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
+    disk.set(true)
+    let push = CheckStateTests.push(version: "2.0")
+    _ = await checker.receive(push)
+    #expect(try self.checker().gate.closedBy == nil, "not saved")
+    disk.set(false)
+    _ = await checker.receive(push)
+    #expect(try self.checker().gate.closedBy?.reason == .pushRequiresUpdate)
+  }
+
+  @Test("A damaged state is reported by the next checker if the first one is refused")
+  func damagedOfRefusedChecker() async throws {
+    try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
+    var configuration = AppUpdateChecker.Configuration(
+      app: try app("1.0"), folder: URL(filePath: folder.path("updates")))
+    configuration.storeURL = URL(string: "http://store.example/app")
+    #expect(throws: ContentError.self) {
+      try AppUpdateChecker(configuration, source: ScriptedSource(nil))
+    }
+    let observer = RecordingUpdateObserver()
+    let checker = try checker()
+    checker.add(observer)
+    await drain()
+    #expect(observer.events.count == 1)
+  }
+
   @Test("The longest accepted texts are saved in a readable file")
   func longTexts() async throws {
     let notes = String(repeating: "\u{1}", count: 100_000)

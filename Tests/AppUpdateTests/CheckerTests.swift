@@ -235,6 +235,19 @@ struct CheckerTests {
     #expect(codes == [.updateMemoryDamaged])
   }
 
+  @Test("A stream that ends at once leaves earlier events to the next observer")
+  func endedStream() async throws {
+    try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
+    let checker = try checker()
+    let observer = RecordingUpdateObserver()
+    queue.suspend()
+    _ = checker.events()
+    checker.add(observer)
+    queue.resume()
+    await drain()
+    #expect(observer.events.count == 1)
+  }
+
   @Test("Only the first observer gets earlier events, once and in order")
   func backlog() async throws {
     let checker = try checker()

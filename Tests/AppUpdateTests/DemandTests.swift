@@ -228,6 +228,23 @@ struct DemandTests {
     #expect(state.requirement?.needed == (try AppUpdateTests.version("3.1")))
   }
 
+  @Test("An answer to a request from before a push or a login is not used, but requested again")
+  func olderAnswer() throws {
+    let nothing = UpdateOffer(CheckStateTests.nothing)
+    let events: [Event] = [push("2.0"), .loggedIn(account: "ada", CheckStateTests.demand)]
+    for event in events {
+      var state = try state(after: [ada])
+      let before = state.serverStatements
+      _ = state.apply(event, at: noon)
+      let older = state.apply(.looked(nothing, account: "ada", statements: before), at: noon)
+      #expect(older == [.look])
+      #expect(state.requirement != nil)
+      let now = state.serverStatements
+      let newer = state.apply(.looked(nothing, account: "ada", statements: now), at: noon)
+      #expect(newer.contains(.openGate))
+    }
+  }
+
   // MARK: Accounts
 
   @Test("The answer for one account keeps the requirement for another")

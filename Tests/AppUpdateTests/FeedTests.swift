@@ -102,6 +102,13 @@ struct FeedTests {
     #expect(code { try read(missing) } == .fileMissing)
   }
 
+  @Test("A column that does not exist is an error, also in a feed without rows")
+  func columnWithoutRows() throws {
+    let feed = try feed([], footer: "#recordsWritten:0")
+    #expect(try feed.rows(where: "application_id", isIn: ["1"]).isEmpty)
+    #expect(code { try feed.rows(where: "aplication_id", isIn: ["1"]) } == .feedDamaged)
+  }
+
   @Test("A file without rows is read in bounded memory and refused")
   func noRows() throws {
     let bytes = [UInt8](repeating: 0x61, count: PartnerFeed.rowLimit + 1)

@@ -197,6 +197,17 @@ struct SecureUpdateTests {
         == (try link("https://store.example/app")))
   }
 
+  @Test("A requirement that was saved without a link gets the store's link at the next start")
+  func savedWithoutLink() throws {
+    var first = UpdateCheckState(
+      memory: UpdateMemory(), installed: try app("1.0"), policy: AppUpdatePolicy(),
+      checkInterval: hour, pushTypes: [], storeURL: nil)
+    _ = first.apply(.loggedIn(account: "ada", Self.demand(Self.manifest)), at: noon)
+    #expect(first.requirement != nil && first.requirement?.decision.downloadURL == nil)
+    let next = try state(first.memory)
+    #expect(next.requirement?.decision.downloadURL == (try link("https://store.example/app")))
+  }
+
   @Test("A link that a new policy does not permit is replaced at once")
   func newPolicy() throws {
     var state = try state(allowsITMSServices: true)

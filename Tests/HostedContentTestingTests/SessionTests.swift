@@ -69,6 +69,16 @@ struct SessionTests {
       try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
 
+  @Test("The clock is not advanced if the seller of a killed engine cannot answer")
+  func clockAfterKill() async throws {
+    let session = try StoreSession()
+    try session.launch()
+    session.kill()
+    let now = session.clock.now
+    await #expect(throws: ContentError.self) { try await session.advance(by: .seconds(1)) }
+    #expect(session.clock.now == now)
+  }
+
   @Test("A session only removes its own files")
   func removal() throws {
     let manager = FileManager.default

@@ -71,6 +71,17 @@ struct AppsQueueTests {
     }
   }
 
+  @Test("A trusted root that cannot be read is named in the error")
+  func missingRoot() throws {
+    let error = #expect(throws: ContentError.self) {
+      try SKHostConfiguration(
+        store: "https://store.example/", library: URL(filePath: "/tmp/none"),
+        trustedRoot: URL(filePath: "/no/such/root"))
+    }
+    #expect(error?.code == .fileMissing)
+    #expect(error?.subject == "/no/such/root")
+  }
+
   @Test("Without a store, payments cannot be made, and one line is logged once")
   func unconfigured() throws {
     let lines = Mutex<[String]>([])
@@ -107,6 +118,46 @@ struct AppsQueueTests {
     delivery.resume()
     await observer.wait { $0.restores.count == 1 }
     #expect(observer.log.restores[0] is SKError)
+    taken.close()
+  }
+
+  /// Removes another observer when a restore fails.
+  private final class RemovingObserver: NSObject, SKPaymentTransactionObserver, Sendable {
+    private let other: KitObserver
+
+    init(of other: KitObserver) { self.other = other }
+
+    func paymentQueue(
+      _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+    ) {}
+
+    func paymentQueue(
+      _ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error
+    ) {
+      queue.remove(other)
+    }
+  }
+
+  @Test("An observer that another one removes does not get the error of a restore")
+  func removedDuringRestore() throws {
+    let session = try StoreSession()
+    let taken = try PaymentQueue(session.configuration())
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.onRefusal = { _ in }
+    let delivery = DispatchQueue(label: "removed.observer")
+    configuration.queue.deliveryQueue = delivery
+    let host = StoreHost()
+    #expect(throws: ContentError.self) { try host.configure(configuration) }
+    let queue = SKPaymentQueue(host: host)
+    let removed = KitObserver()
+    let remover = RemovingObserver(of: removed)
+    queue.add(remover)
+    queue.add(removed)
+    queue.restoreCompletedTransactions()
+    delivery.sync {}
+    #expect(queue.transactionObservers.count == 1)
+    #expect(removed.log.restores.isEmpty)
+    withExtendedLifetime(remover) {}
     taken.close()
   }
 

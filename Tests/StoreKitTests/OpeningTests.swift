@@ -154,6 +154,23 @@ struct OpeningTests {
     host.close()
   }
 
+  @Test("A request that opens the library does not block a thread of tasks")
+  func openedByRequest() async throws {
+    let taken = try PaymentQueue(session.configuration())
+    let isInTask = Watched<Bool?>(nil)
+    let configuration = try configuration {
+      let value = withUnsafeCurrentTask { $0 != nil }
+      isInTask.change { $0 = value }
+    }
+    let host = host
+    #expect(throws: ContentError.self) { try host.configure(configuration) }
+    taken.close()
+    SKReceiptRefreshRequest(receiptProperties: nil, queue: SKPaymentQueue(host: host)).start()
+    await isInTask.wait { $0 != nil }
+    #expect(isInTask.value == false)
+    host.close()
+  }
+
   @Test("Each thread that closes the queue waits until the running call of an observer ends")
   func closedByTwoThreads() async throws {
     let host = host

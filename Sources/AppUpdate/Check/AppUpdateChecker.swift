@@ -60,6 +60,8 @@ public actor AppUpdateChecker {
   private let file: UpdateMemoryFile
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
+  /// Whether the last save failed; the next event saves again.
+  private var isUnsaved = false
   /// The checks in progress; a caller that requests the same check waits for its result.
   private var checks: [CheckKey: Task<UpdateDecision, Never>] = [:]
 
@@ -95,6 +97,9 @@ public actor AppUpdateChecker {
     self.configuration = configuration
     self.source = source
     self.clock = clock
+    // Before the state is read: if this throws, the next checker reports a damaged state.
+    let storeURL = try DownloadLink(configuration.storeURL)?.permitted(
+      itmsServices: configuration.policy.allowsITMSServices)
     file = try UpdateMemoryFile(
       folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
     let (memory, damage) = try file.load()
@@ -102,8 +107,7 @@ public actor AppUpdateChecker {
     var state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
       checkInterval: configuration.checkInterval.inSeconds, pushTypes: configuration.pushTypes,
-      storeURL: try DownloadLink(configuration.storeURL)?.permitted(
-        itmsServices: configuration.policy.allowsITMSServices))
+      storeURL: storeURL)
     // A launch only closes the gate, or removes a requirement that is met. Everything else waits
     // for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
@@ -234,6 +238,7 @@ public actor AppUpdateChecker {
   /// Performs all effects except a check; not suspended, so that two events do not interleave.
   private func apply(_ event: UpdateCheckState.Event) -> [UpdateCheckState.Effect] {
     let effects = state.apply(event, at: clock.now())
+    if isUnsaved, !effects.contains(.save) { perform(.save) }
     for effect in effects { perform(effect) }
     return effects
   }
@@ -243,7 +248,9 @@ public actor AppUpdateChecker {
     case .save:
       do {
         try file.save(state.memory)
+        isUnsaved = false
       } catch {
+        isUnsaved = true
         let failure = ContentError(error, while: "saving the state of app updates")
         delivery.deliver(.failed(failure), of: self)
       }
@@ -268,17 +275,18 @@ public actor AppUpdateChecker {
     let account = state.memory.account
     let key = CheckKey(account: account, caching: caching)
     if let check = checks[key] { return check }
+    let statements = state.serverStatements
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
         let offer = try await source.newestOffer(
           for: app, account: account, caching: caching)
-        event = .looked(offer, account: account)
+        event = .looked(offer, account: account, statements: statements)
       } catch {
         event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))
       }
       checks[key] = nil
-      return await take(event)
+      return await take(event, caching)
     }
     checks[key] = task
     return task

@@ -12,7 +12,9 @@ struct UpdateCheckState: Sendable {
     /// The app entered the foreground. `ignoresInterval` requests a check at any time.
     case foreground(ignoresInterval: Bool)
     /// A check for `account` succeeded. A nil offer means that no source offers the app.
-    case looked(UpdateOffer?, account: AccountID?)
+    ///
+    /// `statements` is the value of `serverStatements` when the check began; nil does not compare.
+    case looked(UpdateOffer?, account: AccountID?, statements: Int? = nil)
     /// A check failed.
     case lookFailed(ContentError)
     /// An account logged in. The server's reply may have an answer.
@@ -52,6 +54,8 @@ struct UpdateCheckState: Sendable {
   private(set) var memory: UpdateMemory
   let installed: InstalledApp
   private(set) var policy: AppUpdatePolicy
+  /// The number of answers at logins and accepted pushes since the launch.
+  private(set) var serverStatements = 0
   /// The minimum time between two checks in the foreground, in seconds.
   let checkInterval: Double
   /// The types of pushes for this checker.
@@ -69,14 +73,15 @@ struct UpdateCheckState: Sendable {
     self.checkInterval = checkInterval
     self.pushTypes = pushTypes
     self.storeURL = storeURL
-    // The policy may have changed since the link was saved, and others can write the file.
+    // Policy and `storeURL` may have changed since the link was saved, and others can write the
+    // file.
     replaceLinks()
   }
 
   /// `storeURL` if the policy permits it.
   private var storeLink: URL? { policy.link(storeURL) }
 
-  /// Replaces saved links that the policy does not permit.
+  /// Replaces saved links that the policy does not permit, and missing ones, with `storeURL`.
   private mutating func replaceLinks() {
     let policy = policy
     let fallback = storeLink
@@ -110,11 +115,13 @@ struct UpdateCheckState: Sendable {
       memory.removeRequirements(metBy: installed.version)
       return []
     case .foreground(let ignoresInterval): return enterForeground(ignoresInterval, at: now)
-    case .looked(let offer, let account):
+    case .looked(let offer, let account, let statements):
       // The server's answer for one account does not bind another account that logged in since.
       if offer?.origin == .server, account != memory.account {
         return [.decided(decision(otherwise: .accountChanged))]
       }
+      // The answer may be older than a push or an answer at a login that came in the meantime.
+      if offer?.origin == .server, let statements, statements != serverStatements { return [.look] }
       memory.lastLook = now
       // A requirement from before the foreground was already presented.
       return judge(offer, wasAsked: requirement != nil, at: now)
@@ -166,6 +173,7 @@ struct UpdateCheckState: Sendable {
       let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
       return effects + [.decided(decision(otherwise: .serverDidNotAnswer))]
     }
+    serverStatements += 1
     return judge(UpdateOffer(answer), wasAsked: false, at: now)
   }
 
@@ -226,6 +234,7 @@ struct UpdateCheckState: Sendable {
     if let needed = push.version ?? memory.history.highest, installed.version >= needed {
       return [.handledPush(.ignored(.upToDate))]
     }
+    serverStatements += 1
     var offer = UpdateOffer(
       AppVersionAnswer(hasNewVersion: true, requiresUpdate: true, version: push.version))
     offer.downloadURL = push.link?.url

@@ -41,8 +41,13 @@ final class UpdateDelivery: Sendable {
   /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      streams.add(continuation)
-      queue.async { [self] in for event in takeBacklog() { continuation.yield(event) } }
+      let hasEnded = Atomic(false)
+      streams.add(continuation) { hasEnded.store(true, ordering: .releasing) }
+      queue.async { [self] in
+        // A stream that ended at once leaves the events to the next observer or stream.
+        guard !hasEnded.load(ordering: .acquiring) else { return }
+        for event in takeBacklog() { continuation.yield(event) }
+      }
     }
   }
 

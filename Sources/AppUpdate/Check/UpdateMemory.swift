@@ -54,11 +54,11 @@ struct UpdateMemory: Codable, Hashable, Sendable {
     }
   }
 
-  /// Replaces each saved link with the result of `replacement`.
-  mutating func replaceLinks(_ replacement: (URL) -> URL?) {
+  /// Replaces each saved link, or a missing one, with the result of `replacement`.
+  mutating func replaceLinks(_ replacement: (URL?) -> URL?) {
     for index in requirements.indices {
       requirements[index].decision.downloadURL =
-        requirements[index].decision.downloadURL.flatMap(replacement)
+        replacement(requirements[index].decision.downloadURL)
     }
   }
 }

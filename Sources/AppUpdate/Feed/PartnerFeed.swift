@@ -79,16 +79,17 @@ public struct PartnerFeed: Sendable {
   ) throws -> [[String: String]] {
     var found: [[String: String]] = []
     var missing = values
-    _ = try forEachRow { row in
-      guard let index = row.columns.firstIndex(of: column) else {
-        throw ContentError.feedDamaged(path, "has no column “\(column)”")
-      }
+    let withoutColumn = ContentError.feedDamaged(path, "has no column “\(column)”")
+    let summary = try forEachRow { row in
+      guard let index = row.columns.firstIndex(of: column) else { throw withoutColumn }
       let value = String(decoding: row.field(at: index), as: UTF8.self)
       guard values.contains(value) else { return true }
       found.append(row.textsByColumn)
       missing.remove(value)
       return findsAllRows || !missing.isEmpty
     }
+    // A feed of changes may have no rows.
+    guard summary.columns.contains(column) else { throw withoutColumn }
     return found
   }
 }

@@ -16,6 +16,8 @@ package final class AppCatalogFile: Sendable {
     var identity: FileIdentity?
     /// The last valid catalog.
     var catalog: AppCatalog?
+    /// Why the last file is invalid; it is thrown if there was no valid one.
+    var failure: ContentError?
     /// The identity of the last file with a reported error.
     var reported: FileIdentity?
   }
@@ -47,7 +49,10 @@ package final class AppCatalogFile: Sendable {
       return nil
     }
     let known = state.withLock { $0 }
-    if known.identity == identity, let catalog = known.catalog { return catalog }
+    if known.identity == identity {
+      if let catalog = known.catalog { return catalog }
+      if let failure = known.failure { throw failure }
+    }
     do {
       let bytes = try folder.contents(of: Self.name, limit: Self.limit)
       let catalog = try AppCatalog(json: bytes, source: folder.path(of: Self.name))
@@ -59,7 +64,10 @@ package final class AppCatalogFile: Sendable {
       let isInvalid = [.storeDamaged, .limitExceeded].contains(failure.code)
       let isNew = state.withLock { state in
         defer { state.reported = identity }
-        if isInvalid { state.identity = identity }
+        if isInvalid {
+          state.identity = identity
+          state.failure = failure
+        }
         return state.reported != identity
       }
       if isNew { report(failure) }

@@ -40,7 +40,12 @@ public struct SKHostConfiguration: Sendable {
   public init(store: String, library: URL, trustedRoot: URL? = nil) throws {
     self.init(
       queue: PaymentQueue.Configuration(library: library, store: try StoreLocation(store)))
-    queue.trustedRoot = try trustedRoot.map { [UInt8](try Data(contentsOf: $0)) }
+    guard let trustedRoot else { return }
+    do {
+      queue.trustedRoot = [UInt8](try Data(contentsOf: trustedRoot))
+    } catch {
+      throw ContentError(unreadableRoot: trustedRoot, error)
+    }
   }
 
   /// Reads `HOSTEDCONTENT_STORE`, `HOSTEDCONTENT_LIBRARY` and the optional `HOSTEDCONTENT_ROOT`.
@@ -58,5 +63,18 @@ public struct SKHostConfiguration: Sendable {
     try self.init(
       store: store, library: URL(filePath: library, directoryHint: .isDirectory),
       trustedRoot: environment["HOSTEDCONTENT_ROOT"].map { URL(filePath: $0) })
+  }
+}
+
+extension ContentError {
+  fileprivate init(unreadableRoot url: URL, _ error: any Error) {
+    let path = url.path(percentEncoded: false)
+    let reason = (error as? CocoaError)?.code
+    let isMissing = reason == .fileReadNoSuchFile || reason == .fileNoSuchFile
+    self.init(
+      isMissing ? .fileMissing : reason == .fileReadNoPermission ? .notPermitted : .fileFailed,
+      "Cannot read the trusted root \(path)",
+      remedy: "Check the path and the permissions of the file", subject: path,
+      cause: error.localizedDescription)
   }
 }

@@ -240,6 +240,13 @@ final class StoreHost: Sendable {
     deliver { for adapter in adapters { adapter.notify(body) } }
   }
 
+  /// Calls `body` with each observer that is still there at its turn; call it on the delivery queue.
+  func forEachObserver(_ body: (any SKPaymentTransactionObserver) -> Void) {
+    for adapter in state.withLock({ $0.observers }) where contains(adapter) {
+      if let observer = adapter.observer { body(observer) }
+    }
+  }
+
   var observers: [any SKPaymentTransactionObserver] {
     state.withLock { $0.observers }.compactMap(\.observer)
   }

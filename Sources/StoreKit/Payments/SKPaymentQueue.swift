@@ -108,8 +108,8 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     } catch {
       let reason = ContentError(error, while: "restoring purchases").storeKitError
       host.deliver { [self] in
-        for observer in host.observers {
-          observer.paymentQueue(self, restoreCompletedTransactionsFailedWithError: reason)
+        host.forEachObserver {
+          $0.paymentQueue(self, restoreCompletedTransactionsFailedWithError: reason)
         }
       }
     }

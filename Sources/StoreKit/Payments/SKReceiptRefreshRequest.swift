@@ -38,7 +38,7 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
 
   override var work: @Sendable (StoreHost) async throws -> Answer {
     { host in
-      _ = try await host.session().engine.grants()
+      _ = try await host.openedSession().engine.grants()
       return { _, _ in }
     }
   }

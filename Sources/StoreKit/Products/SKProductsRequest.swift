@@ -31,7 +31,7 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
   override var work: @Sendable (StoreHost) async throws -> Answer {
     let identifiers = identifiers
     return { host in
-      let engine = try host.session().engine
+      let engine = try await host.openedSession().engine
       async let storefront = engine.currentStorefront()
       let response = try await engine.products(identifiers)
       for failure in response.failures { host.refuse(failure, while: "looking up products") }

@@ -90,6 +90,13 @@ open class SKRequest: NSObject, @unchecked Sendable {
   }
 }
 
+extension StoreHost {
+  /// Returns the session; does not block a thread of tasks while the library is opened.
+  func openedSession() async throws -> Session {
+    try await performBlocking { [self] in try session() }
+  }
+}
+
 /// Receives the result of a request on the delivery queue; one of the two methods is called.
 public protocol SKRequestDelegate: NSObjectProtocol {
   /// The request finished.

@@ -32,7 +32,10 @@ final class ScriptedSeller: StoreService {
     // The store's own seller would ask again.
     var payment = payment
     payment.simulatesAskToBuy = false
-    return try await store.purchase(payment, transaction: transaction)
+    let outcome = try await store.purchase(payment, transaction: transaction)
+    // If the queue repeats it, later rules do not apply to a payment that is sold.
+    if case .purchased = outcome { script.change { $0.decisions[transaction] = .approved } }
+    return outcome
   }
 
   func grants(account: AccountID?) async throws -> [Grant] {

@@ -15,7 +15,8 @@ struct SellerScript: Sendable {
   var failures: [TransactionID: ContentError] = [:]
   var deferred: [TransactionID: Payment] = [:]
   var decisions: [TransactionID: Decision] = [:]
-  var interrupted: [ProductIdentifier: Payment] = [:]
+  /// The interrupted payments of each product, oldest first.
+  var interrupted: [ProductIdentifier: [Payment]] = [:]
   /// Purchases that the account no longer owns, by the seller's transaction number.
   var revoked: Set<String> = []
   /// The lifetime of a purchase.
@@ -45,7 +46,7 @@ struct SellerScript: Sendable {
       deferred[transaction] = payment
       return .deferred
     case .interrupt:
-      interrupted[product] = payment
+      interrupted[product, default: []].append(payment)
       error = ContentError(
         .stopped, "The purchase of \(product) was interrupted",
         remedy: "Wait for the buyer to resolve it. The purchase is then another transaction",

@@ -85,13 +85,16 @@ extension StoreSession {
 
   /// Resolves the interrupted purchase of `product`, which is completed as a new transaction.
   ///
+  /// Of several ones, it resolves the oldest.
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: ProductIdentifier) async throws {
     let transaction = nextTransaction()
     let payment: Payment? = script.change { script in
       // The rule for the product does not apply again.
       script.decisions[transaction] = .approved
-      return script.interrupted.removeValue(forKey: product)
+      guard let payment = script.interrupted[product]?.first else { return nil }
+      script.interrupted[product]?.removeFirst()
+      return payment
     }
     guard let payment else {
       throw ContentError(
@@ -101,7 +104,7 @@ extension StoreSession {
     do {
       try await grant(payment, as: transaction)
     } catch {
-      script.change { $0.interrupted[product] = payment }
+      script.change { $0.interrupted[product, default: []].insert(payment, at: 0) }
       throw error
     }
   }
@@ -147,17 +150,21 @@ extension StoreSession {
 
   /// Advances the clock.
   ///
-  /// Purchases that expire are revoked, and observers are notified.
+  /// Purchases that expire are revoked, and observers are notified of products that the account no
+  /// longer owns.
   public func advance(by duration: Duration, account: AccountID? = nil) async throws {
     let seller = try seller()
+    // If this fails, such as after `kill`, the clock is not advanced.
+    let history = try await seller.history(account: account)
     let before = clock.now
     clock.advance(by: duration)
     let now = clock.now
-    let history = try await seller.history(account: account)
-    let ended = script.change { script in
-      script.valid(history, at: before).filter { script.isExpired($0, at: now) }
+    let products = script.change { script in
+      let ended = script.valid(history, at: before).filter { script.isExpired($0, at: now) }
+      // A later purchase may still grant the product.
+      let owned = script.valid(history, at: now).map(\.payment.productIdentifier)
+      return Set(ended.map(\.payment.productIdentifier)).subtracting(owned).sorted()
     }
-    let products = Set(ended.map(\.payment.productIdentifier)).sorted()
     if !products.isEmpty { seller.send(.revoked(Revocation(products, account: account))) }
   }
 
