@@ -82,10 +82,7 @@ public struct LibraryReader: Sendable {
 
   /// Returns the updates that `products` offer for the installed contents.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
-    UpdateComparison(
-      of: products, installed: try library.journal.installed(),
-      current: try library.currentVersions()
-    ).updates
+    try library.comparison(with: products).updates
   }
 
   /// Returns the journal's unfinished transactions, in order.

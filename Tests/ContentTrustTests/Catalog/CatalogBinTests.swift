@@ -224,4 +224,20 @@ import Testing
     #expect(try fixture.title(of: products[0], trusting: root) == "New")
     try readAll()
   }
+
+  @Test func `the change after a rotation that ended before its root signs all bins`() throws {
+    let store = try created()
+    let root = try store.initialRoot()
+    let broken = try fixture.open(fileSystem: .failing(.rename, at: "/2.root.json"))
+    #expect(code { try broken.rotate([.targets], now: fixture.now) } == .diskFull)
+    #expect(try fixture.files()["2.root.json"] == nil)
+    #expect(try fixture.products(trusting: root) == names(products))
+    // Clients of the earlier root must be able to read the changed bin, and the others.
+    try fixture.retitle(products[0], "New", in: store)
+    #expect(try fixture.products(trusting: root) == names(products))
+    #expect(try fixture.title(of: products[0], trusting: root) == "New")
+    try fixture.retitle(products[0], "Newer", in: store)
+    #expect(try fixture.products(trusting: root) == names(products))
+    #expect(try fixture.title(of: products[0], trusting: root) == "Newer")
+  }
 }

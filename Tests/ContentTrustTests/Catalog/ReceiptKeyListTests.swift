@@ -40,6 +40,13 @@ struct ReceiptKeyListTests {
     try shop.fetchAll(shop.client(day: 3))
   }
 
+  @Test("Adding no keys to a store without keys lists nothing")
+  func nothing() throws {
+    #expect(try shop.store.addReceiptKeys([], now: shop.at(1)).isEmpty)
+    #expect(try listed(day: 1) == nil)
+    #expect(try files().isEmpty)
+  }
+
   @Test("A listed key publishes nothing, except for a lost file")
   func again() throws {
     try shop.store.addReceiptKeys(keys, now: shop.at(1))

@@ -69,7 +69,8 @@ struct HostingRulesTests {
     "Keys are found by their content, not by the status",
     arguments: [
       ("timestamp.pem", "-----BEGIN PRIVATE KEY-----", true), ("timestamp.pem", "<html>", false),
-      ("published.json", "{}", true), ("published.json", "<html>", false),
+      ("published.json", "{\"firstRoot\":{}}", true), ("published.json", "<html>", false),
+      ("published.json", "{\"error\":\"not found\"}", false),
       ("", "<a href=\"root.pem\">", true), ("", "Welcome", false),
     ])
   func keys(name: String, body: String, isFound: Bool) throws {

@@ -73,6 +73,20 @@ struct AsyncTests {
     #expect(states == [.waiting, .active, .finished])
   }
 
+  @Test("The updates of a download that is finished already end at once")
+  func finishedDownloadUpdates() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let queue = try fixture.queue()
+    let transaction = try await queue.purchase(Payment(productIdentifier: "a"))
+    _ = try await queue.install(transaction)
+    var states: [DownloadState] = []
+    for await update in try #require(transaction.downloads.first).updates() {
+      states.append(update.state)
+    }
+    #expect(states == [.finished])
+    try await queue.finish(transaction)
+  }
+
   @Test("A cancelled task cancels the download that it started")
   func cancellation() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")

@@ -234,6 +234,27 @@ struct PaymentQueueTests {
     #expect(response?.products.first?.downloadContentVersion?.rawValue == "1.0")
     #expect(response?.invalidProductIdentifiers == ["", "../x", "unknown"])
   }
+
+  private final class WeakRequest {
+    weak var request: ProductsRequest?
+  }
+
+  @Test("A products request that its delegate cancels calls nothing more")
+  func cancelledRequest() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let queue = try fixture.queue()
+    let delegate = CancellingDelegate()
+    let reference = WeakRequest()
+    var request: ProductsRequest? = queue.productsRequest(["a"])
+    reference.request = request
+    request?.delegate = delegate
+    request?.start()
+    await waitUntil { !delegate.calls.isEmpty }
+    // It is released after its last call.
+    request = nil
+    await waitUntil { reference.request == nil }
+    #expect(delegate.calls == ["received"])
+  }
 }
 
 /// A seller that never responds.
@@ -262,5 +283,23 @@ final class RequestDelegate: ProductsRequestDelegate {
 
   func request(_ request: ProductsRequest, didFailWithError error: ContentError) {
     continuation.yield(nil)
+  }
+}
+
+/// Cancels the request when the response arrives, and records the calls.
+private final class CancellingDelegate: ProductsRequestDelegate {
+  private let log = Mutex<[String]>([])
+
+  var calls: [String] { log.withLock { $0 } }
+
+  func productsRequest(_ request: ProductsRequest, didReceive response: ProductsResponse) {
+    log.withLock { $0.append("received") }
+    request.cancel()
+  }
+
+  func requestDidFinish(_ request: ProductsRequest) { log.withLock { $0.append("finished") } }
+
+  func request(_ request: ProductsRequest, didFailWithError error: ContentError) {
+    log.withLock { $0.append("failed") }
   }
 }

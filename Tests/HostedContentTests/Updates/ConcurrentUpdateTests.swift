@@ -1,4 +1,5 @@
 import ContentModel
+import FileIO
 import Foundation
 import HostedContent
 import Concurrency
@@ -43,6 +44,96 @@ struct ConcurrentUpdateTests {
     #expect(check.failures.map(\.error.code) == [.storeMissing])
     queue.close()
     try fixture.expectInstalled("a", "2.0", files: files)
+  }
+
+  /// Code that a seller runs once, after it has read the catalog.
+  private final class Interruption: Sendable {
+    private let body = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
+    func set(_ body: @escaping @Sendable () async throws -> Void) {
+      self.body.withLock { $0 = body }
+    }
+
+    func run() async throws {
+      let taken = body.withLock { body in
+        defer { body = nil }
+        return body
+      }
+      try await taken?()
+    }
+  }
+
+  private struct InterruptedSeller: PartialService {
+    let base: any StoreService
+    let interruption: Interruption
+
+    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+      let response = try await base.products(identifiers)
+      try await interruption.run()
+      return response
+    }
+
+    func allProducts() async throws -> ProductsResponse {
+      let response = try await base.allProducts()
+      try await interruption.run()
+      return response
+    }
+  }
+
+  @Test("An update that is installed while the catalog is read is not reported again")
+  func installedMeanwhile() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let interruption = Interruption()
+    let queue = try fixture.queue {
+      $0.seller = { InterruptedSeller(base: $0, interruption: interruption) }
+    }
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
+    try fixture.publish("a", "1.1")
+    let update = try #require(try await queue.availableUpdates().first)
+    interruption.set { _ = try await queue.deliver(update) }
+    let updates = try await queue.availableUpdates()
+    #expect(updates.isEmpty)
+    queue.close()
+    try fixture.expectInstalled("a", "1.1")
+  }
+
+  @Test("Content that is bought while the catalog is read is not obsolete")
+  func boughtMeanwhile() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let interruption = Interruption()
+    let queue = try fixture.queue {
+      $0.seller = { InterruptedSeller(base: $0, interruption: interruption) }
+    }
+    interruption.set {
+      try fixture.publish("b", "1.0")
+      _ = try await queue.deliver(Payment(productIdentifier: "b"))
+    }
+    let obsolete = try await queue.obsoleteContents()
+    #expect(obsolete.isEmpty)
+    queue.close()
+    try fixture.expectInstalled("b", "1.0")
+  }
+
+  @Test("An update that is installed while a reader looks at the versions is not reported")
+  func installedWhileReading() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: "a"))
+    try fixture.publish("a", "1.1")
+    let products = try await queue.products(["a"]).products
+    let gate = Gate()
+    let reader = try LibraryReader(
+      URL(filePath: fixture.libraryPath),
+      fileSystem: gate.fileSystem { operation, path in
+        operation == .read && path.hasSuffix("/products/a/current")
+      })
+    let found = Task { try await onOwnThread { try reader.updates(of: products) } }
+    await gate.waitUntilReached()
+    for update in try await queue.availableUpdates() { _ = try await queue.deliver(update) }
+    gate.open()
+    let updates = try await found.value
+    #expect(updates.isEmpty && !gate.hasGivenUp)
+    queue.close()
   }
 
   /// A seller whose catalog is delayed until the test allows it.

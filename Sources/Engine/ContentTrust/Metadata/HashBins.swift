@@ -3,7 +3,8 @@ import Digests
 
 /// Roles for ranges of hashes of target names (TAP 15, succinct hash bin delegations).
 package struct HashBins: Sendable {
-  let keys: RoleKeys
+  /// The keys that sign each bin.
+  package let keys: RoleKeys
   /// There are 2 to the power of `bits` bins; 1 to 32.
   package let bits: Int64
   private let prefix: String

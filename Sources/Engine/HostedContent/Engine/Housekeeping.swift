@@ -100,11 +100,12 @@ extension PaymentQueue {
 
   /// Returns installed contents that the catalog no longer offers; removes nothing.
   public func obsoleteContents() async throws -> [InstalledContent] {
+    // First, because content may be bought that the catalog gets meanwhile.
+    let installed = try await repairs.run { [library] in try library.journal.installed() }
     let offered = try await service.allProducts()
     // A product that cannot be described is still offered.
     if let failure = offered.failures.first { throw failure }
     let names = Set(offered.products.flatMap { $0.contents.map(\.contentIdentifier) })
-    let installed = try await repairs.run { [library] in try library.journal.installed() }
     return installed.filter { !names.contains($0.contentIdentifier) }
   }
 }

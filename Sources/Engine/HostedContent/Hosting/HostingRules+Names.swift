@@ -47,7 +47,8 @@ extension HostingRules {
       if path.hasSuffix(".pem") {
         text.contains("-----BEGIN")
       } else if path.hasSuffix(".json") {
-        text.hasPrefix("{")
+        // A server may answer with JSON for each missing file.
+        text.hasPrefix("{") && text.contains("\"firstRoot\"")
       } else {
         text.contains(".pem")
       }

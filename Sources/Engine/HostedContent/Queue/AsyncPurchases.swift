@@ -137,8 +137,12 @@ extension Download {
     // Nothing is reported about a removed transaction.
     let isUnfinished = queue?.delivery.transaction(report.id) != nil
     return AsyncStream { continuation in
-      continuation.yield(DownloadUpdate(self))
-      guard let signals, isUnfinished else { return continuation.finish() }
+      let current = DownloadUpdate(self)
+      continuation.yield(current)
+      // Nothing more is reported about a finished download.
+      guard let signals, isUnfinished, current.state != .finished else {
+        return continuation.finish()
+      }
       let task = Task {
         for await case .report(let report) in signals {
           switch report {

@@ -267,11 +267,11 @@ public final class PaymentQueue: Sendable {
 
   /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {
-    let installed = try await repairs.run { [library] in try library.journal.installed() }
-    let response = try await service.products(Set(installed.map(\.productIdentifier)))
+    let known = try await repairs.run { [library] in try library.journal.installed() }
+    let response = try await service.products(Set(known.map(\.productIdentifier)))
     response.failures.forEach(delivery.report(error:))
-    let current = try await repairs.run { [library] in try library.currentVersions() }
-    return UpdateComparison(of: response.products, installed: installed, current: current)
+    // Read again, because downloads may have ended meanwhile.
+    return try await repairs.run { [library] in try library.comparison(with: response.products) }
   }
 
   /// Adds a restored transaction with the download of `update`; start it, then finish it.

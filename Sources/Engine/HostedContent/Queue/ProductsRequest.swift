@@ -52,7 +52,8 @@ public final class ProductsRequest: Sendable {
     switch result {
     case .success(let response):
       delegate.productsRequest(self, didReceive: response)
-      delegate.requestDidFinish(self)
+      // The delegate may have cancelled the request.
+      if !Task.isCancelled { delegate.requestDidFinish(self) }
     case .failure(let error): delegate.request(self, didFailWithError: error)
     }
   }

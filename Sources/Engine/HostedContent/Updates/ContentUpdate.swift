@@ -1,3 +1,4 @@
+import ContentLibrary
 public import ContentModel
 
 /// A version that the store offers instead of an installed one, which is older or was withdrawn.
@@ -99,5 +100,15 @@ struct UpdateComparison: Hashable, Sendable {
         }
       }
     }
+  }
+}
+
+extension ContentLibrary {
+  /// Compares installed contents with `products`.
+  func comparison(with products: [Product]) throws -> UpdateComparison {
+    // First, so that a version that becomes current during the look is among the installed ones.
+    let current = try currentVersions()
+    return UpdateComparison(
+      of: products, installed: try journal.installed(), current: current)
   }
 }

@@ -82,7 +82,8 @@ struct CatalogDraft {
     let all = (known + keys).reduce(into: [PublicKey]()) { all, key in
       if !all.contains(key) { all.append(key) }
     }
-    receiptKeys = all
+    // With an empty list, queues would refuse every purchase.
+    if !all.isEmpty || replacing { receiptKeys = all }
     return all
   }
 

@@ -66,6 +66,10 @@ extension StoreMetadata {
         found.record = record.signing(found.versions)
       }
     }
+    // A rotation that was interrupted before its root has given the bins to keys of that root.
+    if let bins = found.targets.delegations?.bins, bins.keys != found.root.roles[.targets] {
+      found.needsSigning = true
+    }
     self = found
   }
 
