@@ -1,5 +1,6 @@
 import ContentModel
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ContentPackage
@@ -77,7 +78,7 @@ struct ContentInfoTests {
     #expect(try ContentInfo(propertyList: list).version.rawValue == "2.5")
   }
 
-  @Test("A binary list that contains itself or grows without a limit is refused")
+  @Test("A binary list that contains itself or grows without a limit is refused", .slow)
   func growing() {
     func arrays(_ count: Int, references: Int) -> [[UInt8]] {
       (8..<(8 + count)).map { next -> [UInt8] in

@@ -9,7 +9,7 @@ import TestTraits
 import Testing
 
 /// Removing old files of a store whose products are in hash bins.
-@Suite("Pruning a store with bins", .long)
+@Suite("Pruning a store with bins", .slow, .long)
 struct BinPruneTests {
   private let shop: MaintainedStore
 
@@ -18,7 +18,7 @@ struct BinPruneTests {
     try shop.addProducts(130, day: 1)  // catalog 2, with four bins
   }
 
-  @Test("A client of a store with bins finds everything after pruning", .slow)
+  @Test("A client of a store with bins finds everything after pruning")
   func clients() throws {
     let (client, later) = try shop.publishHistory()
     try shop.add("club", day: 40)
@@ -66,7 +66,6 @@ struct BinPruneTests {
 
   @Test(
     "If a bin of a kept catalog is missing or damaged, its other files are unknown, and stay",
-    .slow,
     arguments: [false, true])
   func brokenBin(isDamaged: Bool) throws {
     try shop.publishHistory()  // catalogs 3 to 6, which change one bin
@@ -149,7 +148,7 @@ struct BinPruneTests {
     #expect(try shop.files() == shop.needed(by: shop.client(day: 40)))
   }
 
-  @Test("Bins of an earlier number of bins are removed, although snapshots still list them", .slow)
+  @Test("Bins of an earlier number of bins are removed, although snapshots still list them")
   func earlierBins() throws {
     let client = try shop.client(day: 2)
     try shop.sign(bits: 5, day: 40)  // catalog 3, with 32 bins
@@ -175,7 +174,7 @@ struct BinPruneTests {
     #expect(try shop.catalog(shop.client(day: 81)).record(of: "club") != nil)
   }
 
-  @Test("Catalogs under an earlier root are known as the store's", .slow)
+  @Test("Catalogs under an earlier root are known as the store's")
   func rotated() throws {
     try shop.publishHistory()  // catalogs 3 to 6, which change one bin
     try shop.store.rotate([.targets, .snapshot, .timestamp], now: shop.at(25))  // catalog 7

@@ -9,7 +9,7 @@ import TestTraits
 import Testing
 
 /// Comparing the files of a store with hash bins with its signed metadata.
-@Suite("Verifying a store with bins", .long)
+@Suite("Verifying a store with bins", .slow, .long)
 struct BinVerifyTests {
   private let shop: MaintainedStore
 
@@ -97,7 +97,7 @@ struct BinVerifyTests {
   }
 
   @Test(
-    "A damaged or missing records file is found, and a complete refresh repairs it", .slow,
+    "A damaged or missing records file is found, and a complete refresh repairs it",
     arguments: [false, true])
   func recordsFile(isMissing: Bool) throws {
     let (_, records, record) = try shop.paths(of: "book", day: 2)

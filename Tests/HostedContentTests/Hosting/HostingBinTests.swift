@@ -7,7 +7,7 @@ import TestTraits
 import Testing
 
 /// Checks of a store whose catalog is in four bins.
-@Suite("The check of a hosted store with bins", .timeLimit(.hang))
+@Suite("The check of a hosted store with bins", .slow, .timeLimit(.hang))
 struct HostingBinTests {
   private static let products = 130
   private let fixture: HostingFixture
@@ -27,7 +27,7 @@ struct HostingBinTests {
     }
   }
 
-  @Test("A healthy store has no findings, and some or all files are compared", .slow)
+  @Test("A healthy store has no findings, and some or all files are compared")
   func healthy() throws {
     // Records, records files, archives and indexes.
     let files = Self.products + 2 + 4 + 2 * 2
@@ -53,7 +53,7 @@ struct HostingBinTests {
   ]
 
   @Test(
-    "A bin that is missing or damaged on the server is found, and named", .slow,
+    "A bin that is missing or damaged on the server is found, and named",
     arguments: binFaults)
   func bin(fault: String, finding: ExpectedFinding) throws {
     let report = try check("*.bin-1.json \(fault)")
@@ -115,7 +115,7 @@ struct HostingBinTests {
   ]
 
   @Test(
-    "A records file that is missing or damaged on the server is found, and named", .slow,
+    "A records file that is missing or damaged on the server is found, and named",
     arguments: recordsFaults)
   func records(fault: String, finding: ExpectedFinding) throws {
     let path = try fixture.path(ofRecordsInBin: "bin-1")
@@ -134,7 +134,7 @@ struct HostingBinTests {
     #expect(report.findings.first?.path == path)
   }
 
-  @Test("Archives are compared even if the records file or the record is missing", .slow)
+  @Test("Archives are compared even if the records file or the record is missing")
   func archives() throws {
     for missing in ["*.records.jsonl", "*large/*.product.json"] {
       let report = try check("\(missing) status 404\n*large*.index flip 20", comparesAll: true)
@@ -145,7 +145,7 @@ struct HostingBinTests {
 
   // MARK: Caches
 
-  @Test("A bin or a records file that caches may not keep is noted", .slow)
+  @Test("A bin or a records file that caches may not keep is noted")
   func uncached() throws {
     for path in [try fixture.path(ofBin: "bin-1"), try fixture.path(ofRecordsInBin: "bin-1")] {
       let bytes = try fixture.bytes(path)

@@ -74,7 +74,7 @@ struct BackupGuideTests {
     #expect(try believes())
   }
 
-  @Test("Restored files and record are signed above what a host has")
+  @Test("Restored files and record are signed above what a host has", .slow)
   func host() throws {
     try FileManager.default.copyItem(
       atPath: tool.folder.path("store"), toPath: tool.folder.path("served"))

@@ -4,7 +4,7 @@ import TestTraits
 import Testing
 
 /// Runs the recipes of Documentation/Keys.md unchanged.
-@Suite("Recipes for keys")
+@Suite("Recipes for keys", .slow)
 struct KeyRecipeTests {
   private let tool: Tool
 
@@ -114,7 +114,7 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
-  @Test("Clients accept a rotation after each step of its upload", .slow)
+  @Test("Clients accept a rotation after each step of its upload")
   func uploadedRotation() throws {
     try prepare()
     try follow("Uploading")
@@ -127,7 +127,7 @@ struct KeyRecipeTests {
     }
   }
 
-  @Test("An attacker with all three online keys is locked out, and deceived clients recover", .slow)
+  @Test("An attacker with all three online keys is locked out, and deceived clients recover")
   func stolen() throws {
     try prepare()
     for name in ["store", "store.keys"] {
