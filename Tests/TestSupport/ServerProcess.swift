@@ -9,9 +9,10 @@ package final class ServerProcess: Sendable {
 
   /// Starts `words`, the program's path and its arguments, and waits until `port` answers.
   ///
-  /// Returns nil if the process ends before that.
-  package init?(_ words: [String], port: Int) {
-    guard let process = try? ChildProcess(words[0], Array(words.dropFirst())) else { return nil }
+  /// Returns nil if the process ends before that. What it prints is in the file `output`.
+  package init?(_ words: [String], port: Int, output: String = "/dev/null") {
+    guard let process = try? ChildProcess(words[0], Array(words.dropFirst()), output: output)
+    else { return nil }
     process.wait { Loopback.answers(on: port) }
     guard process.isRunning else { return nil }
     self.process = process
@@ -91,10 +92,14 @@ package final class Squid: Sendable {
 
       """
     try Data(configuration.utf8).write(to: URL(filePath: folder.path("squid.conf")))
-    guard let program = Self.program,
-      let process = ServerProcess(
-        [program, "-N", "-f", folder.path("squid.conf")], port: port.number)
-    else { throw ChildProcess.Failure(Self.reason) }
+    guard let program = Self.program else { throw ChildProcess.Failure(Self.reason) }
+    let output = folder.path("output")
+    // Also prints what its log would have.
+    let words = [program, "-N", "-d", "1", "-f", folder.path("squid.conf")]
+    guard let process = ServerProcess(words, port: port.number, output: output) else {
+      let text = try? String(contentsOfFile: output, encoding: .utf8)
+      throw ChildProcess.Failure("Squid ended before it answered: \(text ?? "no output")")
+    }
     self.process = process
   }
 
