@@ -17,6 +17,19 @@ import Testing
     -----END PRIVATE KEY-----
     """
 
+  @Test func `an Ed25519 key has the PEM form of RFC 8410, section 10.1`() throws {
+    let text = """
+      -----BEGIN PUBLIC KEY-----
+      MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
+      -----END PUBLIC KEY-----
+
+      """
+    let key = try #require(PublicKey(pem: text))
+    #expect(key.pem == text)
+    #expect(PublicKey(bytes: key.bytes) == key)
+    #expect(PublicKey(bytes: key.bytes + [0]) == nil)
+  }
+
   /// The public half of `privateKey`, from `openssl ec -pubout` with each option.
   private static let encodings: [(form: String, base64: String)] = [
     (

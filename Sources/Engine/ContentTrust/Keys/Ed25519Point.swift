@@ -16,10 +16,10 @@ enum Ed25519Point {
 
   /// Whether the 32 bytes of `key` are the canonical encoding of a point that is not of small
   /// order.
-  static func isUsable(_ key: some BidirectionalCollection<UInt8>) -> Bool {
+  static func isUsable(_ key: [UInt8]) -> Bool {
     guard let last = key.last else { return false }
     // The highest bit is the sign of x. Only two points of small order are equal for both signs.
-    let y = Array(key.dropLast()) + [last & 0x7f]
+    let y: [UInt8] = key.dropLast() + [last & 0x7f]
     return y.reversed().lexicographicallyPrecedes(prime.reversed()) && !smallOrder.contains(y)
   }
 }
