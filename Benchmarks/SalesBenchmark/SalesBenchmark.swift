@@ -152,7 +152,8 @@ private struct Run {
   private mutating func complete(_ connection: Connection, at now: ContinuousClock.Instant) {
     guard let status = connection.receive() else {
       connections.removeAll { $0 === connection }
-      failures[-1, default: 0] += 1
+      // A server also closes connections without a request, which is no failure.
+      if connection.due != nil { failures[-1, default: 0] += 1 }
       return
     }
     guard status != 0, let due = connection.due else { return }
