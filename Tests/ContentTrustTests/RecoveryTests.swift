@@ -176,7 +176,7 @@ import Testing
 
   // MARK: Bins
 
-  @Test func `a client accepts a recovered store with bins`() throws {
+  @Test(.slow) func `a client accepts a recovered store with bins`() throws {
     let shop = try Shop()
     try shop.addMany()
     let backup = try shop.backup()

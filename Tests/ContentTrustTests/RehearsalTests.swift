@@ -124,7 +124,7 @@ import Testing
     try compare(store) { try $0.retire(book, version: ContentVersion("1"), now: now) }
   }
 
-  @Test func `a rehearsal plans the bins of a large catalog`() throws {
+  @Test(.slow) func `a rehearsal plans the bins of a large catalog`() throws {
     let store = try fixture.create()
     for count in [120, 150] {
       let products = try (0..<count).map { try ProductIdentifier(validating: "product-\($0)") }

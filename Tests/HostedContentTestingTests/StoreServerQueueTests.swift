@@ -230,7 +230,7 @@ struct StoreServerQueueTests {
     #expect(try await other.queue.grants(account: "ada").isEmpty)
   }
 
-  @Test("Payments that wait together are sold with few requests")
+  @Test("Payments that wait together are sold with few requests", .slow)
   func batches() async throws {
     let server = try StoreServerSession(try StoreSession())
     try server.session.offer("coin", details: ProductDetails(type: .consumable))

@@ -99,7 +99,7 @@ struct ConversionTests {
     #expect(index.payload != nil)
   }
 
-  @Test("A single top folder is removed")
+  @Test("A single top folder is removed", .slow)
   func topFolder() throws {
     let outer = try TemporaryFolder()
     try write(chapter, to: outer.directory.createDirectory("chapter-1"))

@@ -37,7 +37,7 @@ struct MemoryTests {
     }
   }
 
-  @Test("An index with too many entries or members is refused")
+  @Test("An index with too many entries or members is refused", .slow)
   func counts() {
     for (bytes, reason) in [
       (Self.index(entries: 100_001), "100000 entries"), (Self.index(members: 524_289), "members"),

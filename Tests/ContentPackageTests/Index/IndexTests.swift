@@ -3,6 +3,7 @@ import ContentPackage
 import Digests
 import FileIO
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite("The index of a package")
@@ -74,7 +75,7 @@ struct IndexTests {
     #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes + [0]) }
   }
 
-  @Test func `a damaged index is refused or consistent`() throws {
+  @Test(.slow) func `a damaged index is refused or consistent`() throws {
     let content = try BuiltContent([
       "Contents/a": [1, 2, 3], "Contents/b": noise(300_000, seed: 4),
     ])

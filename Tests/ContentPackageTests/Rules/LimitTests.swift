@@ -37,7 +37,7 @@ struct LimitTests {
   }
 
   @Test(
-    "The expansion ratio of a decompression bomb is limited",
+    "The expansion ratio of a decompression bomb is limited", .slow,
     arguments: SlowTests.cases([["-z"], ["-J"], ["--zstd"], ["-j"]], quick: 1))
   func bomb(options: [String]) throws {
     let folder = try TemporaryFolder()

@@ -291,7 +291,7 @@ struct LimitTests {
     #expect(server.requests.map(\.path) == ["/first", "/raised", "/other"])
   }
 
-  @Test("A failure that is retried is counted by its reason")
+  @Test("A failure that is retried is counted by its reason", .slow)
   func counted() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
     let server = try ScriptedServer { request in

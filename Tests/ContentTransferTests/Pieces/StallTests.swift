@@ -121,7 +121,7 @@ struct StallTests {
     #expect(server.requests.count <= 20)
   }
 
-  @Test("A small answer that stalls is requested again long before the deadline")
+  @Test("A small answer that stalls is requested again long before the deadline", .slow)
   func smallAnswer() throws {
     let server = try ScriptedServer { request in
       request.number == 1 ? .init([], then: .hang) : .http("200 OK", body: [7])

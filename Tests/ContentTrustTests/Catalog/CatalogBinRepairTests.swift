@@ -262,7 +262,9 @@ import Testing
 
   // MARK: Two publishers
 
-  @Test func `two machines change bins in turn, and a replaced publication is detected`() throws {
+  @Test(.slow) func `two machines change bins in turn, and a replaced publication is detected`()
+    throws
+  {
     try fixture.copy("store.keys", to: "second.keys")
     let second = try fixture.open(
       StoreKeyOptions(folder: URL(filePath: fixture.folder.path("second.keys"))))

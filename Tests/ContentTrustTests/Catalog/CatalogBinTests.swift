@@ -225,7 +225,8 @@ import Testing
     try readAll()
   }
 
-  @Test func `the change after a rotation that ended before its root signs all bins`() throws {
+  @Test(.slow) func `the change after a rotation that ended before its root signs all bins`() throws
+  {
     let store = try created()
     let root = try store.initialRoot()
     let broken = try fixture.open(fileSystem: .failing(.rename, at: "/2.root.json"))

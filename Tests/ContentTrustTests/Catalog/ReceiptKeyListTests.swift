@@ -62,7 +62,8 @@ struct ReceiptKeyListTests {
     #expect(try shop.store.status(now: shop.at(2)).missingFiles.isEmpty)
   }
 
-  @Test("Keys stay listed while the catalog grows to bins, and other keys can be added there")
+  @Test(
+    "Keys stay listed while the catalog grows to bins, and other keys can be added there", .slow)
   func bins() throws {
     try shop.store.addReceiptKeys([keys[0]], now: shop.at(1))
     try shop.addProducts(200, day: 2)

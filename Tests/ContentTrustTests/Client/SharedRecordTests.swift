@@ -4,6 +4,7 @@ import ContentTrust
 import Digests
 import FileIO
 import TestSupport
+import TestTraits
 import Testing
 
 /// Snapshots of different refreshes that are used at the same time.
@@ -15,7 +16,8 @@ import Testing
     store.put(try sample.publication().files)
   }
 
-  @Test func `snapshots of several refreshes keep the same record at the same time`() throws {
+  @Test(.slow) func `snapshots of several refreshes keep the same record at the same time`() throws
+  {
     let product: ProductIdentifier = "book"
     let client = try client()
     let root = try sample.root()

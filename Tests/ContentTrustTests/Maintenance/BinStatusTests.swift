@@ -43,7 +43,7 @@ struct BinStatusTests {
     #expect(try shop.files() == before)
   }
 
-  @Test("Missing and shortened files of every kind need attention")
+  @Test("Missing and shortened files of every kind need attention", .slow)
   func missing() throws {
     try shop.publish("book", "1", day: 1)
     try shop.publish(content: "extra", of: "film", "1", day: 1)

@@ -188,7 +188,7 @@ struct GatedContentTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("An update is measured with the grants of a service")
+  @Test("An update is measured with the grants of a service", .slow)
   func measured() async throws {
     try fixture.publish("a", "1.0")
     let queue = try queue()

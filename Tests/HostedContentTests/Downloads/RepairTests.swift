@@ -140,7 +140,7 @@ struct RepairTests {
     try journal.write { try $0.execute("UPDATE content_files SET files = x'01ff'") }
   }
 
-  @Test func `an update that cannot be measured has an error, others do not`() async throws {
+  @Test(.slow) func `an update that cannot be measured has an error, others do not`() async throws {
     let fixture = try StoreFixture()
     for name in ["a", "b"] { try fixture.publish(name, "1.0", files: Self.files()) }
     let queue = try fixture.queue()

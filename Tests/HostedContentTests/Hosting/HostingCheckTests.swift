@@ -94,7 +94,7 @@ struct HostingCheckTests {
   // MARK: Metadata
 
   @Test(
-    "Metadata that was not renewed is found before and after it expires",
+    "Metadata that was not renewed is found before and after it expires", .slow,
     arguments: [
       (70.0, ExpectedFinding(.warning, .expiresSoon, "daily")),
       (100.0, ExpectedFinding(.error, .expired, "daily")),
@@ -177,7 +177,7 @@ struct HostingCheckTests {
   }
 
   @Test(
-    "A cache that answers in spite of no-cache is found by the age of its answer",
+    "A cache that answers in spite of no-cache is found by the age of its answer", .slow,
     arguments: [
       ("3600", HostingFinding.Severity.error), ("5", HostingFinding.Severity.warning),
     ])
@@ -188,7 +188,7 @@ struct HostingCheckTests {
   }
 
   @Test(
-    "An old timestamp in a cache is found by comparison with a request that no cache knows",
+    "An old timestamp in a cache is found by comparison with a request that no cache knows", .slow,
     arguments: [true, false])
   func stale(obeysNoCache: Bool) throws {
     let old = try fixture.bytes("metadata/timestamp.json")

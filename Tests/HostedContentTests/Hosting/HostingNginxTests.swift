@@ -50,7 +50,8 @@ struct HostingNginxTests {
     return lines.drop { !$0.contains("location") }.dropLast().joined(separator: "\n")
   }
 
-  @Test("A store with the directives of the guide has no findings, with one list and with bins")
+  @Test(
+    "A store with the directives of the guide has no findings, with one list and with bins", .slow)
   func healthy() throws {
     let server = try Nginx(serving: fixture.store.storePath, directives: Self.guide())
     var report = try check(server)

@@ -109,7 +109,7 @@ struct AsyncTests {
     #expect(queue.transactions == [transaction])
   }
 
-  @Test("An update that cannot be journaled fails, even if the error is reported at once")
+  @Test("An update that cannot be journaled fails, even if the error is reported at once", .slow)
   func unjournaledUpdate() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")
     let fails = Atomic(false)

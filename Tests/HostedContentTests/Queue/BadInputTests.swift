@@ -110,6 +110,7 @@ struct BadInputTests {
 
   @Test(
     "A damaged catalog, a wrong signature, expired metadata and a clock that went back are refused",
+    .slow,
     arguments: ["damaged", "signature", "expired", "clock"])
   func untrustedCatalog(what: String) async throws {
     let fixture = try fixture()

@@ -22,6 +22,7 @@ struct StressTests {
 
   @Test(
     "16 threads add, remove and use observers during downloads, and each transaction ends once",
+    .slow,
     arguments: seeds)
   func threads(seed: UInt64) async throws {
     print("stress: seed \(seed)")

@@ -255,7 +255,7 @@ struct WebStoreTests {
     #expect(statistics.timeToFirstByte.map { $0 >= .zero } == true)
   }
 
-  @Test("Closing a queue ends a transfer that waits for the server, and keeps its data")
+  @Test("Closing a queue ends a transfer that waits for the server, and keeps its data", .slow)
   func closing() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
     try server.setFaults(FaultScript("/targets/*.pkg stall 300kB"))

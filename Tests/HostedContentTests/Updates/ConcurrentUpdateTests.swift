@@ -10,7 +10,7 @@ import Testing
 /// Several concurrent updates and checks for updates.
 @Suite("Concurrent updates", .timeLimit(.hang))
 struct ConcurrentUpdateTests {
-  @Test("Updates continue while one waits, and are reported in order")
+  @Test("Updates continue while one waits, and are reported in order", .slow)
   func severalAtOnce() async throws {
     let fixture = try StoreFixture()
     let names = ["a", "b", "c", "d", "e"]

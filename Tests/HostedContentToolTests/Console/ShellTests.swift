@@ -53,7 +53,7 @@ struct ShellTests {
     for library in ["lib", "lib2", "lib3"] { try tool.succeed("verify", "--library", library) }
   }
 
-  @Test("bash completes commands, second words and options, and readline completes paths")
+  @Test("bash completes commands, second words and options, and readline completes paths", .slow)
   func bash() throws {
     let tool = try Tool()
     #expect(try offers(["pa"], in: tool) == ["package"])

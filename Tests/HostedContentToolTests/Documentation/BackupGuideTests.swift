@@ -61,7 +61,7 @@ struct BackupGuideTests {
     #expect(page.blocks.allSatisfy { $0.language == "sh" })
   }
 
-  @Test("The backup is complete")
+  @Test("The backup is complete", .slow)
   func verify() throws {
     #expect(try follow("store verify ").hasSuffix(", 0 differences\n"))
   }

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// The configuration and the script of the hosting guide.
@@ -42,7 +43,8 @@ struct HostingTests {
     #expect(nginx.requests().contains { $0.contains("timestamp.json") })
   }
 
-  @Test("The script only needs a folder, and prints its URL", arguments: ["store", "a store"])
+  @Test(
+    "The script only needs a folder, and prints its URL", .slow, arguments: ["store", "a store"])
   func folder(name: String) throws {
     let tool = try Tool.withBook()
     if name != "store" {

@@ -85,7 +85,7 @@ struct StoreServerGuideTests {
     #expect([201, 503].contains(answer.status))
   }
 
-  @Test("A backup is restored into the data folder")
+  @Test("A backup is restored into the data folder", .slow)
   func backup() throws {
     let body = #"{"productIdentifier": "com.example.chapter1"}"#
     let server = try server("store init")

@@ -119,7 +119,7 @@ struct ToolBadInputTests {
   }
 
   @Test(
-    "A damaged archive only fails its product, and the next run installs it when repaired")
+    "A damaged archive only fails its product, and the next run installs it when repaired", .slow)
   func damagedArchive() throws {
     let tool = try Tool.withBook()
     let folder = "store/targets/\(Tool.chapter2)/1.0"

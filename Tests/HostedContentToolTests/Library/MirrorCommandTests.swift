@@ -107,7 +107,7 @@ struct MirrorCommandTests {
     }
   }
 
-  @Test("A mirror with a newer publication is used if the first server has an expired one")
+  @Test("A mirror with a newer publication is used if the first server has an expired one", .slow)
   func newRoot() throws {
     // The first server has the publication before the key rotation, without its timestamp.
     let old = tool.folder.path("old")

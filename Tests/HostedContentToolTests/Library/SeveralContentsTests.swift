@@ -42,7 +42,7 @@ struct CourseTests {
     #expect(tool.exists("lib/products/\(Self.audio)/current/Contents/prolonged-blast.wav"))
   }
 
-  @Test("get fails if one content cannot be fetched, and the next get continues with it")
+  @Test("get fails if one content cannot be fetched, and the next get continues with it", .slow)
   func oneFails() throws {
     let tool = try Tool.withStore()
     try tool.succeed(
@@ -78,7 +78,7 @@ struct CourseTests {
     #expect(try tool.current() == [Self.course: "1.0"])
   }
 
-  @Test("A content's name is shown by inspect and store list, and accepted only once")
+  @Test("A content's name is shown by inspect and store list, and accepted only once", .slow)
   func buildAndShow() throws {
     let tool = try Tool()
     try tool.write("words", to: "page.txt")

@@ -147,7 +147,7 @@ struct StoryTests {
     #expect(listed.contains("4.99 USD") && listed.contains("Book club"))
   }
 
-  @Test("Packages are built, inspected, validated and unpacked to the original files")
+  @Test("Packages are built, inspected, validated and unpacked to the original files", .slow)
   func packages() throws {
     let tool = try Tool()
     let source = Tool.sample("sources/chapter1-1.0")

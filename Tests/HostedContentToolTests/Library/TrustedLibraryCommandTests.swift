@@ -77,7 +77,8 @@ struct TrustedLibraryCommandTests {
     }
   }
 
-  @Test("A root of another store is refused by every command, and the message names the library")
+  @Test(
+    "A root of another store is refused by every command, and the message names the library", .slow)
   func otherRoot() throws {
     try tool.succeed("store", "init", "other")
     for command in Self.commands {

@@ -108,7 +108,9 @@ struct ConversionCommandTests {
 
   // MARK: store publish --repackage
 
-  @Test("Updates of repackaged archives only fetch changes, and publishing again changes nothing")
+  @Test(
+    "Updates of repackaged archives only fetch changes, and publishing again changes nothing", .slow
+  )
   func publish() throws {
     try tool.succeed("store", "init", "store")
     try archive("a-1.zip", "1.0", ["--format", "zip"])

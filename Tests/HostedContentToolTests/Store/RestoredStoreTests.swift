@@ -16,7 +16,7 @@ struct RestoredStoreTests {
       atPath: tool.folder.path(name), toPath: tool.folder.path(other))
   }
 
-  @Test("An old timestamp is refused, --restored continues from it, and a client follows")
+  @Test("An old timestamp is refused, --restored continues from it, and a client follows", .slow)
   func restored() throws {
     try tool.succeed("store", "init", "store")
     try tool.succeed("store", "add", "store", "com.example.a")

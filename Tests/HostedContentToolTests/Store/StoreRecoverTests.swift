@@ -83,7 +83,7 @@ struct StoreRecoverTests {
     try expectClient(accepts: true)
   }
 
-  @Test("Expired metadata of the host counts")
+  @Test("Expired metadata of the host counts", .slow)
   func expired() throws {
     let old = Date().addingTimeInterval(-400 * 86_400)
     let store = try StoreFolder.create(at: URL(filePath: tool.folder.path("old")), now: old)
@@ -122,7 +122,7 @@ struct StoreRecoverTests {
     try expectClient(accepts: true)
   }
 
-  @Test("Without host and numbers, it signs above the recorded numbers")
+  @Test("Without host and numbers, it signs above the recorded numbers", .slow)
   func recorded() throws {
     let result = try tool.succeed("store", "recover", "store")
     #expect(result.output == "store: signed timestamp 3, snapshot 3, targets 3\n")
@@ -155,7 +155,7 @@ struct StoreRecoverTests {
     try expectRefusal(at: host, saying: ["metadata/timestamp.json", "[501]"])
   }
 
-  @Test("A snapshot that the timestamp does not name, and a missing one, are refused")
+  @Test("A snapshot that the timestamp does not name, and a missing one, are refused", .slow)
   func snapshot() throws {
     try Self.copy(served("3.snapshot.json"), to: served("4.snapshot.json"), in: tool)
     try expectRefusal(saying: ["metadata/4.snapshot.json"])
@@ -171,7 +171,7 @@ struct StoreRecoverTests {
     try expectRefusal(saying: ["metadata/2.root.json", "[501]"])
   }
 
-  @Test("Older metadata than that of the store is refused, such as before the upload")
+  @Test("Older metadata than that of the store is refused, such as before the upload", .slow)
   func older() throws {
     try tool.succeed("store", "recover", "store", "--at", server.url)
     try expectRefusal(

@@ -53,7 +53,7 @@ struct StoreWithdrawTests {
     try tool.succeed("verify", "--library", "lib")
   }
 
-  @Test("Without another version, clients return to the newest offered one")
+  @Test("Without another version, clients return to the newest offered one", .slow)
   func back() throws {
     _ = try client("get", Tool.chapter1)
     try withdraw("1.10")
@@ -61,7 +61,7 @@ struct StoreWithdrawTests {
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
   }
 
-  @Test("The number cannot be used again, also after the version was retired")
+  @Test("The number cannot be used again, also after the version was retired", .slow)
   func number() throws {
     try tool.succeed("store", "retire", "store", Tool.chapter1, "1.10")
     try withdraw("1.10")
