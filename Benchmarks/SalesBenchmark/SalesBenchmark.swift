@@ -152,7 +152,7 @@ private struct Run {
   private mutating func complete(_ connection: Connection, at now: ContinuousClock.Instant) {
     guard let status = connection.receive() else {
       connections.removeAll { $0 === connection }
-      // A server also closes connections without a request, which is no failure.
+      // A server also closes connections without a request. That is not a failure.
       if connection.due != nil { failures[-1, default: 0] += 1 }
       return
     }

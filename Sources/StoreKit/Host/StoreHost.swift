@@ -240,11 +240,11 @@ final class StoreHost: Sendable {
     deliver { for adapter in adapters { adapter.notify(body) } }
   }
 
-  /// Calls `body` with each observer that is still there at its turn; call it on the delivery queue.
-  func forEachObserver(_ body: (any SKPaymentTransactionObserver) -> Void) {
-    for adapter in state.withLock({ $0.observers }) where contains(adapter) {
-      if let observer = adapter.observer { body(observer) }
-    }
+  /// Calls `body` with the observers of that time, on the delivery queue.
+  func notify(
+    _ body: @escaping @Sendable (SKPaymentQueue, any SKPaymentTransactionObserver) -> Void
+  ) {
+    deliver { [self] in for adapter in state.withLock({ $0.observers }) { adapter.notify(body) } }
   }
 
   var observers: [any SKPaymentTransactionObserver] {

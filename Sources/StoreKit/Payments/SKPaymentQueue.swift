@@ -107,11 +107,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
         withApplicationUsername: username.map(AccountID.init(rawValue:)))
     } catch {
       let reason = ContentError(error, while: "restoring purchases").storeKitError
-      host.deliver { [self] in
-        host.forEachObserver {
-          $0.paymentQueue(self, restoreCompletedTransactionsFailedWithError: reason)
-        }
-      }
+      host.notify { $1.paymentQueue($0, restoreCompletedTransactionsFailedWithError: reason) }
     }
   }
 

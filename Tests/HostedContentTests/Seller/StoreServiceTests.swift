@@ -16,8 +16,13 @@ struct StoreServiceTests {
     service = BackEnd(product)
   }
 
-  private func queue(_ observer: RecordingObserver) throws -> PaymentQueue {
-    let queue = try fixture.queue { $0.service = service }
+  private func queue(
+    _ observer: RecordingObserver, on disk: FullDisk? = nil
+  ) throws -> PaymentQueue {
+    let queue = try fixture.queue {
+      $0.service = service
+      if let disk { $0.fileSystem = disk.fileSystem }
+    }
     queue.add(observer)
     return queue
   }
@@ -163,11 +168,7 @@ struct StoreServiceTests {
   func unwrittenEvent() async throws {
     let disk = FullDisk()
     let observer = RecordingObserver()
-    let first = try fixture.queue {
-      $0.service = service
-      $0.fileSystem = disk.fileSystem
-    }
-    first.add(observer)
+    let first = try queue(observer, on: disk)
     service.send(StoreEventRecord(.contentPublished, cursor: "1"))
     await handleEvents(first, observer)
     let count = observer.log.revocations.count
@@ -188,11 +189,7 @@ struct StoreServiceTests {
   func secondAnswer() async throws {
     let disk = FullDisk()
     let observer = RecordingObserver()
-    let queue = try fixture.queue {
-      $0.service = service
-      $0.fileSystem = disk.fileSystem
-    }
-    queue.add(observer)
+    let queue = try self.queue(observer, on: disk)
     service.gate.close()
     let id = queue.add(payment)
     await service.gate.waitForCall()

@@ -80,13 +80,19 @@ struct ConcurrentUpdateTests {
     }
   }
 
-  @Test("An update that is installed while the catalog is read is not reported again")
-  func installedMeanwhile() async throws {
-    let fixture = try StoreFixture(publishing: "a", "1.0")
+  /// Returns a queue whose seller runs the interruption after it has read the catalog.
+  private func interruptedQueue(_ fixture: StoreFixture) throws -> (PaymentQueue, Interruption) {
     let interruption = Interruption()
     let queue = try fixture.queue {
       $0.seller = { InterruptedSeller(base: $0, interruption: interruption) }
     }
+    return (queue, interruption)
+  }
+
+  @Test("An update that is installed while the catalog is read is not reported again")
+  func installedMeanwhile() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let (queue, interruption) = try interruptedQueue(fixture)
     _ = try await queue.deliver(Payment(productIdentifier: "a"))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.availableUpdates().first)
@@ -100,10 +106,7 @@ struct ConcurrentUpdateTests {
   @Test("Content that is bought while the catalog is read is not obsolete")
   func boughtMeanwhile() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")
-    let interruption = Interruption()
-    let queue = try fixture.queue {
-      $0.seller = { InterruptedSeller(base: $0, interruption: interruption) }
-    }
+    let (queue, interruption) = try interruptedQueue(fixture)
     interruption.set {
       try fixture.publish("b", "1.0")
       _ = try await queue.deliver(Payment(productIdentifier: "b"))

@@ -7,7 +7,7 @@ import Testing
   "A name server that does not answer", .waiting,
   .enabled(if: SyncDelay.isUsable, Comment(rawValue: SyncDelay.reason)), .timeLimit(.hang))
 struct SilentResolverTests {
-  /// Replaces getaddrinfo(3) by a function that never returns, and ends a program that waits for it.
+  /// Replaces getaddrinfo(3) by a function that never returns; it ends a program that waits.
   private static let source = """
     #include <unistd.h>
 

@@ -19,10 +19,13 @@ final class GateFixture: Sendable {
   static let lifetime: Duration = .seconds(600)
 
   /// Behind nginx's module auth_request at `urls`.
-  convenience init(_ urls: [String] = ["https://content.example/"]) throws {
+  convenience init(
+    _ urls: [String] = ["https://content.example/"], catalog: GateCatalog = GateCatalog()
+  ) throws {
     try self.init(
       ContentGate(
-        .authRequest, secret: Self.secret, contentURLs: urls, lifetime: Self.lifetime))
+        .authRequest, secret: Self.secret, contentURLs: urls, lifetime: Self.lifetime),
+      catalog: catalog)
   }
 
   init(_ gate: ContentGate?, catalog: GateCatalog = GateCatalog()) throws {

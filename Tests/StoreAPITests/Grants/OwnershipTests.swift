@@ -42,29 +42,22 @@ struct OwnershipTests {
     #expect(try fixture.refusal([("unknown", "1")]) == 403)
   }
 
+  private static let failure = ContentError(
+    .storeDamaged, "The record is damaged", remedy: "Publish it again")
+
   @Test func `A content is not refused as long as its product cannot be read`() throws {
-    let failure = ContentError(.storeDamaged, "The record is damaged", remedy: "Publish it again")
-    let fixture = try GateFixture(
-      ContentGate(
-        .authRequest, secret: GateFixture.secret, contentURLs: ["https://content.example"],
-        lifetime: GateFixture.lifetime),
-      catalog: GateCatalog(failures: [failure]))
+    let fixture = try GateFixture(catalog: GateCatalog(failures: [Self.failure]))
     try fixture.sell("t-1", "atlas")
-    #expect(throws: failure) { try fixture.grant([("maps", "3")]) }
+    #expect(throws: Self.failure) { try fixture.grant([("maps", "3")]) }
   }
 
   @Test func `A content that was sold is granted while another product cannot be read`() throws {
-    let failure = ContentError(.storeDamaged, "The record is damaged", remedy: "Publish it again")
-    let fixture = try GateFixture(
-      ContentGate(
-        .authRequest, secret: GateFixture.secret, contentURLs: ["https://content.example"],
-        lifetime: GateFixture.lifetime),
-      catalog: GateCatalog(failures: [failure]))
+    let fixture = try GateFixture(catalog: GateCatalog(failures: [Self.failure]))
     try fixture.sell("t-1", "atlas", contents: [ContentKey("maps", version: "3")])
     try fixture.sell("t-2", "damaged")
     #expect(try fixture.grant([("maps", "3")]).count == 2)
     // It was added later, maybe to the product that cannot be read.
-    #expect(throws: failure) { try fixture.grant([("sounds", "1")]) }
+    #expect(throws: Self.failure) { try fixture.grant([("sounds", "1")]) }
   }
 
   @Test func `Only a purchase in the state purchased counts`() throws {
