@@ -23,7 +23,8 @@ struct DownloadPlace: Hashable, Sendable {
 
 /// Requested downloads that wait for a free worker, by priority, then in the queue's order.
 struct WaitingLine: Hashable, Sendable {
-  private(set) var places: [DownloadPlace] = []
+  /// A slice, because most are removed from its start, which then moves no others.
+  private(set) var places: ArraySlice<DownloadPlace> = []
   /// The number of waiting downloads of each content.
   private var counts: [ProductIdentifier: Int] = [:]
 
@@ -37,9 +38,17 @@ struct WaitingLine: Hashable, Sendable {
   mutating func remove(_ place: DownloadPlace) {
     let index = index(of: place)
     guard index < places.endIndex, places[index] == place else { return }
-    let content = places.remove(at: index).content
+    let content = removePlace(at: index).content
     let count = (counts[content] ?? 0) - 1
     counts[content] = count > 0 ? count : nil
+  }
+
+  private mutating func removePlace(at index: Int) -> DownloadPlace {
+    guard index == places.startIndex else { return places.remove(at: index) }
+    let first = places.removeFirst()
+    // Frees the records before the start.
+    if places.startIndex > places.count { places = ArraySlice(Array(places)) }
+    return first
   }
 
   /// Returns the places of a content, in order.
