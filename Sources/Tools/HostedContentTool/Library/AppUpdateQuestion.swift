@@ -96,7 +96,7 @@ struct AppUpdateQuestion: Sendable {
     let transport = try HTTPLookupTransport()
     if let account, let server, let bundleID {
       let source = ServerUpdateSource(
-        server: server, bundleID: bundleID, country: country, transport: transport)
+        server: server, bundleID: bundleID, country: country, entity: entity, transport: transport)
       let answer = try await source.answer(for: app, account: account)
       return Answer(UpdateOffer(answer), found: .server)
     }
