@@ -122,6 +122,22 @@ struct CheckRequestTests {
     #expect(source.looks == 2)
   }
 
+  @Test("After the login of another account without an answer, the next foreground checks")
+  func loginWithoutAnswer() async throws {
+    let source = ScriptedSource { account in
+      UpdateOffer(
+        AppVersionAnswer(hasNewVersion: true, requiresUpdate: account == "bob", version: "2.0"))
+    }
+    let checker = try checker(source)
+    for _ in 0..<2 {
+      try await checker.logIn(account: "ada", answer: nil)
+      #expect(await checker.enterForeground().action != .force)
+    }
+    #expect(source.looks == 1)
+    try await checker.logIn(account: "bob", answer: nil)
+    #expect(await checker.enterForeground().reason == .serverRequiresUpdate)
+  }
+
   @Test("A push during a check is not withdrawn by the answer from before it")
   func pushDuringCheck() async throws {
     let pushed = Mutex<AppUpdateChecker?>(nil)

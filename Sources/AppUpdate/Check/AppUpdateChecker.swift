@@ -143,7 +143,8 @@ public actor AppUpdateChecker {
   /// Call it after an account has logged in.
   ///
   /// `answer` is from the server's reply, if it has one. The answer is authoritative for this
-  /// account, and can also withdraw a forced update. Throws `queryInvalid` if the account has more
+  /// account, and can also withdraw a forced update. Without it, nothing is requested, but the next
+  /// foreground checks if the account is another one. Throws `queryInvalid` if the account has more
   /// than 1,024 bytes.
   @discardableResult
   public func logIn(account: AccountID, answer: AppVersionAnswer? = nil) async throws

@@ -168,8 +168,11 @@ struct UpdateCheckState: Sendable {
   private mutating func logIn(_ account: AccountID, _ answer: AppVersionAnswer?, at now: Date)
     -> [Effect]
   {
+    let isOther = account != memory.account
     memory.account = account
     guard let answer else {
+      // The last check may have been about another account.
+      if isOther { memory.lastLook = nil }
       let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
       return effects + [.decided(decision(otherwise: .serverDidNotAnswer))]
     }

@@ -56,20 +56,23 @@ public final class ServerUpdateSource: AppUpdateSource {
   private let server: URL
   private let bundleID: String
   private let country: CountryCode?
+  private let entity: String?
   private let transport: any LookupTransport
   private let timeout: Duration
   private let limiter = Mutex(CallLimiter(callsPerMinute: .max, maximumWait: 0))
 
   /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
-  /// A request fails after `timeout`. Without a `country`, the server answers for any country.
+  /// A request fails after `timeout`. Without a `country`, the server answers for any country. For a
+  /// Mac app, set `entity` to `macSoftware`.
   public init(
-    server: URL, bundleID: String, country: CountryCode? = nil, transport: any LookupTransport,
-    timeout: Duration = .seconds(20)
+    server: URL, bundleID: String, country: CountryCode? = nil, entity: String? = nil,
+    transport: any LookupTransport, timeout: Duration = .seconds(20)
   ) {
     self.server = server
     self.bundleID = bundleID
     self.country = country
+    self.entity = entity
     self.transport = transport
     self.timeout = timeout
   }
@@ -85,8 +88,8 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Returns the server's answer.
   ///
-  /// Throws `queryInvalid` for a server URL with a query or another scheme,
-  /// `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`, `requestRefused`,
+  /// Throws `queryInvalid` for an invalid entity, and for a server URL with a query or another
+  /// scheme, `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`, `requestRefused`,
   /// `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func answer(
     for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy = .reload
@@ -96,6 +99,7 @@ public final class ServerUpdateSource: AppUpdateSource {
     ]
     if let account { parameters.append(QueryParameter("account", account.rawValue)) }
     if let country { parameters.append(QueryParameter("country", country.rawValue)) }
+    if let entity { parameters.append(try QueryParameter("entity", word: entity)) }
     if caching == .reloadIgnoringAllCaches { parameters.append(.unique) }
     let url = try server.appending("app-version", parameters)
     if case .refused(let seconds) = limiter.withLock({ $0.recheck(at: Date()) }) {

@@ -40,6 +40,9 @@ public struct LookupQuery: Hashable, Sendable {
     self.sortsNewestFirst = sortsNewestFirst
   }
 
+  /// Throws `queryInvalid` or `appIdentifierInvalid` if the query cannot be sent.
+  package func check() throws { _ = try parameters() }
+
   /// The parameters in a fixed order; throws `queryInvalid` or `appIdentifierInvalid`.
   func parameters(defaultCountry: CountryCode? = nil) throws -> [QueryParameter] {
     let (name, values) = key.parameter

@@ -100,6 +100,25 @@ struct AppUpdateCommandTests {
     }
   }
 
+  @Test("With an account, --entity selects the Mac app of two with one bundle identifier")
+  func entity() async throws {
+    let apps = #"""
+      {"apps": [
+        {"listing": {"bundleId": "com.example.courier", "version": "3.0", "kind": "software"}},
+        {"listing": {"bundleId": "com.example.courier", "version": "2.0", "kind": "mac-software"}}
+      ]}
+      """#
+    try await serving(apps) { tool, server in
+      let question = [
+        "app-update", "--bundle-id", "com.example.courier", "--server", server, "--installed",
+        "2.0", "--account", "ada",
+      ]
+      #expect(try tool.run(question).output.contains("3.0 is available"))
+      let mac = try tool.run(question + ["--entity", "macSoftware"])
+      #expect(mac.output == "com.example.courier 2.0 is up to date.\n")
+    }
+  }
+
   @Test("The guide's apps.json answers the guide's command, and forces updates as it says")
   func guide() async throws {
     let page = try DocumentPage("Documentation/AppUpdate.md")
@@ -147,7 +166,10 @@ struct AppUpdateCommandTests {
       ["--id", "5", "--installed", "new"], ["--id", "5", "--installed", ""],
       ["--id", "5", "--installed", "1.0", "--country", "en_US"],
       ["--id", "5", "--installed", "1.0", "--also", "cn,zh-CN"],
+      ["--bundle-id", "a b", "--installed", "1.0"],
+      ["--id", "5", "--installed", "1.0", "--entity", "mac software"],
       ["--id", "5", "--installed", "1.0", "--server", "ftp://x"],
+      ["--id", "5", "--installed", "1.0", "--server", "http://127.0.0.1:1/?app=5"],
       ["--id", "5", "--installed", "1.0", "--account", "ada"],
       ["--bundle-id", "a.b", "--installed", "1.0", "--feed", "feed"],
       ["--id", "5", "--installed", "1.0", "--feed", "feed", "--country", "cn"],

@@ -23,7 +23,7 @@ struct ServeTests {
     try process.wait { try tool.text("out.txt").hasSuffix("/\n") }
     let line = try tool.text("out.txt")
     let address = try #require(
-      line.wholeMatch(of: #/Serving store at (https?://127\.0\.0\.1:[0-9]+/)\n/#), "\(line)")
+      line.wholeMatch(of: #/(https?://127\.0\.0\.1:[0-9]+/)\n/#), "\(line)")
     try await body(process, try #require(URL(string: String(address.output.1))))
   }
 
@@ -64,6 +64,24 @@ struct ServeTests {
       #expect(process.terminationStatus == 0)
       #expect(try tool.text("err.txt") == "")
     }
+  }
+
+  @Test("With --json, the URL is a document in one line")
+  func document() throws {
+    let tool = try Tool.withBook()
+    let process = try tool.start(
+      ["serve", "store", "--listen", "127.0.0.1:0", "--json"], output: tool.folder.path("out.txt"))
+    defer {
+      process.kill(SIGKILL)
+      process.waitUntilExit()
+    }
+    try process.wait { try tool.text("out.txt").hasSuffix("\n") }
+    let text = try tool.text("out.txt")
+    let document = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    let address = try #require(document?["url"] as? String, "\(text)")
+    let url = try #require(URL(string: address))
+    #expect(try get(url.appending(path: "metadata/timestamp.json")).status == "200")
+    #expect(text.split(separator: "\n").count == 1)
   }
 
   @Test("Faults come from a script, and --verbose logs responses and faults")

@@ -40,7 +40,7 @@ enum ManualPage {
     .I dumb
     gets lines in place of progress bars
     .TP
-    .BR http_proxy ", " https_proxy ", " no_proxy
+    .BR http_proxy ", " https_proxy ", " all_proxy ", " no_proxy
     how web servers are reached, unless
     .B \\-\\-proxy
     says otherwise

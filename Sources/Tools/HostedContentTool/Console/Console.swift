@@ -50,6 +50,11 @@ struct Console: Sendable {
     }
   }
 
+  /// Prints the URL of a server in one line: its only output.
+  func print(listeningAt url: String) {
+    print(document: printsJSON ? "{\"url\": \"\(url)\"}" : url)
+  }
+
   /// Prints the result as JSON, if requested; otherwise calls `asText`, which prints it for people.
   func print(_ report: some Encodable, asText: () throws -> Void) throws {
     if printsJSON { try print(json: report) } else { try asText() }

@@ -33,14 +33,18 @@ struct AppUpdateQuestion: Sendable {
       country = try arguments.text("--country").map { try CountryCode(validating: $0) }
       candidates = try (arguments.text("--also") ?? "").split(separator: ",")
         .map { try CountryCode(validating: String($0)) }
+      entity = try arguments.text("--entity")
+      try LookupQuery(key, entity: entity).check()
     } catch let error as ContentError where error.code != .usage {
       throw arguments.wrong(error.message, suggestion: "\(error.remedy). ")
     }
-    server = try arguments.value("--server", "an http or https URL") { text -> URL? in
-      guard let url = URL(string: text), ["http", "https"].contains(url.scheme) else { return nil }
+    server = try arguments.value("--server", "an http or https URL without a query") {
+      text -> URL? in
+      guard let url = URL(string: text), ["http", "https"].contains(url.scheme),
+        !text.contains("?"), !text.contains("#")
+      else { return nil }
       return url.host() == nil ? nil : url
     }
-    entity = try arguments.text("--entity")
     account = try arguments.account()
     feed = try arguments.text("--feed")
     if account != nil, server == nil || bundleID == nil {
@@ -92,7 +96,7 @@ struct AppUpdateQuestion: Sendable {
     let transport = try HTTPLookupTransport()
     if let account, let server, let bundleID {
       let source = ServerUpdateSource(
-        server: server, bundleID: bundleID, country: country, transport: transport)
+        server: server, bundleID: bundleID, country: country, entity: entity, transport: transport)
       let answer = try await source.answer(for: app, account: account)
       return Answer(UpdateOffer(answer), found: .server)
     }

@@ -25,8 +25,12 @@ enum RestoreCommand {
     defer { closer.close() }
     let transactions = try await queue.restore(withApplicationUsername: account)
     console.signals?.setHandler { _ in closer.begin() }
-    // Start all at once, then wait for each.
-    if arguments.has("--download") { queue.start(transactions.flatMap(\.downloads)) }
+    let progress = ProgressLines(console)
+    if arguments.has("--download") {
+      queue.add(progress)
+      // Start all at once, then wait for each.
+      queue.start(transactions.flatMap(\.downloads))
+    }
     var failures: [ContentError] = []
     var done: [PaymentTransaction] = []
     for transaction in transactions {
@@ -41,6 +45,8 @@ enum RestoreCommand {
         failures.append(ContentError(error, while: "restoring \(product)").about(product.rawValue))
       }
     }
+    queue.remove(progress)
+    progress.end()
     if console.signals?.hasArrived != true {
       await queue.waitForNotices(InstallSession.noticeLimit)
     } else if done.count < transactions.count {

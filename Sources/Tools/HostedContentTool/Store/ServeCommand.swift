@@ -20,6 +20,7 @@ enum ServeCommand {
         "--connections-per-address", "N",
         "connections from one address; default 128; 0 is unlimited, for use behind a proxy"),
       .init("--verbose", nil, "print a line for each request on standard error"),
+      .json,
     ],
     example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
 
@@ -33,7 +34,7 @@ enum ServeCommand {
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()
     console.signals?.hold()
-    console.print("Serving \(path) at \(server.url)")
+    console.print(listeningAt: server.url)
     // A change of `apps.json` is also noticed between requests.
     let ticker = try Ticker(every: .seconds(1), checkApps)
     defer { ticker.stop() }

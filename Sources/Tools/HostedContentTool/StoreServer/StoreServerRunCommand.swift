@@ -51,9 +51,8 @@ enum StoreServerRunCommand {
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), mirrors: arguments.mirrors(),
       network: network, trustFolder: folder.trustFolder())
     let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }
-    let url = server.url
     console.signals?.hold()
-    console.print(document: arguments.has("--json") ? "{\"url\": \"\(url)\"}" : url)
+    console.print(listeningAt: server.url)
     await console.signals?.waitForFirst()
     server.stop()
     return .done
