@@ -33,8 +33,14 @@ struct EventPoll: Sendable {
       body += event.json
     }
     body += "]}".utf8
-    return APIResponse(
-      200, headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")], body)
+    var headers = [
+      (name: "Content-Type", value: "application/json"), (name: "Cache-Control", value: "no-store"),
+    ]
+    if isBehind {
+      let cursor = PercentEncoding.component(position.cursor)
+      headers.append(APIResponse.link(toNext: "/v1/events?after=\(cursor)&limit=\(limit)"))
+    }
+    return APIResponse(200, headers: headers, body)
   }
 }
 
