@@ -77,6 +77,22 @@ struct ListTests {
     }
   }
 
+  @Test(.slow) func `a page has at most 1,000 purchases`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let changes = try (0...1_000).map {
+      LedgerChange.purchase(try PurchaseDraft(test: "t-\($0)", "book", "a"))
+    }
+    for result in try store.ledger.commit(changes, at: store.clock.value) {
+      _ = try result.get()
+    }
+    for list in ["entitlements", "history"] {
+      let page = await store.send("GET", "/v1/accounts/a/\(list)", token)
+      #expect(transactions(page).count == 1_000)
+      #expect(page.document["hasMore"] == .bool(true))
+    }
+  }
+
   @Test func `an unchanged list is not sent again`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase)
