@@ -186,6 +186,29 @@ struct AuthenticationTests {
     #expect(try await rsa.status(rsa.jwt(header: ["alg": .string("RS256")])) == 401)
   }
 
+  @Test func `a stream of events ends when its key is revoked`() async throws {
+    let store = try TestStore()
+    let signer = try Signer(.ed25519, in: store)
+    let buyer = try store.token(.purchase)
+    let reader = try store.token(.read)
+    let kid = try #require(try store.ledger.keys().first { $0.scopes == [.read] }).kid
+    let device = try signer.jwt(["sub": .string("a")])
+    let callers = [(kid, reader), (signer.kid, device)]
+    for (number, (kid, token)) in callers.enumerated() {
+      let response = await store.send(
+        "GET", "/v1/events", token, headers: [(name: "Accept", value: "text/event-stream")])
+      guard case .stream(let body) = response.body else { throw UnexpectedBody() }
+      let stream = StreamReader(body)
+      _ = await stream.text(until: "\n\n")
+      await store.buy("\(number)-seen", buyer, account: "a")
+      _ = await stream.text(until: "\"\(number)-seen\"")
+      #expect(try store.ledger.revokeKey(kid, at: store.clock.value))
+      await store.buy("\(number)-secret", buyer, account: "a")
+      let rest = await stream.text(until: "secret")
+      #expect(!rest.contains("secret"))
+    }
+  }
+
   // MARK: Accounts
 
   @Test func `a JWT with an account can do nothing for another account`() async throws {

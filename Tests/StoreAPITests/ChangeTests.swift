@@ -79,6 +79,11 @@ struct ChangeTests {
     let erased = try #require(try store.ledger.purchase("1"))
     #expect(erased.account != nil && erased.account != "alice" && erased.state == .purchased)
     #expect(try store.ledger.purchase("2")?.account == "bob")
+    // A repeated request does not sell it again.
+    let again = await store.buy("1", token, account: "alice")
+    #expect(again.status == 200 && again.document["receipt"] == .null)
+    #expect(again.document["account"]?.string == erased.account?.rawValue)
+    #expect(try store.ledger.owned(account: "alice").isEmpty)
     #expect(await store.send("POST", "/v1/accounts/key-other/erase", token).status == 403)
   }
 }

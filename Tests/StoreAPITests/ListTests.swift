@@ -54,6 +54,45 @@ struct ListTests {
     }
   }
 
+  @Test func `a page of purchases links to the next one`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.purchase)
+    for number in 0..<5 { await store.buy("\(number)", token, account: "a/b?>") }
+    let description = try JSONValue(parsing: OpenAPIDocument.bytes)["components"]
+    let pattern = try #require(
+      description?["headers"]?["Link"]?["schema"]?["pattern"]?.string)
+    for list in ["entitlements", "history"] {
+      var (found, pages): ([String], Int) = ([], 0)
+      var next: String? = "/v1/accounts/a%2fb%3f%3e/\(list)?limit=2"
+      while let path = next, pages < 10 {
+        let page = await store.send("GET", path, token)
+        found += transactions(page)
+        pages += 1
+        let link = page.header("Link")
+        #expect((link != nil) == (page.document["hasMore"] == .bool(true)))
+        if let link { #expect(try link.contains(Regex(pattern)), "\(link)") }
+        next = link.map { String($0.dropFirst().prefix { $0 != ">" }) }
+      }
+      #expect(found == ["0", "1", "2", "3", "4"] && pages == 3)
+    }
+  }
+
+  @Test(.slow) func `a page has at most 1,000 purchases`() async throws {
+    let store = try TestStore()
+    let token = try store.token(.read)
+    let changes = try (0...1_000).map {
+      LedgerChange.purchase(try PurchaseDraft(test: "t-\($0)", "book", "a"))
+    }
+    for result in try store.ledger.commit(changes, at: store.clock.value) {
+      _ = try result.get()
+    }
+    for list in ["entitlements", "history"] {
+      let page = await store.send("GET", "/v1/accounts/a/\(list)", token)
+      #expect(transactions(page).count == 1_000)
+      #expect(page.document["hasMore"] == .bool(true))
+    }
+  }
+
   @Test func `an unchanged list is not sent again`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase)

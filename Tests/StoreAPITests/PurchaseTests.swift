@@ -189,6 +189,7 @@ struct PurchaseTests {
       ])
     #expect(results.allSatisfy { ($0["purchase"] == nil) != ($0["problem"] == nil) })
     #expect(results[1]["problem"]?["code"] == .integer(700))
+    #expect(response.header("Retry-After") == "1", "for the transaction in progress")
     #expect(store.database.state.value.writes == writes + 1)
     #expect(await store.buy("4", token).status == 201, "no transaction is left in progress")
   }
@@ -203,7 +204,7 @@ struct PurchaseTests {
       let response = await store.send(
         "POST", "/v1/purchases:batch", token,
         body: "{\"purchases\":[\(entries.joined(separator: ","))]}")
-      #expect(response.status == status)
+      #expect(response.status == status && response.header("Retry-After") == nil)
     }
     for body in ["{}", "{\"purchases\":{}}", "{\"purchases\":null}", "[]"] {
       #expect(await store.send("POST", "/v1/purchases:batch", token, body: body).status == 400)

@@ -16,11 +16,14 @@ package struct AccountAccess: Hashable, Sendable {
   let ownAccount: AccountID
   /// Whether the caller may only use its own account; otherwise all but those of other keys.
   private let isRestricted: Bool
+  /// The key of the caller, which is checked again before each event; nil if it is not.
+  let kid: String?
 
   /// A caller with a `restriction` may only use that account.
-  package init(restriction: AccountID? = nil, keyAccount: AccountID) {
+  package init(restriction: AccountID? = nil, keyAccount: AccountID, kid: String? = nil) {
     ownAccount = restriction ?? keyAccount
     isRestricted = restriction != nil
+    self.kid = kid
   }
 
   /// Returns the account that a request names; nil and `-` name the caller's own.
@@ -96,7 +99,8 @@ struct Authenticator: Sendable {
     guard let digest = try OpaqueToken.digest(of: token), let key = try ledger.key(ofToken: digest),
       key.isUsable(at: date)
     else { throw Problem.unauthorized("The token is unknown, expired or revoked") }
-    return Caller(access: AccountAccess(keyAccount: key.account), scopes: key.scopes)
+    return Caller(
+      access: AccountAccess(keyAccount: key.account, kid: key.kid), scopes: key.scopes)
   }
 
   // MARK: JWTs
@@ -115,7 +119,7 @@ struct Authenticator: Sendable {
     try check(claims, of: key, at: Int64(date.timeIntervalSince1970.rounded(.down)))
     let account = try claims["sub"].map { try Self.account($0, of: key) }
     return Caller(
-      access: AccountAccess(restriction: account, keyAccount: key.account),
+      access: AccountAccess(restriction: account, keyAccount: key.account, kid: key.kid),
       scopes: account == nil ? key.scopes : key.scopes.subtracting([.admin, .publish]))
   }
 

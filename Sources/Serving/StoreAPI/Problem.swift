@@ -20,6 +20,9 @@ package struct Problem: Error {
     self.members = members
   }
 
+  /// The seconds after which the request can be repeated; nil if waiting does not help.
+  var retryAfter: Int? { headers.first { $0.name == "Retry-After" }.flatMap { Int($0.value) } }
+
   package var response: APIResponse {
     .json(status, json, headers: headers, type: "application/problem+json")
   }

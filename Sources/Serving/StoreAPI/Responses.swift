@@ -73,6 +73,11 @@ extension APIResponse {
       ? APIResponse(304, headers: validators(tag)) : nil
   }
 
+  /// The header that links to the next page (RFC 8288).
+  static func link(toNext target: String) -> (name: String, value: String) {
+    (name: "Link", value: "<\(target)>; rel=\"next\"")
+  }
+
   private static func validators(_ tag: String) -> [(name: String, value: String)] {
     [
       (name: "ETag", value: "\"\(tag)\""), (name: "Cache-Control", value: "private, no-cache"),

@@ -16,12 +16,17 @@ extension StoreAPI {
     let limit = Int(try call.location.number("limit", 1...1_000, default: 1_000))
     let found = try ledger.purchases(account: account, after: since, limit: limit + 1, all: all)
     let page = found.prefix(limit)
+    let revision = page.last?.revision ?? since
+    let hasMore = found.count > limit
+    let list = all ? "history" : "entitlements"
+    let next =
+      "/v1/accounts/\(PercentEncoding.component(call.route.name))/\(list)"
+      + "?since=\(revision)&limit=\(limit)"
     return try .tagged(
       .object([
-        "transactions": .array(page.map(\.json)),
-        "revision": .integer(page.last?.revision ?? since),
-        "hasMore": .bool(found.count > limit),
-      ]), to: call.request.head)
+        "transactions": .array(page.map(\.json)), "revision": .integer(revision),
+        "hasMore": .bool(hasMore),
+      ]), to: call.request.head, headers: hasMore ? [APIResponse.link(toNext: next)] : [])
   }
 
   /// A page of the named products, or of all.
@@ -52,7 +57,7 @@ extension StoreAPI {
     let query =
       try found.next.map { "cursor=\($0.rawValue)" }
       ?? Self.query(of: texts.dropFirst(Self.maximumProducts))
-    let link = query.map { [(name: "Link", value: "</v1/products?\($0)>; rel=\"next\"")] } ?? []
+    let link = query.map { [APIResponse.link(toNext: "/v1/products?\($0)")] } ?? []
     guard found.failures.isEmpty else {
       // Without an entity tag: the next look-up may succeed.
       return .json(200, document, headers: link)

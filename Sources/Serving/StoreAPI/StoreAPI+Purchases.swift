@@ -42,7 +42,11 @@ extension StoreAPI {
           .object(["status": .integer(Int64(problem.status)), "problem": problem.json])
         }
       }
-      respond(.json(200, .object(["results": .array(entries)])))
+      let delay = results.compactMap { result -> Int? in
+        if case .failure(let problem) = result { problem.retryAfter } else { nil }
+      }.max()
+      let headers = delay.map { [(name: "Retry-After", value: "\($0)")] } ?? []
+      respond(.json(200, .object(["results": .array(entries)]), headers: headers))
     }
   }
 

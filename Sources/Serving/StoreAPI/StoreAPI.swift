@@ -48,7 +48,7 @@ package final class StoreAPI: Sendable {
     self.now = now
     authenticator = Authenticator(ledger: ledger, audience: configuration.origin)
     grants = GrantIssuer(configuration.gate, ledger: ledger, catalog: catalog, now: now)
-    let events = EventFeed(ledger, report: configuration.report)
+    let events = EventFeed(ledger, now: now, report: configuration.report)
     self.events = events
     lookups = try CallThreads(count: Self.lookupThreads)
     commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }

@@ -19,10 +19,13 @@ struct EventPollTests {
     #expect(all.field("Content-Type") == "application/json")
     #expect(try all.transactions == ["t-1", "t-2", "t-3"])
     #expect(try all.cursor == fixture.cursor)
+    #expect(all.field("Link") == nil)
     let first = try #require(try all.events.first)
     #expect(try await fixture.poll(after: first.cursor).transactions == ["t-2", "t-3"])
     let page = try await fixture.poll(after: start, limit: 2)
     #expect(try page.transactions == ["t-1", "t-2"])
+    let next = try page.cursor
+    #expect(page.field("Link") == "</v1/events?after=\(next)&limit=2>; rel=\"next\"")
     #expect(try await fixture.poll(after: page.cursor).transactions == ["t-3"])
   }
 

@@ -12,7 +12,7 @@ struct EventReaderTests {
   @Test func `A ledger that cannot be read is asked once in a round`() throws {
     let store = try TestStore()
     _ = try store.ledger.commit([.publish], at: store.clock.value)
-    let reader = EventReader(store.ledger)
+    let reader = EventReader(store.ledger, at: store.clock.value)
     #expect(try reader.batch(after: 0).events.count == 1)
     let reads = store.database.state.value.reads
     store.database.state.change { $0.failure = .secretFailure }
@@ -29,7 +29,7 @@ struct EventReaderTests {
     let date = store.clock.value
     _ = try store.ledger.commit([.publish], at: date)
     _ = try store.ledger.commit([.publish], at: date.addingTimeInterval(2))
-    let reader = EventReader(store.ledger)
+    let reader = EventReader(store.ledger, at: store.clock.value)
     let now = date.addingTimeInterval(2)
     try store.ledger.pruneEvents(before: date.addingTimeInterval(1), now: now)
     #expect(throws: Problem.self) { try reader.batch(after: 0) }

@@ -104,6 +104,36 @@ struct EventStreamTests {
     #expect(await reader.isAtEnd())
   }
 
+  @Test(arguments: [true, false])
+  func `A key that is revoked or expires gets no later events`(isRevoked: Bool) async throws {
+    let fixture = try FeedFixture()
+    let key = APIKey(
+      kid: "key-1", account: "key-own", .publicKey(pem: ""), scopes: [.read],
+      created: FeedFixture.date)
+    #expect(try fixture.ledger.add(key))
+    let viewer = AccountAccess(keyAccount: key.account, kid: key.kid)
+    let start = fixture.feed.stream(after: nil, viewer: viewer)
+    guard case .stream(let stream) = start.body else { throw UnexpectedBody() }
+    let reader = StreamReader(stream)
+    _ = await reader.text(until: "\n\n")
+    try fixture.sell(["t-1"])
+    fixture.feed.wake()
+    _ = await reader.text(until: "\"t-1\"")
+    let response = Watched<APIResponse?>(nil)
+    fixture.feed.poll(after: nil, viewer: viewer, wait: .seconds(30), limit: 200) { found in
+      response.change { $0 = found }
+    }
+    let end = Date(timeIntervalSince1970: 0)
+    let isChanged =
+      try isRevoked
+      ? fixture.ledger.revokeKey(key.kid, at: end) : fixture.ledger.expireKey(key.kid, at: end)
+    #expect(isChanged)
+    try fixture.sell(["t-2"])
+    fixture.feed.wake()
+    #expect(try await response.response.status == 401)
+    #expect(await reader.isAtEnd())
+  }
+
   @Test func `A restored ledger ends a stream`() async throws {
     let fixture = try FeedFixture()
     let reader = try fixture.stream()

@@ -1,4 +1,5 @@
 import ContentModel
+import FoundationEssentials
 import StoreLedger
 
 /// An event as it is sent, encoded once for all receivers.
@@ -78,6 +79,7 @@ extension EventBatch {
 /// Used by one thread.
 final class EventReader {
   private let ledger: Ledger
+  private let date: Date
   private let loadedHead: Result<LedgerHead, any Error>
   /// By the number after which they begin.
   private var batches: [Int64: EventBatch] = [:]
@@ -85,6 +87,8 @@ final class EventReader {
   /// each receiver.
   private(set) var failure: (any Error)?
   private var chunks: [AccountAccess: [Int64: Chunk]] = [:]
+  /// Whether keys can be used, by their `kid`.
+  private var keys: [String: Bool] = [:]
 
   private static let maximumBatches = 16
 
@@ -94,8 +98,10 @@ final class EventReader {
     let end: Int64
   }
 
-  init(_ ledger: Ledger) {
+  /// Creates a reader; `date` decides whether a key has expired.
+  init(_ ledger: Ledger, at date: Date) {
     self.ledger = ledger
+    self.date = date
     loadedHead = Result {
       guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
       return head
@@ -109,12 +115,25 @@ final class EventReader {
   /// Returns the next events after a number.
   func batch(after sequence: Int64) throws -> EventBatch {
     if let known = batches[sequence] { return known }
+    let batch = try read { try EventBatch(after: sequence, from: ledger, head) }
+    if batches.count >= Self.maximumBatches { batches = [:] }
+    batches[sequence] = batch
+    return batch
+  }
+
+  /// Whether the key of `viewer` can still be used; a request for events may outlive its key.
+  func accepts(_ viewer: AccountAccess) throws -> Bool {
+    guard let kid = viewer.kid else { return true }
+    if let known = keys[kid] { return known }
+    let isUsable = try read { try ledger.key(kid)?.isUsable(at: date) == true }
+    keys[kid] = isUsable
+    return isUsable
+  }
+
+  private func read<Value>(_ body: () throws -> Value) throws -> Value {
     if let failure { throw failure }
     do {
-      let batch = try EventBatch(after: sequence, from: ledger, head)
-      if batches.count >= Self.maximumBatches { batches = [:] }
-      batches[sequence] = batch
-      return batch
+      return try body()
     } catch let problem as Problem {
       // Only this position is too old; the ledger responds.
       throw problem

@@ -1,6 +1,7 @@
 import Concurrency
 package import ContentModel
 import Dispatch
+package import FoundationEssentials
 package import StoreLedger
 
 /// Delivers the events of a ledger to waiting requests and event streams, with one thread for all.
@@ -18,6 +19,7 @@ package final class EventFeed: Sendable {
   }
 
   private let ledger: Ledger
+  private let now: @Sendable () -> Date
   private let report: @Sendable (ContentError) -> Void
   private let clock: @Sendable () -> ContinuousClock.Instant
   private let maximumReceivers: Int
@@ -29,12 +31,16 @@ package final class EventFeed: Sendable {
   private static let pollInterval: Duration = .seconds(1)
 
   /// Creates a feed; `report` gets the errors of the ledger, on any thread.
+  ///
+  /// `now` is the date for keys that expire, and `clock` is for waits.
   package init(
-    _ ledger: Ledger, report: @escaping @Sendable (ContentError) -> Void = { _ in },
+    _ ledger: Ledger, now: @escaping @Sendable () -> Date = { Date() },
+    report: @escaping @Sendable (ContentError) -> Void = { _ in },
     maximumReceivers: Int = 4_096,
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.ledger = ledger
+    self.now = now
     self.report = report
     self.clock = clock
     self.maximumReceivers = maximumReceivers
@@ -85,7 +91,7 @@ package final class EventFeed: Sendable {
   }
 
   private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
-    let reader = EventReader(ledger)
+    let reader = EventReader(ledger, at: now())
     let head = try reader.head
     let position = try LedgerPosition.requested(cursor) ?? head.position
     guard head.has(position) else { throw Problem.cursorGone }
@@ -147,7 +153,7 @@ package final class EventFeed: Sendable {
   }
 
   private func run() {
-    var pump = EventPump(ledger, report: report)
+    var pump = EventPump(ledger, now: now, report: report)
     while true {
       let isClosed = state.withLock { state in
         pump.add(state.polls, state.streams)

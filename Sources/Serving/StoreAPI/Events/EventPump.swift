@@ -1,4 +1,5 @@
 import ContentModel
+import FoundationEssentials
 import StoreLedger
 
 /// A request that waits for events.
@@ -24,6 +25,9 @@ struct EventPoll: Sendable {
     guard head.has(position) else { return Problem.cursorGone.response }
     let page = try reader.batch(after: position.sequence)
       .page(for: viewer, limit: limit, bytes: Self.maximumBody)
+    guard try page.events.isEmpty || reader.accepts(viewer) else {
+      return Problem.unauthorized("The key has expired or was revoked").response
+    }
     position = LedgerPosition(incarnation: position.incarnation, sequence: page.end)
     isBehind = page.end < head.last
     guard isOver || !page.events.isEmpty else { return nil }
@@ -33,22 +37,33 @@ struct EventPoll: Sendable {
       body += event.json
     }
     body += "]}".utf8
-    return APIResponse(
-      200, headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")], body)
+    var headers = [
+      (name: "Content-Type", value: "application/json"), (name: "Cache-Control", value: "no-store"),
+    ]
+    if isBehind {
+      let cursor = PercentEncoding.component(position.cursor)
+      headers.append(APIResponse.link(toNext: "/v1/events?after=\(cursor)&limit=\(limit)"))
+    }
+    return APIResponse(200, headers: headers, body)
   }
 }
 
 /// Delivers events to all receivers, in rounds, on the thread of a feed.
 struct EventPump {
   private let ledger: Ledger
+  private let now: @Sendable () -> Date
   private let report: @Sendable (ContentError) -> Void
   private var polls: [EventPoll] = []
   private var streams: [EventStream] = []
   /// Whether the last round could not read the ledger.
   private var hasFailed = false
 
-  init(_ ledger: Ledger, report: @escaping @Sendable (ContentError) -> Void) {
+  init(
+    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
+    report: @escaping @Sendable (ContentError) -> Void
+  ) {
     self.ledger = ledger
+    self.now = now
     self.report = report
   }
 
@@ -65,11 +80,11 @@ struct EventPump {
   /// Delivers what is available, and removes receivers that are finished.
   ///
   /// Returns whether there may be more. With `isLast`, all receivers are finished.
-  mutating func round(at now: ContinuousClock.Instant, isLast: Bool) -> Bool {
+  mutating func round(at time: ContinuousClock.Instant, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
-    let reader = EventReader(ledger)
-    answerPolls(reader, now, isLast: isLast)
-    let hasMore = feedStreams(reader, now)
+    let reader = EventReader(ledger, at: now())
+    answerPolls(reader, time, isLast: isLast)
+    let hasMore = feedStreams(reader, time)
     note(reader.failure)
     if isLast {
       streams.forEach { $0.finish() }
@@ -125,6 +140,10 @@ struct EventPump {
             continue
           }
           let chunk = try reader.chunk(after: position.sequence, for: stream.viewer)
+          guard try chunk.bytes.isEmpty || reader.accepts(stream.viewer) else {
+            stream.finish()
+            continue
+          }
           let isBehind = chunk.end < head.last
           if isBehind, chunk.bytes.isEmpty { hasMore = true }
           stream.send(

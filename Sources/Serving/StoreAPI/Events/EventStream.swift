@@ -9,7 +9,7 @@ final class EventStream: ResponseStream {
   typealias Instant = ContinuousClock.Instant
 
   let viewer: AccountAccess
-  /// The stream ends then, so that the client is authenticated again: its key may be revoked.
+  /// The stream ends then, so that the client is authenticated again: its JWT may have expired.
   private let end: Instant
   private let feed: EventFeed
   private let state: Mutex<State>
