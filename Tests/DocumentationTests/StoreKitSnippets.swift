@@ -11,6 +11,12 @@ try SKPaymentQueue.configure(
     trustedRoot: URL(filePath: "/etc/app/1.root.json")))
 }
 
+private func selling(_ server: URL, _ tokenFile: URL) throws {
+var configuration = try SKHostConfiguration()          // HOSTEDCONTENT_STORE and the others
+configuration.queue.service = try HTTPStoreService(url: server, tokenFile: tokenFile)
+try SKPaymentQueue.configure(configuration)
+}
+
 final class Copier: NSObject, SKPaymentTransactionObserver {
   let documents: URL
 
