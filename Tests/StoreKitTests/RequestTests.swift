@@ -93,7 +93,8 @@ struct RequestTests {
     let request = SKProductsRequest(productIdentifiers: ["club"], queue: fixture.queue)
     request.delegate = recorder
     request.start()
-    let product = try #require(await recorder.ended().response?.products.first)
+    let log = await recorder.ended()
+    let product = try #require(log.response?.products.first)
     let formatter = NumberFormatter()
     formatter.numberStyle = .currency
     formatter.locale = product.priceLocale
