@@ -76,6 +76,24 @@ struct PortedAppTests {
     fixture.queue.close()
   }
 
+  @Test("Several observers may finish one transaction, which is removed once")
+  func severalObservers() async throws {
+    let fixture = try KitFixture()
+    try fixture.session.offer("club")
+    let observers = (1...2).map { _ in
+      KitObserver(onTransaction: { queue, transaction in
+        if transaction.transactionState == .purchased { queue.finishTransaction(transaction) }
+      })
+    }
+    for observer in observers { fixture.queue.add(observer) }
+    fixture.queue.add(fixture.payment("club"))
+    for observer in observers { await observer.wait { !$0.removed.isEmpty } }
+    // Waits for calls in progress.
+    fixture.queue.close()
+    #expect(observers.map(\.log.removed.count) == [1, 1])
+    #expect(fixture.refusals.value == [])
+  }
+
   /// Accepts every storefront, but only after more than a second.
   private final class SlowDelegate: NSObject, SKPaymentQueueDelegate {
     func paymentQueue(
