@@ -41,7 +41,8 @@ struct PortedAppTests {
       atPath: copy.appending(path: "text.txt").path)
     let permissions = try #require(values[.posixPermissions] as? Int)
     #expect(permissions & 0o222 == 0)
-    try FileManager.default.removeItem(at: copy)
+    // Uses the folder again, which its last use removes.
+    try FileManager.default.removeItem(atPath: folder.path("copy"))
     fixture.queue.close()
   }
 
