@@ -11,6 +11,12 @@ try SKPaymentQueue.configure(
     trustedRoot: URL(filePath: "/etc/app/1.root.json")))
 }
 
+private func selling(_ server: URL, _ tokenFile: URL) throws {
+var configuration = try SKHostConfiguration()          // HOSTEDCONTENT_STORE and the others
+configuration.queue.service = try HTTPStoreService(url: server, tokenFile: tokenFile)
+try SKPaymentQueue.configure(configuration)
+}
+
 final class Copier: NSObject, SKPaymentTransactionObserver {
   let documents: URL
 
@@ -103,9 +109,14 @@ func answer(_ request: SKProductsRequest, with response: SKProductsResponse) {
 func keepContent(of downloads: [SKDownload], in documents: URL) throws {
   for download in downloads {
     guard download.state == .finished, let folder = download.contentURL else { continue }
-    let target = documents.appendingPathComponent(download.contentIdentifier)
+    let versions = documents.appendingPathComponent(download.contentIdentifier)
+    let target = versions.appendingPathComponent(download.contentVersion)
     if FileManager.default.fileExists(atPath: target.path) { continue }
-    try FileManager.default.copyItem(at: folder, to: target)          // not moveItem
+    try FileManager.default.createDirectory(at: versions, withIntermediateDirectories: true)
+    let copy = versions.appendingPathComponent("incomplete")
+    try? FileManager.default.removeItem(at: copy)
+    try FileManager.default.copyItem(at: folder, to: copy)            // not moveItem
+    try FileManager.default.moveItem(at: copy, to: target)
   }
 }
 

@@ -11,10 +11,14 @@ struct KitFixture {
   let queue: SKPaymentQueue
   let refusals = Watched<[ContentError.Code]>([])
 
-  init(_ session: StoreSession? = nil) throws {
+  /// `change` adapts the engine's configuration.
+  init(
+    _ session: StoreSession? = nil, _ change: (inout PaymentQueue.Configuration) -> Void = { _ in }
+  ) throws {
     self.session = try session ?? StoreSession()
     var queue = try self.session.configuration()
     queue.deliveryQueue = DispatchQueue(label: "storekit.tests")
+    change(&queue)
     var configuration = SKHostConfiguration(queue: queue)
     configuration.language = "en"
     configuration.onRefusal = { [refusals] error in

@@ -82,6 +82,26 @@ struct RequestTests {
     fixture.queue.close()
   }
 
+  @Test(
+    "A price is formatted with the product's locale, as in Apple's sample code",
+    arguments: [("2.99", "EUR", "€2.99"), ("300", "JPY", "¥300")])
+  func price(amount: String, currency: String, text: String) async throws {
+    let fixture = try KitFixture()
+    let price = try #require(Decimal(string: amount))
+    try fixture.session.offer("club", details: ProductDetails(price: price, currency: currency))
+    let recorder = Recorder()
+    let request = SKProductsRequest(productIdentifiers: ["club"], queue: fixture.queue)
+    request.delegate = recorder
+    request.start()
+    let log = await recorder.ended()
+    let product = try #require(log.response?.products.first)
+    let formatter = NumberFormatter()
+    formatter.numberStyle = .currency
+    formatter.locale = product.priceLocale
+    #expect(formatter.string(from: product.price) == text)
+    fixture.queue.close()
+  }
+
   @Test("An unreachable store is a network error, and nothing else is called")
   func unreachable() async throws {
     let fixture = try KitFixture()

@@ -15,6 +15,8 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
   weak var delegate: RestoreControllerDelegate?
   private var restored: [SKPaymentTransaction] = []
   private var isRestoring = false
+  /// Downloads that did not fail yet in this run.
+  private var running: Set<SKDownload> = []
 
   func restore() {
     isRestoring = true
@@ -26,7 +28,9 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
   ) {
     for transaction in transactions {
       switch transaction.transactionState {
-      case .restored: restored.append(transaction)
+      case .restored:
+        // Those of an earlier run are reported at launch, and by the restore.
+        if !restored.contains(transaction) { restored.append(transaction) }
       case .purchased:
         queue.start(transaction.downloads)
         finishIfComplete(transaction, queue)
@@ -66,8 +70,17 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
     for transaction in Set(downloads.map { $0.transaction }) {
       finishIfComplete(transaction, queue)
     }
-    if let failed = downloads.first(where: { $0.state == .failed }) {
-      delegate?.restoreControllerDidFinish(self, error: failed.error)
+    for download in downloads {
+      switch download.state {
+      case .waiting, .active: running.insert(download)
+      case .failed:
+        // A launch reports failures of earlier runs, too.
+        if running.remove(download) != nil {
+          delegate?.restoreControllerDidFinish(self, error: download.error)
+        }
+      case .paused, .finished, .cancelled: break
+      @unknown default: break
+      }
     }
   }
 

@@ -11,6 +11,8 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
   let documents: URL
   var productsRequest: SKProductsRequest?
   var pending = Set<String>()
+  /// Downloads that did not fail yet in this run.
+  var running = Set<SKDownload>()
 
   init(documents: URL) {
     self.documents = documents
@@ -73,13 +75,18 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
     for download in downloads {
       switch download.state {
+      case .waiting:
+        running.insert(download)
       case .active:
+        running.insert(download)
         print("\(download.contentIdentifier): \(Int(download.progress * 100)) %")
       case .failed:
+        // A launch reports failures of earlier runs, which were started again.
+        guard running.remove(download) != nil else { break }
         // Not finished: it continues at the next launch.
         print("\(download.contentIdentifier): \(download.error?.localizedDescription ?? "failed")")
         done(download.transaction.payment.productIdentifier)
-      case .waiting, .paused, .cancelled, .finished:
+      case .paused, .cancelled, .finished:
         break
       @unknown default:
         break

@@ -36,8 +36,8 @@ open class SKDownload: NSObject, @unchecked Sendable {
 
   /// The version's folder, with ContentInfo.plist and Contents; nil unless finished.
   ///
-  /// Read-only. Unlike on Apple's systems, it stays valid after the transaction is finished, until
-  /// that version is removed from the library.
+  /// Its files are read-only. Unlike on Apple's systems, it stays valid after the transaction is
+  /// finished, until that version is removed from the library.
   open var contentURL: URL? { handle?.contentURL }
 
   /// The size of the package in bytes, under its name of iOS 6 to 13.

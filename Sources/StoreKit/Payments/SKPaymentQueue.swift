@@ -95,7 +95,9 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
   /// Restores the account's finished purchases as new `.restored` transactions.
   ///
-  /// Each has its original and new downloads, which wait to be started.
+  /// Each has its original and new downloads, which wait to be started. One of an earlier restore
+  /// that is still unfinished is reported again instead. While a restore is running, another one is
+  /// refused, and the configuration's `onRefusal` is called.
   open func restoreCompletedTransactions() {
     restoreCompletedTransactions(withApplicationUsername: nil)
   }

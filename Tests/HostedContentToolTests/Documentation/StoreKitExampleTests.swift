@@ -72,6 +72,43 @@ struct StoreKitExampleTests {
     #expect(try tool.current() == [Tool.chapter1: "1.0", Tool.chapter2: "1.0"])
   }
 
+  /// Runs `body` while the store does not have the archive of chapter 1.
+  private func withoutArchive(_ tool: Tool, _ body: () throws -> Void) throws {
+    let version = tool.folder.path("store/targets/\(Tool.chapter1)/1.0")
+    let away = tool.folder.path("away")
+    try FileManager.default.moveItem(atPath: version, toPath: away)
+    try body()
+    try FileManager.default.moveItem(atPath: away, toPath: version)
+  }
+
+  @Test("A purchase whose download failed is delivered by the next run", .slow)
+  func failedPurchase() throws {
+    let tool = try Tool.withBook()
+    try withoutArchive(tool) {
+      let first = try run("Keeper", in: tool, "documents", Tool.chapter1)
+      #expect(!first.output.contains("kept"), "\(first.output)")
+      #expect(try unfinished(tool) == 1)
+    }
+    let second = try run("Keeper", in: tool, "documents", Tool.chapter1)
+    #expect(
+      second.output.contains("\(Tool.chapter1): kept 1.0"), "\(second.output)\(second.errors)")
+  }
+
+  @Test("A restore whose download failed is offered once by the next run", .slow)
+  func failedRestore() throws {
+    let tool = try Tool.withBook()
+    #expect(try run("Keeper", in: tool, "documents", Tool.chapter1).status == 0)
+    try tool.succeed("remove", Tool.chapter1, "--library", "lib")
+    try withoutArchive(tool) {
+      #expect(try run("Chooser", in: tool, Tool.chapter1).status == 1)
+    }
+    let second = try run("Chooser", in: tool, Tool.chapter1)
+    #expect(second.status == 0, "\(second.output)\(second.errors)")
+    #expect(second.output.components(separatedBy: "chosen").count == 2, "\(second.output)")
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+    #expect(try unfinished(tool) == 0)
+  }
+
   @Test("A transaction with several downloads is finished when the last one has ended", .slow)
   func severalDownloads() throws {
     let tool = try Tool.withCourse()
