@@ -23,6 +23,8 @@ final class Delivery: Sendable {
   private struct State {
     var reports: UnfinishedReports
     var hasBeenObserved = false
+    /// Calls that wait for the first observer; nil once it was added, or the queue is closed.
+    var waiting: [@Sendable () -> Void]? = []
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
   }
@@ -66,10 +68,12 @@ final class Delivery: Sendable {
 
   /// Returns true for the first observer, stream or waiting call ever.
   func beginObserving() -> Bool {
-    state.withLock { state in
-      defer { state.hasBeenObserved = true }
-      return !state.hasBeenObserved
+    let (wasObserved, waiting) = state.withLock { state in
+      defer { (state.hasBeenObserved, state.waiting) = (true, nil) }
+      return (state.hasBeenObserved, state.waiting ?? [])
     }
+    for body in waiting { deliver(body) }
+    return !wasObserved
   }
 
   func remove(_ observer: any PaymentTransactionObserver) { list.remove(observer) }
@@ -94,6 +98,11 @@ final class Delivery: Sendable {
   func close(until deadline: DispatchTime) {
     calls.close()
     calls.wait(until: deadline)
+    // They retain this object. Released outside the lock.
+    _ = state.withLock { state in
+      defer { state.waiting = nil }
+      return state.waiting
+    }
   }
 
   /// The current observers.
@@ -162,7 +171,7 @@ final class Delivery: Sendable {
   func reportContentPublished() { deliver { self.publications.yield(()) } }
 
   func report(_ revocation: Revocation) {
-    deliver { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
+    deliverWhenObserved { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
   }
 
   /// Stores the storefront; calls `refuse` for purchasing transactions the delegate stops.
@@ -191,7 +200,7 @@ final class Delivery: Sendable {
   func ask(
     _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
   ) {
-    deliver {
+    deliverWhenObserved {
       var isWanted = false
       self.callObservers { queue, observer in
         if observer.paymentQueue(queue, shouldAddStorePayment: payment, for: product) {
@@ -207,6 +216,17 @@ final class Delivery: Sendable {
   /// Enqueues a call after all earlier reports about `transactions`, or about any if empty.
   func deliver(about transactions: Set<String> = [], _ body: @escaping @Sendable () -> Void) {
     send(.calls([body]), of: transactions)
+  }
+
+  /// Enqueues a call; before the first observer is added, the call waits for it.
+  ///
+  /// For events that nobody else would learn about.
+  func deliverWhenObserved(_ body: @escaping @Sendable () -> Void) {
+    let isWaiting = state.withLock { state in
+      state.waiting?.append(body)
+      return state.waiting != nil
+    }
+    if !isWaiting { deliver(body) }
   }
 
   private func send(_ notification: Outbox.Notification, of ids: some Collection<String>) {
