@@ -127,9 +127,11 @@ struct StoreEventTests {
     queue.close()
   }
 
-  @Test("Revocations and promoted payments wait for the first observer, or come again")
+  @Test("What happens before the first observer is added is reported to it, or comes again")
   func beforeObservers() async throws {
+    _ = service.grant(product, "g")
     let first = try queue()
+    first.restoreCompletedTransactions()
     service.send(.revoked(Revocation([product])), cursor: "1")
     service.send(.promoted(Payment(productIdentifier: product)), cursor: "2")
     service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
@@ -137,7 +139,10 @@ struct StoreEventTests {
     await waitUntil { first.storefront?.countryCode == "SWE" }
     #expect(try first.engine.journal.readQueue().storeCursor == nil)
     let observer = RecordingObserver(of: first)
-    await observer.wait { $0.revoked.count == 1 && $0.promoted.count == 1 }
+    await observer.wait {
+      $0.revoked.count == 1 && $0.promoted.count == 1 && $0.restoreEnds.count == 1
+    }
+    #expect(observer.log.transactions.values.map(\.transactionState) == [.restored])
     try await waitUntil { try first.engine.journal.readQueue().storeCursor == "2" }
     first.close()
 

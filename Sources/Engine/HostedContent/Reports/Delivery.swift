@@ -23,7 +23,7 @@ final class Delivery: Sendable {
   private struct State {
     var reports: UnfinishedReports
     var hasBeenObserved = false
-    /// Calls that wait for the first observer; nil once it was added, or the queue is closed.
+    /// Calls that wait for the launch; nil after it, and after the queue is closed.
     var waiting: [@Sendable () -> Void]? = []
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
@@ -68,12 +68,10 @@ final class Delivery: Sendable {
 
   /// Returns true for the first observer, stream or waiting call ever.
   func beginObserving() -> Bool {
-    let (wasObserved, waiting) = state.withLock { state in
-      defer { (state.hasBeenObserved, state.waiting) = (true, nil) }
-      return (state.hasBeenObserved, state.waiting ?? [])
+    state.withLock { state in
+      defer { state.hasBeenObserved = true }
+      return !state.hasBeenObserved
     }
-    for body in waiting { deliver(body) }
-    return !wasObserved
   }
 
   func remove(_ observer: any PaymentTransactionObserver) { list.remove(observer) }
@@ -99,10 +97,7 @@ final class Delivery: Sendable {
     calls.close()
     calls.wait(until: deadline)
     // They retain this object. Released outside the lock.
-    _ = state.withLock { state in
-      defer { state.waiting = nil }
-      return state.waiting
-    }
+    _ = takeWaiting()
   }
 
   /// The current observers.
@@ -218,15 +213,22 @@ final class Delivery: Sendable {
     send(.calls([body]), of: transactions)
   }
 
-  /// Enqueues a call; before the first observer is added, the call waits for it.
+  /// Enqueues a call; before the launch, it waits for the first observer and the first report.
   ///
-  /// For events that nobody else would learn about.
+  /// For what is reported only once.
   func deliverWhenObserved(_ body: @escaping @Sendable () -> Void) {
     let isWaiting = state.withLock { state in
       state.waiting?.append(body)
       return state.waiting != nil
     }
     if !isWaiting { deliver(body) }
+  }
+
+  private func takeWaiting() -> [@Sendable () -> Void] {
+    state.withLock { state in
+      defer { state.waiting = nil }
+      return state.waiting ?? []
+    }
   }
 
   private func send(_ notification: Outbox.Notification, of ids: some Collection<String>) {
@@ -240,13 +242,15 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Reports all unfinished transactions and their downloads.
+  /// Reports all unfinished transactions and their downloads, then what has waited for the launch.
   func report(everything records: [TransactionRecord]) {
-    guard !records.isEmpty else { return }
-    deliver {
-      let transactions = self.notify(records)
-      self.notify(transactions.flatMap(\.downloads))
+    if !records.isEmpty {
+      deliver {
+        let transactions = self.notify(records)
+        self.notify(transactions.flatMap(\.downloads))
+      }
     }
+    for body in takeWaiting() { deliver(body) }
   }
 
   /// Reports transactions that were added or changed state.
