@@ -1,7 +1,7 @@
 import ContentModel
 import Testing
 
-/// The bytes that version 0.9.0 writes. Other bytes need a new format number.
+/// The bytes that version 0.9.0 writes; others need a new format number.
 @Suite struct FormatTests {
   private let one: Digest
   private let two: Digest
