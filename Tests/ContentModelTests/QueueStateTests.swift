@@ -218,6 +218,17 @@ struct QueueStateTests {
     #expect(launch.effects.filter(\.isStartOfWork).count == 1)
   }
 
+  @Test("A restore that is requested before the launch begins with the launch, once")
+  func earlyRestore() {
+    var queue = QueueState()
+    #expect(queue.apply(.restoreRequested(request: "x", account: "ada")) == QueueDecision())
+    let restore = QueueEffect.restore(request: "x", account: "ada")
+    let launch = queue.apply(.launched)
+    #expect(launch.effects == [.reportEverything([]), restore])
+    let again = queue.apply(.launched)
+    #expect(!again.effects.contains(restore))
+  }
+
   @Test("A deferred purchase is sent again at a launch, to get its decision")
   func deferredLaunch() throws {
     var queue = QueueState(transactions: [try Sample.transaction(.deferred)])

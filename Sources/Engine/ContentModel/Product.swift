@@ -105,7 +105,9 @@ extension Product: Codable {
   }
 }
 
-/// The kind of a purchase; only non-consumables have hosted content and can be restored.
+/// The kind of a purchase; only non-consumables have hosted content.
+///
+/// Non-consumables and auto-renewable subscriptions can be restored.
 public enum ProductType: String, Codable, Sendable, CaseIterable {
   case nonConsumable = "non-consumable"
   case consumable

@@ -220,6 +220,33 @@ struct PaymentQueueTests {
     await observer.wait { $0.removed.count == 2 }
   }
 
+  @Test("A waiting download is queued once it was started, until it is active")
+  func queued() async throws {
+    let fixture = try StoreFixture()
+    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
+    let gate = Gate()
+    let queue = try fixture.queue {
+      $0.maximumActiveDownloads = 1
+      $0.fileSystem = gate.fileSystem(closedAt: "/data.bin")
+    }
+    let observer = RecordingObserver(of: queue)
+    for name in ["a", "b"] {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
+    }
+    await observer.wait { $0.downloads.count == 2 }
+    let downloads = queue.transactions.flatMap(\.downloads)
+    #expect(downloads.map(\.state) == [.waiting, .waiting])
+    #expect(downloads.map(\.isQueued) == [false, false])
+    queue.start(downloads)
+    await gate.waitUntilReached()
+    await observer.wait { log in log.downloads.values.contains { $0.isQueued } }
+    #expect(downloads.map(\.state) == [.active, .waiting])
+    #expect(downloads.map(\.isQueued) == [false, true])
+    gate.open()
+    await observer.wait { log in log.downloads.values.allSatisfy { $0.state == .finished } }
+    #expect(downloads.map(\.isQueued) == [false, false])
+  }
+
   @Test("A products request calls its delegate and lists invalid identifiers")
   func productsRequest() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")

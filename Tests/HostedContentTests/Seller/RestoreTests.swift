@@ -106,6 +106,22 @@ struct RestoreTests {
     #expect(restored().count == 2)
   }
 
+  @Test("Non-consumables and auto-renewable subscriptions are restored, other kinds are not")
+  func kinds() async throws {
+    let fixture = try StoreFixture()
+    let types = ProductType.allCases
+    for type in types {
+      try fixture.store.add(identifier(type.rawValue), details: ProductDetails(type: type))
+    }
+    try await buy(types.map(\.rawValue), fixture)
+    let queue = try second(fixture)
+    let observer = RecordingObserver(of: queue)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 1 }
+    let restored = observer.log.transactions.values.map(\.payment.productIdentifier.rawValue)
+    #expect(restored.sorted() == ["auto-renewable", "non-consumable"])
+  }
+
   @Test("Purchases found before an error are delivered, and the error comes last")
   func partial() async throws {
     let fixture = try StoreFixture()

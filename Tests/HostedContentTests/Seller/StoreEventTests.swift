@@ -1,6 +1,6 @@
 import FoundationEssentials
 import ContentModel
-import HostedContent
+@testable import HostedContent
 import TestSupport
 import TestTraits
 import Testing
@@ -125,6 +125,35 @@ struct StoreEventTests {
     }
     #expect(other.log.promoted.count == 1)
     queue.close()
+  }
+
+  @Test("What happens before the first observer is added is reported to it, or comes again")
+  func beforeObservers() async throws {
+    _ = service.grant(product, "g")
+    let first = try queue()
+    first.restoreCompletedTransactions()
+    service.send(.revoked(Revocation([product])), cursor: "1")
+    service.send(.promoted(Payment(productIdentifier: product)), cursor: "2")
+    service.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    // The revocation was handled before the storefront.
+    await waitUntil { first.storefront?.countryCode == "SWE" }
+    #expect(try first.engine.journal.readQueue().storeCursor == nil)
+    let observer = RecordingObserver(of: first)
+    await observer.wait {
+      $0.revoked.count == 1 && $0.promoted.count == 1 && $0.restoreEnds.count == 1
+    }
+    #expect(observer.log.transactions.values.map(\.transactionState) == [.restored])
+    try await waitUntil { try first.engine.journal.readQueue().storeCursor == "2" }
+    first.close()
+
+    // Without an observer, the event does not count as handled.
+    let seller = ScriptedService()
+    let second = try fixture.queue { $0.service = seller }
+    seller.send(.revoked(Revocation([product])), cursor: "3")
+    seller.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    await waitUntil { second.storefront?.countryCode == "SWE" }
+    second.close()
+    #expect(try second.engine.journal.readQueue().storeCursor == "2")
   }
 
   @Test("A new storefront is reported, and the delegate can stop purchases in it")

@@ -13,6 +13,8 @@ package struct QueueState: Hashable, Sendable {
   private var nextSequence: Int
   /// The running restore; a second one is refused.
   private var restoring: RestoreEnd?
+  /// The request of a restore that waits for the launch.
+  private var earlyRestore: QueueEffect?
   /// Whether the seller is notified of finished purchases.
   private let notifiesSeller: Bool
   /// Pending notices of an earlier process, sent at launch.
@@ -98,6 +100,8 @@ package struct QueueState: Hashable, Sendable {
       }
     }
     isLaunched = true
+    if let earlyRestore { draft.effects.append(earlyRestore) }
+    earlyRestore = nil
     if notifiesSeller { draft.effects += notices.map { .notifyFinished($0) } }
     notices = []
     draft.reportsEverything = true
@@ -162,7 +166,8 @@ package struct QueueState: Hashable, Sendable {
   ) {
     guard restoring == nil else { return draft.effects.append(.refuse(.restoreUnderWay(request))) }
     restoring = RestoreEnd(request: request)
-    draft.effects.append(.restore(request: request, account: account))
+    let effect = QueueEffect.restore(request: request, account: account)
+    if isLaunched { draft.effects.append(effect) } else { earlyRestore = effect }
   }
 
   private mutating func endRestore(

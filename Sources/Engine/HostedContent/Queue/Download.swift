@@ -39,6 +39,12 @@ public struct Download: Sendable, Identifiable {
     }
   }
 
+  /// Whether it waits for its turn; false for a waiting download that was not started.
+  ///
+  /// It becomes active without another call: as soon as fewer than `maximumActiveDownloads` are
+  /// active, and no other download of the same content is.
+  public var isQueued: Bool { record.isRequested }
+
   /// The current phase; nil unless the download is active.
   public var phase: DownloadPhase? {
     guard record.state == .active else { return nil }

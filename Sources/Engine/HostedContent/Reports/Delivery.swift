@@ -23,6 +23,8 @@ final class Delivery: Sendable {
   private struct State {
     var reports: UnfinishedReports
     var hasBeenObserved = false
+    /// Calls that wait for the launch; nil after it, and after the queue is closed.
+    var waiting: [@Sendable () -> Void]? = []
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
   }
@@ -94,6 +96,8 @@ final class Delivery: Sendable {
   func close(until deadline: DispatchTime) {
     calls.close()
     calls.wait(until: deadline)
+    // They retain this object. Released outside the lock.
+    _ = takeWaiting()
   }
 
   /// The current observers.
@@ -162,7 +166,7 @@ final class Delivery: Sendable {
   func reportContentPublished() { deliver { self.publications.yield(()) } }
 
   func report(_ revocation: Revocation) {
-    deliver { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
+    deliverWhenObserved { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
   }
 
   /// Stores the storefront; calls `refuse` for purchasing transactions the delegate stops.
@@ -191,7 +195,7 @@ final class Delivery: Sendable {
   func ask(
     _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
   ) {
-    deliver {
+    deliverWhenObserved {
       var isWanted = false
       self.callObservers { queue, observer in
         if observer.paymentQueue(queue, shouldAddStorePayment: payment, for: product) {
@@ -209,6 +213,24 @@ final class Delivery: Sendable {
     send(.calls([body]), of: transactions)
   }
 
+  /// Enqueues a call; before the launch, it waits for the first observer and the first report.
+  ///
+  /// For what is reported only once.
+  func deliverWhenObserved(_ body: @escaping @Sendable () -> Void) {
+    let isWaiting = state.withLock { state in
+      state.waiting?.append(body)
+      return state.waiting != nil
+    }
+    if !isWaiting { deliver(body) }
+  }
+
+  private func takeWaiting() -> [@Sendable () -> Void] {
+    state.withLock { state in
+      defer { state.waiting = nil }
+      return state.waiting ?? []
+    }
+  }
+
   private func send(_ notification: Outbox.Notification, of ids: some Collection<String>) {
     line.send(notification, of: ids) { notification in
       switch notification {
@@ -220,13 +242,15 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Reports all unfinished transactions and their downloads.
+  /// Reports all unfinished transactions and their downloads, then what has waited for the launch.
   func report(everything records: [TransactionRecord]) {
-    guard !records.isEmpty else { return }
-    deliver {
-      let transactions = self.notify(records)
-      self.notify(transactions.flatMap(\.downloads))
+    if !records.isEmpty {
+      deliver {
+        let transactions = self.notify(records)
+        self.notify(transactions.flatMap(\.downloads))
+      }
     }
+    for body in takeWaiting() { deliver(body) }
   }
 
   /// Reports transactions that were added or changed state.

@@ -46,6 +46,7 @@ extension PaymentQueue {
   ///
   /// A stream counts as an observer: the first one starts the queue. It ends when its task is
   /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
+  /// Revocations, promoted payments and storefronts are reported to observers only.
   public func reports() -> AsyncStream<QueueReport> {
     AsyncStream { sender in
       if delivery.add(sender) { launch() }

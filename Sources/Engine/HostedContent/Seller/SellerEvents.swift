@@ -44,7 +44,7 @@ extension Engine {
       // The lookup may take long; later events do not wait for it.
       seller.run { [weak self] in
         await self?.ask(payment)
-        self?.delivery.deliver(onEnd)
+        self?.delivery.deliverWhenObserved(onEnd)
       }
     case .contentPublished:
       delivery.reportContentPublished()
