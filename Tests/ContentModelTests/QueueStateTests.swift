@@ -221,7 +221,8 @@ struct QueueStateTests {
   @Test("A restore that is requested before the launch begins with the launch, once")
   func earlyRestore() {
     var queue = QueueState()
-    #expect(queue.apply(.restoreRequested(request: "x", account: "ada")) == QueueDecision())
+    let early = queue.apply(.restoreRequested(request: "x", account: "ada"))
+    #expect(early.changes.isEmpty && early.effects.isEmpty)
     let restore = QueueEffect.restore(request: "x", account: "ada")
     let launch = queue.apply(.launched)
     #expect(launch.effects == [.reportEverything([]), restore])
