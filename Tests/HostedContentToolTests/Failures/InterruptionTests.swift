@@ -206,6 +206,22 @@ struct InterruptionTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
+  @Test("Without progress, a restore ends after the timeout, and the next run continues", .slow)
+  func restoreTimeout() throws {
+    let (tool, server) = try filmTool()
+    try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
+    let restore = try restoring(tool, server)
+    let result = try tool.run(restore + ["--timeout", "1"])
+    #expect(result.status == 1)
+    let reason = "No progress for 1 second; not installed: \(Self.film)"
+    #expect(result.errors.contains(reason), "\(result.errors)")
+    #expect(try tool.unfinished().count == 1)
+
+    try server.setFaults(.none)
+    try tool.succeed(restore)
+    #expect(try tool.unfinished().isEmpty)
+  }
+
   @Test("An interrupted publication leaves the old or the new store", .slow)
   func publishInterrupted() throws {
     let tool = try Tool()

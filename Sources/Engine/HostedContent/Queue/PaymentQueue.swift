@@ -126,6 +126,11 @@ public final class PaymentQueue: Sendable {
   /// The unfinished transactions in order, as last reported.
   public var transactions: [PaymentTransaction] { delivery.transactions }
 
+  /// Returns the unfinished transaction `id`, as last reported.
+  package func transaction(_ id: TransactionID) -> PaymentTransaction? {
+    delivery.transaction(id.rawValue)
+  }
+
   /// Adds a payment, which may be equal to an earlier one; returns the transaction's identifier.
   ///
   /// The transaction is reported as `.purchasing`, then with the seller's outcome.

@@ -97,10 +97,7 @@ final class ProgressLines: Sendable {
     let last = state.lastLines.updateValue((download.state, tenths), forKey: download.id)
     let name = "\(download.contentIdentifier) \(download.contentVersion)"
     if last?.state != download.state {
-      // A download may have stopped in an earlier run.
-      let isOld = last == nil && [.paused, .failed, .cancelled].contains(download.state)
-      guard !isOld, download.state != .waiting else { return nil }
-      return "\(name): \(download.state)\(fetched(download))"
+      return download.state == .waiting ? nil : "\(name): \(download.state)\(fetched(download))"
     }
     guard download.state == .active, last?.tenths != tenths else { return nil }
     let percent = Int((download.progress * 100).rounded(.down))
@@ -118,15 +115,5 @@ final class ProgressLines: Sendable {
 
   private static func details(_ download: Download) -> String {
     "of \(Console.bytes(download.expectedContentLength)), \(time(download.timeRemaining))"
-  }
-}
-
-extension ProgressLines: PaymentTransactionObserver {
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {}
-
-  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    show(downloads)
   }
 }

@@ -25,5 +25,8 @@ final class Watchdog: @unchecked Sendable {
 
   deinit { timer.cancel() }
 
+  /// Stops the timeout until `feed` is called.
+  func pause() { timer.schedule(deadline: .distantFuture) }
+
   func feed() { timer.schedule(deadline: .now() + .seconds(seconds)) }
 }

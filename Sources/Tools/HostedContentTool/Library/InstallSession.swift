@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import HostedContent
 
-/// One run of `get` or `update`: installs the offered versions of products.
+/// One run of `get`, `update` or `restore`: installs the offered versions of products.
 ///
 /// It decides the next step for a product. `TransactionDriver` completes each transaction.
 final class InstallSession: Sendable {
@@ -24,7 +24,7 @@ final class InstallSession: Sendable {
   private let closer: QueueCloser
 
   /// How long a command waits until a store server has recorded what was finished.
-  static let noticeLimit = DispatchTimeInterval.seconds(5)
+  private static let noticeLimit = DispatchTimeInterval.seconds(5)
   /// The number of attempts for each product, so that temporary failures are retried.
   private static let tries = 2
 
@@ -98,6 +98,47 @@ final class InstallSession: Sendable {
       .subtracting(delivered.map(\.productIdentifier)).sorted()
     if let abort = driver.abortReason, !left.isEmpty { console.report(abort.before(left)) }
     return left.isEmpty && isComplete
+  }
+
+  /// Restores the account's purchases and finishes them, after their installation if `installing`.
+  ///
+  /// Returns the finished transactions, and the errors of the others.
+  func restore(installing: Bool) async throws
+    -> (done: [PaymentTransaction], failures: [ContentError])
+  {
+    // The queue reports a late seller, and a long history may take longer than the timeout.
+    watchdog.pause()
+    let transactions = try await queue.restore(withApplicationUsername: account)
+    watchdog.feed()
+    console.signals?.setHandler { [weak self] in self?.abort(with: $0) }
+    queue.add(driver)
+    let errors = await withTaskGroup(of: (TransactionID, ContentError?).self) { group in
+      for transaction in transactions {
+        group.addTask { (transaction.id, await self.finish(transaction, installing)) }
+      }
+      return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+    progress.end()
+    let done = transactions.filter { errors[$0.id] == nil }
+    guard let abort = driver.abortReason else {
+      await queue.waitForNotices(Self.noticeLimit)
+      return (
+        done,
+        transactions.compactMap { errors[$0.id]?.about($0.payment.productIdentifier.rawValue) }
+      )
+    }
+    let left = Set(transactions).subtracting(done).map(\.payment.productIdentifier)
+    return (done, left.isEmpty ? [] : [abort.before(left)])
+  }
+
+  private func finish(_ restored: PaymentTransaction, _ installing: Bool) async -> ContentError? {
+    if installing { return await driver.end(of: restored.id, known: restored) }
+    do {
+      try await queue.finish(restored)
+      return nil
+    } catch {
+      return ContentError(error, while: "restoring \(restored.payment.productIdentifier)")
+    }
   }
 
   /// The number of parallel downloads: as many as have 16 MB together, from 3 to 32.

@@ -62,9 +62,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   }
 
   private func recheck(at transaction: TransactionID) {
-    if let known = queue.transactions.first(where: { $0.id == transaction }) {
-      return proceed(known)
-    }
+    if let known = queue.transaction(transaction) { return proceed(known) }
     let (isGone, failure) = state.withLock { state in
       let isKnown = state.works[transaction]?.transaction != nil
       // A known transaction that is missing has ended. Earlier failures of it do not matter.
@@ -116,6 +114,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
   ) {
+    watchdog.feed()
     for transaction in transactions { end(transaction.id, nil) }
   }
 
