@@ -1,7 +1,6 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Concurrency
 import TestSupport
 import TestTraits
 import Testing
