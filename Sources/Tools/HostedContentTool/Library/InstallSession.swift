@@ -188,7 +188,7 @@ final class InstallSession: Sendable {
       return isOwned && product.type == .nonConsumable ? nil : .buy
     }
     for offer in product.contents {
-      guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
+      guard let installed = try await queue.installedVersion(of: offer.contentIdentifier) else {
         // A content that was added to the product later is installed by get, not by update.
         if mayBuy { return .buy }
         continue
