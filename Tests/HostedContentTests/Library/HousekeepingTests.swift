@@ -104,7 +104,7 @@ struct HousekeepingTests {
     queue.add(observer)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.fileFailed])
-    #expect(throws: ContentError.self) { try queue.installedVersion(of: a) }
+    await #expect(throws: ContentError.self) { try await queue.installedVersion(of: a) }
     #expect(try await queue.availableUpdates().isEmpty)
     let report = try await queue.collect()
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])
