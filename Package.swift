@@ -199,7 +199,8 @@ let package = Package(
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
-      name: "TestSupport", dependencies: ["Concurrency", "ContentModel", "FileIO", "CSpawn"],
+      name: "TestSupport",
+      dependencies: ["Concurrency", "ContentModel", "FileIO", "Digests", "CSpawn"],
       path: "Tests/TestSupport", swiftSettings: settings),
     // Separate from TestSupport, which programs use, too: they must not link the test library.
     .target(
@@ -255,8 +256,14 @@ let package = Package(
     tests(
       "ContentTrustTests",
       [
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentStore",
+        "HostedContent", "TestSupport",
+      ]),
+    tests(
+      "ContentStoreTests",
+      [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentStore", "HostedContent", "TestSupport",
+        "ContentStore", "TestSupport",
       ]),
     tests("FuzzTargetsTests", ["FileIO", "FuzzTargets", "TestSupport"]),
     tests(

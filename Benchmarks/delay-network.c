@@ -1,7 +1,8 @@
 // Connects this network namespace with another one, with a delay.
 //
-// delay-network NAMESPACE-FILE MILLISECONDS: creates hcnear here and hcfar there, and delivers each packet after half
-// of the round trip, until it is killed. It prints "ready". For root. Unlike tc's netem it needs no kernel module.
+// delay-network NAMESPACE-FILE MILLISECONDS: creates hcnear here and hcfar there, and delivers each
+// packet after half of the round trip, until it is killed. It prints "ready". For root. Unlike tc's
+// netem it needs no kernel module.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,8 @@ int main(int count, char **arguments) {
     for (int number = 0; number < 2; number++) {
       struct direction *direction = &directions[number];
       move(direction, delay);
-      files[number] = (struct pollfd){.fd = direction->from, .events = direction->count < slots ? POLLIN : 0};
+      files[number] = (struct pollfd){
+          .fd = direction->from, .events = direction->count < slots ? POLLIN : 0};
       struct packet *next = &direction->packets[direction->first];
       if (direction->count > 0 && next->due < due) due = next->due;
     }

@@ -1,10 +1,6 @@
 import ContentModel
-import Dispatch
-import FileIO
 import FoundationEssentials
 import Concurrency
-import TestSupport
-import Testing
 
 @testable import AppUpdate
 

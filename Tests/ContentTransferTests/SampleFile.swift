@@ -3,7 +3,6 @@ import ContentTransfer
 import Digests
 import FileIO
 import Foundation
-import Concurrency
 import TestSupport
 
 /// A store's file with the pieces of a signed index.

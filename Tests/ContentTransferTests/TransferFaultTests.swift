@@ -27,6 +27,7 @@ struct TransferFaultTests {
       (.network, .networkFailed, .later, true, false),
       (.expired, .accessDenied, .later, false, false),
       (.tooManyFiles, .tooManyFiles, .later, true, false),
+      (.outOfMemory, .outOfMemory, .later, true, false),
       (.garbled, .answerUnusable, .later, true, false),
       (.stalled, .transferStalled, .later, true, false),
       (.cutShort, .connectionLost, .later, true, false),

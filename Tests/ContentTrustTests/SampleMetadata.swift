@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTrust
-import Digests
 import FoundationEssentials
 
 /// A store's four keys, and metadata signed with them that a test can modify.

@@ -34,7 +34,7 @@ package enum CrowdedDisk {
     if installed != 3 { problems.append("\(installed) installed, expected 3") }
     for product in products {
       let isInstalled =
-        try queue.installedVersion(of: ProductIdentifier(validating: product)) != nil
+        try await queue.installedVersion(of: ProductIdentifier(validating: product)) != nil
       if isInstalled == (failures[product] != nil) { problems.append("\(product): \(isInstalled)") }
     }
     return try await problems + tryAgain(queue, failures.keys.sorted())

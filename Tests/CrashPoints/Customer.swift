@@ -7,7 +7,7 @@ extension PaymentQueue {
   package func bring(_ product: String) async throws {
     let identifier = try ProductIdentifier(validating: product)
     try await goOn(with: product)
-    guard let installed = try installedVersion(of: identifier) else {
+    guard let installed = try await installedVersion(of: identifier) else {
       _ = try await deliver(Payment(productIdentifier: identifier))
       return
     }

@@ -90,9 +90,8 @@ package final class Session: Sendable {
   private func restore(_ product: String) async throws {
     guard let queue else { return }
     try await queue.goOn(with: product)
-    guard try queue.installedVersion(of: ProductIdentifier(validating: product)) == nil else {
-      return
-    }
+    let content = try ProductIdentifier(validating: product)
+    guard try await queue.installedVersion(of: content) == nil else { return }
     for transaction in try await queue.restore() {
       try await queue.complete(transaction)
     }

@@ -246,6 +246,7 @@ struct DirectoryTests {
     #expect(ContentError(errno: EDQUOT, .write, "x").code == .diskFull)
     #expect(ContentError(errno: EROFS, .write, "x").code == .notPermitted)
     #expect(ContentError(errno: EMFILE, .open, "x").code == .tooManyFiles)
+    #expect(ContentError(errno: ENOMEM, .open, "x").code == .outOfMemory)
     #expect(ContentError(errno: EIO, .read, "x").cause == "Input/output error")
   }
 

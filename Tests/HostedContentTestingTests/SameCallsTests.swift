@@ -1,5 +1,4 @@
 import HostedContentTesting
-import TestSupport
 import TestTraits
 import Testing
 

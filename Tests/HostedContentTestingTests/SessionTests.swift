@@ -66,7 +66,7 @@ struct SessionTests {
     #expect(queue.transactions.isEmpty)
     _ = try await queue.deliver(Payment("book"))
     #expect(
-      try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
+      try await queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
 
   @Test("The clock is not advanced if the seller of a killed engine cannot answer")

@@ -30,7 +30,7 @@ struct StoreServerQueueTests {
     }
     _ = try await second.queue.deliver(Payment("film"))
     for product in ["book", "map", "film"] as [ProductIdentifier] {
-      #expect(try second.queue.installedVersion(of: product) == "1.0")
+      #expect(try await second.queue.installedVersion(of: product) == "1.0")
     }
     #expect(
       try await first.queue.restore().map(\.payment.productIdentifier).sorted() == ["book", "film"])
@@ -60,7 +60,7 @@ struct StoreServerQueueTests {
     let failure: ContentError.Code? = isApproved ? nil : .notEntitled
     #expect(machine.recorder.calls.failures["book"] == failure)
     let version: ContentVersion? = isApproved ? "1.0" : nil
-    #expect(try machine.queue.installedVersion(of: "book") == version)
+    #expect(try await machine.queue.installedVersion(of: "book") == version)
     let state: StoreServerSession.Purchase.State = isApproved ? .purchased : .failed
     #expect(try server.purchases().map(\.state) == [state])
   }
@@ -81,7 +81,7 @@ struct StoreServerQueueTests {
         "purchasing", "failed", "removed", "purchased", "download waiting", "download active",
         "download finished", "removed",
       ])
-    #expect(try machine.queue.installedVersion(of: "book") == "1.0")
+    #expect(try await machine.queue.installedVersion(of: "book") == "1.0")
     #expect(try server.purchases().map(\.state) == [.purchased])
     #expect(machine.recorder.calls.errors.isEmpty)
   }
@@ -101,7 +101,7 @@ struct StoreServerQueueTests {
     let second = try Machine(server, "first")
     try server.approve(id)
     await second.recorder.wait { $0.isRemoved("book") }
-    #expect(try second.queue.installedVersion(of: "book") == "1.0")
+    #expect(try await second.queue.installedVersion(of: "book") == "1.0")
     // Events are in order, so that the other queue has passed the approval after this one.
     try server.refund(try #require(try server.transaction(of: "map")))
     await other.recorder.wait { $0.revoked == ["map"] }
@@ -126,7 +126,7 @@ struct StoreServerQueueTests {
     #expect(try server.purchases().map(\.state) == [.refunded, .revoked])
     #expect(try await machine.queue.grants().isEmpty)
     #expect(try await machine.queue.restore().isEmpty)
-    #expect(try machine.queue.installedVersion(of: "book") == "1.0")
+    #expect(try await machine.queue.installedVersion(of: "book") == "1.0")
     try server.reverse(try #require(try server.transaction(of: "map")))
     #expect(try await machine.queue.restore().map(\.payment.productIdentifier) == ["map"])
   }
@@ -143,7 +143,7 @@ struct StoreServerQueueTests {
     // The queue has asked for the grants of the other account.
     await waitUntil { server.requests.contains { $0.hasPrefix("GET /v1/accounts/ada/") } }
     _ = try await queue.deliver(Payment("map"))
-    #expect(try queue.installedVersion(of: "book") == "1.0")
+    #expect(try await queue.installedVersion(of: "book") == "1.0")
     do {
       let lease = try await queue.lease("book")
       try server.refund(try #require(try server.transaction(of: "book", account: "ada")))
@@ -153,7 +153,7 @@ struct StoreServerQueueTests {
       withExtendedLifetime(lease) {}
     }
     try await waitUntil { try queue.installedVersion(of: "book") == nil }
-    #expect(try queue.installedVersion(of: "map") == "1.0")
+    #expect(try await queue.installedVersion(of: "map") == "1.0")
     queue.close()
   }
 

@@ -1,4 +1,3 @@
-import Concurrency
 import ContentModel
 import FoundationEssentials
 import HostedContent

@@ -1,7 +1,5 @@
 import Concurrency
 import Dispatch
-import FileIO
-import HostedContent
 
 /// The execution of a simulated queue: the schedule runs one thread at a time.
 // Sendable, because only the scheduled thread uses it.

@@ -1,5 +1,4 @@
 import Foundation
-import Concurrency
 
 /// A process that is started, killed and restarted.
 ///

@@ -1,4 +1,3 @@
-import Concurrency
 import StoreAPI
 import StoreAPIServer
 import StoreServer

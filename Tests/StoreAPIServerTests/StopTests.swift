@@ -1,4 +1,3 @@
-import Concurrency
 import ContentModel
 import Glibc
 import StoreAPI

@@ -1,5 +1,4 @@
 import HostedContentTesting
-import Concurrency
 import StoreKit
 import TestSupport
 import TestTraits

@@ -1,8 +1,6 @@
 import FileIO
-import Concurrency
 import StoreServer
 import TestSupport
-import Testing
 
 /// A server for a temporary folder.
 struct ServerFixture: Sendable {

@@ -1,5 +1,4 @@
 import Foundation
-import Concurrency
 
 /// A program that was built with the tests.
 package enum Program {

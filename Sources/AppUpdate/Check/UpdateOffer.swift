@@ -29,7 +29,7 @@ public struct UpdateOffer: Hashable, Sendable {
   /// The action that a server requests; `noAction` for a store.
   public let requestedAction: UpdateDecision.Action
   /// Whether a server explicitly says that no update is required (`needUpgrade` is false).
-  public let isExplicitlyOptional: Bool
+  let isExplicitlyOptional: Bool
 
   /// The version; nil if the text is missing or invalid.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }

@@ -23,6 +23,7 @@ extension TransferFault {
     case .proxy: .proxyFailed
     case .network: .networkFailed
     case .tooManyFiles: .tooManyFiles
+    case .outOfMemory: .outOfMemory
     case .stalled: .transferStalled
     case .cutShort: .connectionLost
     case .deadline: .timedOut
@@ -66,6 +67,7 @@ extension TransferFault {
       "The proxy refuses connections to \(url.host) (status \(status))"
     case .network: "The connection to \(url.host) failed"
     case .tooManyFiles: "Cannot connect to \(url.host): too many open files"
+    case .outOfMemory: "libcurl cannot allocate memory for \(url)"
     case .stalled: "The transfer of \(url) stalled"
     case .cutShort where mayRequireTLS(url): "\(port) closed the connection without an answer"
     case .cutShort: "The connection was lost while receiving \(url)"
@@ -115,6 +117,7 @@ extension TransferFault {
       "Add them to the proxy's address, such as http://user:password@proxy.example:3128"
     case .proxyRefused: "Ask the proxy's owner to allow this host, or use another proxy"
     case .tooManyFiles: "Raise the limit of open files and try again"
+    case .outOfMemory: "Free memory or raise the process's limit, then try again"
     case .stalled:
       "\(again). If every transfer stalls, check the MTU of the network, VPN or tunnel"
     case .cutShort where mayRequireTLS(url): "\(scheme). \(again)"

@@ -20,7 +20,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     // Before the answer.
     case cancelled, unusableURL, unresolved, refused, connectTimeout, secureConnection, certificate
     case handshakeTimeout, hostName, clientCertificate, authorities, expired
-    case proxy, proxyRefused(Int), network, tooManyFiles
+    case proxy, proxyRefused(Int), network, tooManyFiles, outOfMemory
     // During the answer.
     case garbled, stalled, cutShort, deadline, headersTooLong, bodyTooLong
     // In the answer.
@@ -58,7 +58,9 @@ package struct TransferFault: Error, Hashable, Sendable {
       .redirectRefused, .tooManyRedirects:
       .elsewhere
     case .status(let status): Self.retryAction(ofStatus: status)
-    case .expired, .network, .tooManyFiles, .garbled, .stalled, .cutShort, .headersTooLong: .later
+    case .expired, .network, .tooManyFiles, .outOfMemory, .garbled, .stalled, .cutShort,
+      .headersTooLong:
+      .later
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
     case .otherValidator: .plainRange
     }

@@ -36,7 +36,7 @@ package struct AccountAccess: Hashable, Sendable {
     let account = AccountID(rawValue: name)
     guard mayUse(account) else {
       throw Problem.forbidden(
-        "The caller may not use this account",
+        "The caller is not allowed to use this account",
         remedy: "Use the caller's own account, or a token for the other account")
     }
     return account

@@ -22,7 +22,7 @@ extension ContentError {
     let cause = "SQLite \(extended): \(words)"
     // SQLite has a code of its own for a full disk, but not for an exceeded quota.
     let isUnspecific = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
-    if isUnspecific, [ENOSPC, EDQUOT, EMFILE, ENFILE, EACCES].contains(system) {
+    if isUnspecific, [ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EACCES].contains(system) {
       return ContentError(errno: system, path.contents == .journal ? .journal : .write, path.text)
     }
     let contents = path.contents
@@ -36,6 +36,11 @@ extension ContentError {
         (
           .diskFull, "No space left to write the \(name)",
           "Free space on that file system and try again"
+        )
+      case SQLITE_NOMEM:
+        (
+          .outOfMemory, "SQLite cannot allocate memory for the \(name)",
+          "Free memory or raise the process's limit, then try again"
         )
       case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
         (

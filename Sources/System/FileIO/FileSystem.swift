@@ -149,6 +149,7 @@ extension ContentError {
       case EACCES, EPERM, EROFS:
         (.notPermitted, "Change its permissions or owner, or use another folder")
       case EMFILE, ENFILE: (.tooManyFiles, "Raise the limit of open files and try again")
+      case ENOMEM: (.outOfMemory, "Free memory or raise the process's limit, then try again")
       case EXDEV:
         (
           .fileSystemUnsupported,

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentPackage
-import Digests
 import FileIO
 import TestSupport
 import Testing

@@ -1,8 +1,4 @@
 import ContentModel
-import ContentPackage
-import FileIO
-import Foundation
-import TestSupport
 import TestTraits
 import Testing
 

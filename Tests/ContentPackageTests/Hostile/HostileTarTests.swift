@@ -1,6 +1,5 @@
 import ContentModel
 import ContentPackage
-import FileIO
 import Foundation
 import TestSupport
 import TestTraits

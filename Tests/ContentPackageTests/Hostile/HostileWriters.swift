@@ -1,4 +1,3 @@
-import ContentPackage
 import Testing
 
 /// The formats of attacks.

@@ -1,5 +1,4 @@
 import CDeflate
-import ContentPackage
 import Testing
 
 /// Packages of a few hundred kilobytes that would use much more memory.

@@ -1,7 +1,6 @@
 import ContentModel
 import ContentTransfer
 import Foundation
-import Concurrency
 import TestSupport
 import TestTraits
 import Testing

@@ -2,6 +2,7 @@ import ContentModel
 import ContentTrust
 import Digests
 import FoundationEssentials
+import TestSupport
 
 /// A store in memory, whose keys all belong to the test.
 ///

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTrust
-import Digests
 import FileIO
 import FoundationEssentials
 import TestSupport

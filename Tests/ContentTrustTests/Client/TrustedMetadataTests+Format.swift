@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTrust
-import Digests
 import FoundationEssentials
 import TestSupport
 import Testing

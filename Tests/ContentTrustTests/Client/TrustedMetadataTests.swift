@@ -110,7 +110,7 @@ import Testing
   @Test(arguments: RoleName.allCases)
   func `a signature under another key's identifier is refused`(_ role: RoleName) throws {
     let stranger = try SigningKey.generate()
-    func relabelled(_ bytes: [UInt8]) throws -> [UInt8] {
+    func relabeled(_ bytes: [UInt8]) throws -> [UInt8] {
       let document = try JSONValue(parsing: bytes)
       let signed = try #require(document["signed"])
       let signature = try stranger.sign(signed.canonical)
@@ -124,7 +124,7 @@ import Testing
         ])
       ).encoded
     }
-    #expect(try refusal(of: role, bent: relabelled) == .signatureInvalid)
+    #expect(try refusal(of: role, bent: relabeled) == .signatureInvalid)
   }
 
   /// Returns a root whose timestamp role requires two signatures by `keys`, under these

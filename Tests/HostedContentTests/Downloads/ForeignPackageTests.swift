@@ -3,7 +3,6 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
-import Concurrency
 import StoreServer
 import TestSupport
 import TestTraits

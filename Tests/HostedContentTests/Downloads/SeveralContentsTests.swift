@@ -1,7 +1,6 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Concurrency
 import TestSupport
 import TestTraits
 import Testing
@@ -79,7 +78,7 @@ struct SeveralContentsTests {
     #expect(failed.error?.code == .storeMissing)
     #expect(queue.transactions.map(\.id) == [id])
     try fixture.expectInstalled(Self.course, "1.0")
-    #expect(try queue.installedVersion(of: ProductIdentifier(validating: Self.audio)) == nil)
+    #expect(try await queue.installedVersion(of: ProductIdentifier(validating: Self.audio)) == nil)
 
     try putBack()
     queue.start([failed])

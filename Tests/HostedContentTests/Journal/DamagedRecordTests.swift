@@ -64,7 +64,8 @@ struct DamagedRecordTests {
     let words = observer.log.errors.first.map { "\($0)" } ?? ""
     #expect(words.contains("b"), "\(words)")
     try fixture.expectInstalled("a", "1.0")
-    #expect(try queue.installedVersion(of: a)?.rawValue == "1.0")
+    let version = try await queue.installedVersion(of: a)
+    #expect(version?.rawValue == "1.0")
     // The content itself can be installed.
     _ = try await queue.deliver(Payment(productIdentifier: b))
     try fixture.expectInstalled("b", "1.0")
@@ -136,7 +137,7 @@ struct DamagedRecordTests {
     let observer = RecordingObserver(of: queue)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.journalFailed])
-    #expect(try queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")
+    #expect(try await queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")
     try fixture.expectInstalled("a", "1.0")
     #expect(try await queue.repairJournal().count == 1)
     // A new download writes its record again.

@@ -20,4 +20,12 @@ import Testing
     #expect(error(EIO, of: .journal).code == .journalFailed)
     #expect(error(EIO, of: .ledger).code == .ledgerFailed)
   }
+
+  @Test func `missing memory has its own code, which does not ask to check the disk`() {
+    let path = DatabasePath(text: "/library/file.sqlite", contents: .journal)
+    let error = ContentError.database(path, code: 7, extended: 7, "out of memory")
+    #expect(error.code == .outOfMemory && error.isRetryable)
+    #expect(error.remedy.contains("memory"))
+    #expect(self.error(ENOMEM, of: .ledger).code == .outOfMemory)
+  }
 }

@@ -1,4 +1,3 @@
-import Database
 @testable import ContentJournal
 import ContentModel
 import FileIO

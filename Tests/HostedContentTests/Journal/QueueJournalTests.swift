@@ -4,7 +4,6 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Concurrency
 import TestSupport
 import TestTraits
 import Testing

@@ -69,7 +69,7 @@ struct HousekeepingTests {
     try await queue.remove(a, version: ContentVersion("1.0"))
     try await queue.remove(a, version: ContentVersion("1.1"))
     #expect(try installed() == [])
-    #expect(try queue.installedVersion(of: a) == nil)
+    #expect(try await queue.installedVersion(of: a) == nil)
     let error = await #expect(throws: ContentError.self) {
       try await queue.remove(a, version: ContentVersion("1.1"))
     }
@@ -87,7 +87,7 @@ struct HousekeepingTests {
     try FileManager.default.removeItem(at: folder)
     let report = try await queue.collect()
     #expect(report.removed.map(\.version.rawValue) == ["1.1"])
-    #expect(try queue.installedVersion(of: a)?.rawValue == "1.2")
+    #expect(try await queue.installedVersion(of: a)?.rawValue == "1.2")
     try await install("b", ["1.0", "1.1"])
     let home = URL(filePath: fixture.libraryPath).appending(path: "products/a")
     try FileManager.default.removeItem(at: home)
@@ -104,7 +104,7 @@ struct HousekeepingTests {
     queue.add(observer)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.fileFailed])
-    #expect(throws: ContentError.self) { try queue.installedVersion(of: a) }
+    await #expect(throws: ContentError.self) { try await queue.installedVersion(of: a) }
     #expect(try await queue.availableUpdates().isEmpty)
     let report = try await queue.collect()
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])

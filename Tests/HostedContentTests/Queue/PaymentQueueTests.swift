@@ -39,6 +39,18 @@ struct PaymentQueueTests {
     #expect(progress.allSatisfy { (0...1).contains($0) })
   }
 
+  @Test("The limits of transfers begin with those of the configuration, and can be changed")
+  func transferLimits() throws {
+    let fixture = try StoreFixture()
+    for store in [nil, "http://127.0.0.1:1/"] {
+      let queue = try fixture.queue(at: store) { $0.network.limits.bytesPerSecond = 1_000_000 }
+      #expect(queue.transferLimits.bytesPerSecond == 1_000_000)
+      queue.transferLimits.bytesPerSecond = 2_000_000
+      #expect(queue.transferLimits.bytesPerSecond == 2_000_000)
+      queue.close()
+    }
+  }
+
   @Test("Before it is finished, a download has a length and a version but no content URL")
   func beforeStart() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")

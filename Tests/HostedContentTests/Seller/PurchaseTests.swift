@@ -3,7 +3,6 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Concurrency
 import TestSupport
 import TestTraits
 import Testing

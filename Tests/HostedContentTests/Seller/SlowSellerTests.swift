@@ -61,6 +61,25 @@ struct SlowSellerTests {
     queue.close()
   }
 
+  @Test func `the time after which an order is late can be set`() async throws {
+    let service = HangingService(hangingOn: [slow])
+    let clock = StoppedClock()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.sellerTimeout = .seconds(5)
+      $0.environment.execution = clock
+    }
+    let observer = RecordingObserver(of: queue)
+    let id = queue.add(Payment(productIdentifier: slow))
+    await service.waitUntilAsked()
+    clock.advance(seconds: 5)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.transactionStates[id] == [.purchasing])
+    service.open()
+    queue.close()
+  }
+
   @Test func `orders beyond the limit of calls are sent once others are late`() async throws {
     let service = HangingService(hangingOn: [slow])
     let clock = StoppedClock()

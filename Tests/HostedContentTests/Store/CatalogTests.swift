@@ -2,7 +2,6 @@ import ContentModel
 import ContentPackage
 import ContentStore
 import ContentTrust
-import Digests
 import FileIO
 import Foundation
 import HostedContent

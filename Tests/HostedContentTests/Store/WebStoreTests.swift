@@ -1,4 +1,3 @@
-import Concurrency
 import ContentModel
 import ContentStore
 import Foundation

@@ -1,6 +1,5 @@
 import ContentModel
 import HostedContent
-import Concurrency
 import TestSupport
 
 /// An observer that records reports, runs actions, and can be waited for.

@@ -1,6 +1,4 @@
 import Dispatch
-import FileIO
-import HostedContent
 import Concurrency
 
 /// Dispatch threads with a clock controlled by a test.

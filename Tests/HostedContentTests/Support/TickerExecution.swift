@@ -1,7 +1,5 @@
 import Concurrency
 import Dispatch
-import FileIO
-import HostedContent
 
 /// The execution of a real queue with an engine that ticks without a clock.
 struct TickerExecution: Execution {

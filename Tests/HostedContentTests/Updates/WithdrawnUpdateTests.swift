@@ -2,7 +2,6 @@ import ContentModel
 import ContentStore
 import Foundation
 import HostedContent
-import TestSupport
 import TestTraits
 import Testing
 

@@ -110,6 +110,19 @@ struct MessageTests {
     try tool.succeed("store", "add", "store", "com.example.x", "--title=--library")
   }
 
+  @Test("A proxy is a URL, also without its scheme; its password is not printed")
+  func proxy() throws {
+    let tool = try Tool.withBook()
+    let words = ["products", "--store", "store", "--proxy"]
+    for proxy in ["127.0.0.1:1", "proxy.example:3128", "user:secret@[::1]:1", "none"] {
+      #expect(try tool.run(words + [proxy]).status == 0, "\(proxy)")
+    }
+    let result = try tool.run(words + ["http://user:secret@proxy example"])
+    #expect(result.status == 2)
+    #expect(result.errors.contains("--proxy takes a URL"), "\(result.errors)")
+    #expect(!result.errors.contains("secret"), "\(result.errors)")
+  }
+
   @Test("A file that is not root metadata is reported, even if the library trusts a root")
   func root() throws {
     let tool = try Tool.withBook()

@@ -1,5 +1,4 @@
 import Foundation
-import StoreServer
 import TestSupport
 import TestTraits
 import Testing

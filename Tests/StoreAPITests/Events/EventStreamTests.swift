@@ -2,7 +2,6 @@ import ContentModel
 import FoundationEssentials
 import StoreAPI
 import StoreLedger
-import TestSupport
 import TestTraits
 import Testing
 

@@ -1,7 +1,5 @@
 import ContentModel
 import StoreAPI
-import StoreLedger
-import TestSupport
 import TestTraits
 import Testing
 

@@ -1,7 +1,6 @@
 import ContentModel
 import StoreAPI
 import StoreLedger
-import TestSupport
 import TestTraits
 import Testing
 

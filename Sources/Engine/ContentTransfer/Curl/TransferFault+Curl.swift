@@ -21,6 +21,7 @@ extension TransferFault {
       case CURLE_OPERATION_TIMEDOUT where detail.hasPrefix("SSL connection"): .handshakeTimeout
       case CURLE_OPERATION_TIMEDOUT: .connectTimeout
       case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING: .cutShort
+      case CURLE_OUT_OF_MEMORY: .outOfMemory
       // TLS alerts with these names have no code in libcurl.
       case _ where detail.contains("certificate required"): .clientCertificate
       case _ where detail.contains("unrecognized name"): .hostName

@@ -316,7 +316,7 @@ extension TransferFault {
   fileprivate var isOfAddress: Bool {
     switch kind {
     case .unusableURL, .unresolved, .refused, .connectTimeout, .proxy, .proxyRefused, .network,
-      .tooManyFiles, .authorities, .clientCertificate:
+      .tooManyFiles, .outOfMemory, .authorities, .clientCertificate:
       true
     default: false
     }

@@ -12,6 +12,11 @@ extension PaymentQueue {
     try await performBlocking { try self.lease(content, version: version) }
   }
 
+  /// Returns the current version without blocking the caller's thread; see `installedVersion(of:)`.
+  public func installedVersion(of content: ProductIdentifier) async throws -> ContentVersion? {
+    try await performBlocking { try self.installedVersion(of: content) }
+  }
+
   /// Makes a version current without blocking the caller's thread; see `use(_:of:)`.
   public func use(_ version: ContentVersion, of content: ProductIdentifier) async throws {
     try await repairs.run { try self.use(version, of: content) }

@@ -30,8 +30,8 @@ extension StoreLocation {
   /// Calls `body` with all products in groups, and with the errors of products that cannot be read;
   /// blocks.
   ///
-  /// For catalogs of any size: only a few groups are in memory. Sorted within a group only. The
-  /// other parameters are those of
+  /// In a task, use it in `performBlocking`. For catalogs of any size: only a few groups are in
+  /// memory. Sorted within a group only. The other parameters are those of
   /// `products(_:trustedRoot:trustsOnFirstUse:library:mirrors:network:)`.
   public func forEachGroupOfProducts(
     trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,

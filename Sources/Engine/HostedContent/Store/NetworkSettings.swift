@@ -13,7 +13,7 @@ public struct NetworkSettings: Sendable {
     /// No proxy.
     case direct
     /// A proxy by its URL, such as `http://proxy.example:3128`.
-    case url(String)
+    case url(URL)
   }
 
   /// A bearer token (RFC 6750) for the store and its mirrors; never sent to other hosts.
@@ -70,7 +70,7 @@ public struct NetworkSettings: Sendable {
       switch proxy {
       case .environment: .environment(variables)
       case .direct: .direct
-      case .url(let url): .url(url, exceptions: variables.exceptions)
+      case .url(let url): .url(url.absoluteString, exceptions: variables.exceptions)
       }
     configuration.certificateAuthorities = certificateAuthorities?.path(percentEncoded: false)
     configuration.connectTimeout = connectTimeout.inSeconds

@@ -110,7 +110,7 @@ struct StoreKeys {
         let isKnown = found.contains { $0.publicKey == key.publicKey }
         if wanted.contains(key.publicKey), !isKnown { found.append(key) }
       } catch let error as ContentError
-        where ![.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
+        where ![.fileFailed, .diskFull, .tooManyFiles, .outOfMemory].contains(error.code)
       {
         // Not a failure of the system, so it concerns the key.
         refusal = refusal ?? error.naming(folder.path(of: name))

@@ -79,7 +79,7 @@ extension Arguments {
       return url
     }
     network.certificateAuthorities = try text("--ca").map { URL(filePath: $0) }
-    if let proxy = try text("--proxy") { network.proxy = proxy == "none" ? .direct : .url(proxy) }
+    network.proxy = try proxy() ?? network.proxy
     network.connectTimeout = try seconds("--connect-timeout") ?? network.connectTimeout
     network.stallTimeout = try seconds("--stall-timeout") ?? network.stallTimeout
     network.busyTimeout = try seconds("--busy-timeout") ?? network.busyTimeout
@@ -90,6 +90,17 @@ extension Arguments {
     }
     network.limits.bytesPerSecond = try bytesPerSecond()
     return network
+  }
+
+  private func proxy() throws -> NetworkSettings.Proxy? {
+    guard let text = try text("--proxy") else { return nil }
+    if text == "none" { return .direct }
+    // Without a scheme, libcurl uses HTTP. The text may contain a password, so it is not printed.
+    let whole = text.contains("://") ? text : "http://\(text)"
+    guard let url = URL(string: whole, encodingInvalidCharacters: false) else {
+      throw wrong("--proxy takes a URL such as http://proxy.example:3128, or none")
+    }
+    return .url(url)
   }
 
   private func seconds(_ option: String) throws -> Duration? {

@@ -68,8 +68,8 @@ final class InstallSession: Sendable {
 
   /// Installs the offered version of each product.
   ///
-  /// Prints the installed products, and returns true if all succeed. If `mayBuy` is false, a
-  /// product that was never granted to the account is an error.
+  /// Prints the installed products, and how many if others failed; returns true if all succeed. If
+  /// `mayBuy` is false, a product that was never granted to the account is an error.
   func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async throws -> Bool {
     let response = try await queue.products(Set(identifiers.map(\.rawValue)))
     let isComplete = console.reportMissing(in: response)
@@ -97,6 +97,10 @@ final class InstallSession: Sendable {
     let left = Set(products.map(\.productIdentifier))
       .subtracting(delivered.map(\.productIdentifier)).sorted()
     if let abort = driver.abortReason, !left.isEmpty { console.report(abort.before(left)) }
+    let failed = Set(identifiers).subtracting(delivered.map(\.productIdentifier)).count
+    if failed > 0, failed + delivered.count > 1, driver.abortReason == nil {
+      console.note("\(Console.count(delivered.count, "product")) installed, \(failed) failed")
+    }
     return left.isEmpty && isComplete
   }
 
@@ -229,7 +233,7 @@ final class InstallSession: Sendable {
       return isOwned && product.type == .nonConsumable ? nil : .buy
     }
     for offer in product.contents {
-      guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
+      guard let installed = try await queue.installedVersion(of: offer.contentIdentifier) else {
         // A content that was added to the product later is installed by get, not by update.
         if mayBuy { return .buy }
         continue

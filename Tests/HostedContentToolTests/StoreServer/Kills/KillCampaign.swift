@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import TestSupport
-import Testing
 
 /// Kills one store server again and again while buyers use it, and then examines its ledger.
 ///

@@ -2,7 +2,6 @@ import Concurrency
 import Database
 import Foundation
 import TestSupport
-import Testing
 
 /// The database of a store server.
 enum ServerDatabase: String, CaseIterable, Sendable {

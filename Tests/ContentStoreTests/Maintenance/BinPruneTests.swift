@@ -122,10 +122,11 @@ struct BinPruneTests {
   func foreign() throws {
     let old = try shop.fixture.bytes("1.targets.json")
     try shop.add("club", day: 20)
+    let foreign = try RoleSigner(keys: [SigningKey.generate()]).sign(
+      TargetsRole(version: 1, expires: shop.at(1_000), targets: [:]))
     try shop.fixture.put([
       // Signed with other keys; signed, but not as a bin; not metadata; not the name of a bin.
-      "1.bin-0.json": SampleMetadata().targets(1, expires: shop.at(1_000)), "1.bin-1.json": old,
-      "1.bin-2.json": [1], "1.bin-x.json": [1],
+      "1.bin-0.json": foreign, "1.bin-1.json": old, "1.bin-2.json": [1], "1.bin-x.json": [1],
     ])
     let unknown = ["0", "1", "2", "x"].map { "metadata/1.bin-\($0).json" }
     let pruned = try shop.store.prune(keepDays: 10, now: shop.at(80))

@@ -144,22 +144,31 @@ struct PublisherFixture {
   /// sign.
   func forged(_ version: Int64, over root: [UInt8], rootVersion: Int64) throws -> [String: [UInt8]]
   {
-    let sample = try SampleMetadata()
     let own = try TrustedMetadata(root: root).root
     let far = now.addingTimeInterval(1e9)
-    let keys = sample.keys.reduce(into: [:]) { keys, key in
-      keys[key.key] =
+    var keys: [RoleName: SigningKey] = [:]
+    for role in RoleName.allCases { keys[role] = try SigningKey.generate() }
+    func signer(_ role: RoleName) -> RoleSigner {
+      RoleSigner(keys: [keys[role]].compactMap(\.self))
+    }
+    let listed = keys.reduce(into: [:]) { listed, key in
+      listed[key.key] =
         [key.value.publicKey] + (key.key == .root ? [] : Array(own.publicKeys(of: key.key)))
     }
-    let forged = try RootRole(version: rootVersion, expires: far, keys: keys)
+    let forged = try RootRole(version: rootVersion, expires: far, keys: listed)
     let evil = TargetFile(length: 1, digest: try Digest(of: [1]))
-    let targets = try sample.targets(
-      version, expires: far, files: ["com.example.evil/product.json": evil])
-    let snapshot = try sample.snapshot(version, expires: far, targets: targets, version)
+    let targets = try signer(.targets).sign(
+      TargetsRole(version: version, expires: far, targets: ["com.example.evil/product.json": evil]))
+    let snapshot = try signer(.snapshot).sign(
+      SnapshotRole(
+        version: version, expires: far, targets: MetadataFile(version: version, bytes: targets)))
+    let timestamp = try signer(.timestamp).sign(
+      TimestampRole(
+        version: version, expires: far, snapshot: MetadataFile(version: version, bytes: snapshot)))
     return [
-      "\(rootVersion).root.json": try sample.signer(.root).sign(forged),
+      "\(rootVersion).root.json": try signer(.root).sign(forged),
       "\(version).targets.json": targets, "\(version).snapshot.json": snapshot,
-      "timestamp.json": try sample.timestamp(version, expires: far, snapshot: snapshot, version),
+      "timestamp.json": timestamp,
     ]
   }
 }

@@ -6,7 +6,7 @@ import Testing
 
 /// Archives that parsers may read differently, and packages inside packages.
 @Suite("Ambiguous archives")
-struct DesynchronisationTests {
+struct DesynchronizationTests {
   /// A record of an extended header.
   ///
   /// Its length includes itself.

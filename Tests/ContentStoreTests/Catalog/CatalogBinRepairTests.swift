@@ -160,7 +160,7 @@ import Testing
     let bin = try fixture.bin(of: one)
     let details = ListDetails(
       role: .delegated(bin), length: 0, digest: try Digest(of: [UInt8]()))
-    let forged = try SampleMetadata().signer(.targets).sign(
+    let forged = try RoleSigner(keys: [SigningKey.generate()]).sign(
       TargetsRole(
         version: fixture.snapshotVersion(), expires: day(300), targets: [:], details: details))
     try fixture.put([file(of: one): forged])
