@@ -2,6 +2,7 @@ import ContentModel
 import FoundationEssentials
 import StoreAPI
 import StoreLedger
+import TestSupport
 import TestTraits
 import Testing
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import TestSupport
+import Testing
 
 /// Kills one store server again and again while buyers use it, and then examines its ledger.
 ///

@@ -2,6 +2,7 @@ import Concurrency
 import Database
 import Foundation
 import TestSupport
+import Testing
 
 /// The database of a store server.
 enum ServerDatabase: String, CaseIterable, Sendable {
