@@ -54,6 +54,11 @@ struct DocumentKeyTests {
     try expect(
       tool, ["get", Tool.chapter1] + store + library, ["products"], "products",
       ["productIdentifier", "hasContent", "contents"])
+    let update = ["update"] + store + library
+    #expect(try tool.succeed(update + ["--json"]).json()["products"] as? [String] == [])
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.1.pkg"))
+    try expect(
+      tool, update, ["products"], "products", ["productIdentifier", "hasContent", "contents"])
     try expect(
       tool, ["queue", "--finished"] + library, ["transactions"], "transactions",
       ["id", "productIdentifier", "state"])
@@ -66,7 +71,7 @@ struct DocumentKeyTests {
       tool, ["repair"] + store + library, ["repairs", "removedRecords"], "repairs",
       ["contentIdentifier", "version", "damagedPaths", "bytesFetched"])
     try expect(
-      tool, ["pin", Tool.chapter1, "1.0"] + library, ["pins"], "pins",
+      tool, ["pin", Tool.chapter1, "1.1"] + library, ["pins"], "pins",
       ["contentIdentifier", "version"])
     try expect(tool, ["collect"] + library, ["removed", "leased", "failures", "bytesLeft"])
   }

@@ -1,7 +1,7 @@
 import ContentModel
 import HostedContent
 
-/// A product that `get` has bought, and its installed contents.
+/// A product that `get` or `update` has delivered, and its installed contents.
 struct DeliveredProduct: Encodable {
   let productIdentifier: ProductIdentifier
   /// Whether the store offers content for it.

@@ -19,7 +19,7 @@ enum GetCommand {
 enum UpdateCommand {
   static let command = Command(
     name: "update", summary: "Installs newer versions of installed content.", operands: "[ID…]",
-    options: InstallSession.options + [.requireUpdate],
+    options: InstallSession.options + [.requireUpdate, .json],
     example: "hostedcontent update --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
@@ -37,7 +37,9 @@ enum UpdateCommand {
       return try await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
     }
     guard missing.isEmpty else { return .failed }
-    console.print("Everything is up to date.")
+    try console.print(["products": [DeliveredProduct]()]) {
+      console.print("Everything is up to date.")
+    }
     return arguments.has("--require-update") ? .nothingToDo : .done
   }
 }
