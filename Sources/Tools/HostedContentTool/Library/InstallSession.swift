@@ -183,8 +183,13 @@ final class InstallSession: Sendable {
     -> [ProductIdentifier: ContentVersion]
   {
     try product.contents.map(\.contentIdentifier).reduce(into: [:]) {
-      $0[$1] = try queue.installedVersion(of: $1)
+      $0[$1] = try installedVersion(of: $1)
     }
+  }
+
+  /// Not async: the look-up is faster than a change of threads.
+  private func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
+    try queue.installedVersion(of: content)
   }
 
   private func takeSteps(
@@ -233,7 +238,7 @@ final class InstallSession: Sendable {
       return isOwned && product.type == .nonConsumable ? nil : .buy
     }
     for offer in product.contents {
-      guard let installed = try await queue.installedVersion(of: offer.contentIdentifier) else {
+      guard let installed = try installedVersion(of: offer.contentIdentifier) else {
         // A content that was added to the product later is installed by get, not by update.
         if mayBuy { return .buy }
         continue
