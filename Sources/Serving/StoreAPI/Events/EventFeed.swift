@@ -91,7 +91,7 @@ package final class EventFeed: Sendable {
   }
 
   private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
-    let reader = EventReader(ledger, at: now())
+    let reader = EventReader(ledger)
     let head = try reader.head
     let position = try LedgerPosition.requested(cursor) ?? head.position
     guard head.has(position) else { throw Problem.cursorGone }

@@ -82,7 +82,7 @@ struct EventPump {
   /// Returns whether there may be more. With `isLast`, all receivers are finished.
   mutating func round(at time: ContinuousClock.Instant, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
-    let reader = EventReader(ledger, at: now())
+    let reader = EventReader(ledger, checkingKeysAt: now())
     answerPolls(reader, time, isLast: isLast)
     let hasMore = feedStreams(reader, time)
     note(reader.failure)
