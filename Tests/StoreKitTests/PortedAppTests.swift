@@ -41,8 +41,7 @@ struct PortedAppTests {
       atPath: copy.appending(path: "text.txt").path)
     let permissions = try #require(values[.posixPermissions] as? Int)
     #expect(permissions & 0o222 == 0)
-    // Uses the folder again, which its last use removes.
-    try FileManager.default.removeItem(atPath: folder.path("copy"))
+    withExtendedLifetime(folder) {}
     fixture.queue.close()
   }
 

@@ -15,7 +15,7 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
   weak var delegate: RestoreControllerDelegate?
   private var restored: [SKPaymentTransaction] = []
   private var isRestoring = false
-  /// Downloads that did not fail yet in this run.
+  /// Downloads that were waiting or active in this run, and have not failed since.
   private var running: Set<SKDownload> = []
 
   func restore() {

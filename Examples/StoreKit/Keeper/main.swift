@@ -11,7 +11,7 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
   let documents: URL
   var productsRequest: SKProductsRequest?
   var pending = Set<String>()
-  /// Downloads that did not fail yet in this run.
+  /// Downloads that were waiting or active in this run, and have not failed since.
   var running = Set<SKDownload>()
 
   init(documents: URL) {

@@ -16,7 +16,7 @@ package struct AccountAccess: Hashable, Sendable {
   let ownAccount: AccountID
   /// Whether the caller may only use its own account; otherwise all but those of other keys.
   private let isRestricted: Bool
-  /// The key of the caller, which is checked again before each event; nil if it is not.
+  /// The key of the caller, which is checked again before later events; nil if it is not.
   let kid: String?
 
   /// A caller with a `restriction` may only use that account.

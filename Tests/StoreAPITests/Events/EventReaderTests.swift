@@ -12,7 +12,7 @@ struct EventReaderTests {
   @Test func `A ledger that cannot be read is asked once in a round`() throws {
     let store = try TestStore()
     _ = try store.ledger.commit([.publish], at: store.clock.value)
-    let reader = EventReader(store.ledger, at: store.clock.value)
+    let reader = EventReader(store.ledger)
     #expect(try reader.batch(after: 0).events.count == 1)
     let reads = store.database.state.value.reads
     store.database.state.change { $0.failure = .secretFailure }
@@ -24,12 +24,26 @@ struct EventReaderTests {
     #expect(try reader.batch(after: 0).events.count == 1)
   }
 
+  @Test func `A key is read once in a round, and not for a caller just authenticated`() throws {
+    let store = try TestStore()
+    _ = try store.token(.read)
+    let key = try #require(try store.ledger.keys().first)
+    let viewer = AccountAccess(keyAccount: key.account, kid: key.kid)
+    let round = EventReader(store.ledger, checkingKeysAt: store.clock.value)
+    let request = EventReader(store.ledger)
+    let reads = store.database.state.value.reads
+    for _ in 1...3 { #expect(try round.accepts(viewer)) }
+    #expect(store.database.state.value.reads == reads + 1)
+    #expect(try request.accepts(viewer))
+    #expect(store.database.state.value.reads == reads + 1)
+  }
+
   @Test func `Events that are deleted after the head was read are not skipped`() throws {
     let store = try TestStore()
     let date = store.clock.value
     _ = try store.ledger.commit([.publish], at: date)
     _ = try store.ledger.commit([.publish], at: date.addingTimeInterval(2))
-    let reader = EventReader(store.ledger, at: store.clock.value)
+    let reader = EventReader(store.ledger)
     let now = date.addingTimeInterval(2)
     try store.ledger.pruneEvents(before: date.addingTimeInterval(1), now: now)
     #expect(throws: Problem.self) { try reader.batch(after: 0) }

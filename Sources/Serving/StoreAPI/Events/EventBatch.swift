@@ -79,7 +79,8 @@ extension EventBatch {
 /// Used by one thread.
 final class EventReader {
   private let ledger: Ledger
-  private let date: Date
+  /// When keys are checked; nil if they are not.
+  private let date: Date?
   private let loadedHead: Result<LedgerHead, any Error>
   /// By the number after which they begin.
   private var batches: [Int64: EventBatch] = [:]
@@ -98,8 +99,8 @@ final class EventReader {
     let end: Int64
   }
 
-  /// Creates a reader; `date` decides whether a key has expired.
-  init(_ ledger: Ledger, at date: Date) {
+  /// Creates a reader that checks keys at `date`; without it, the caller was just authenticated.
+  init(_ ledger: Ledger, checkingKeysAt date: Date? = nil) {
     self.ledger = ledger
     self.date = date
     loadedHead = Result {
@@ -123,7 +124,7 @@ final class EventReader {
 
   /// Whether the key of `viewer` can still be used; a request for events may outlive its key.
   func accepts(_ viewer: AccountAccess) throws -> Bool {
-    guard let kid = viewer.kid else { return true }
+    guard let date, let kid = viewer.kid else { return true }
     if let known = keys[kid] { return known }
     let isUsable = try read { try ledger.key(kid)?.isUsable(at: date) == true }
     keys[kid] = isUsable

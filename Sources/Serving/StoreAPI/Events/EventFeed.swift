@@ -91,7 +91,7 @@ package final class EventFeed: Sendable {
   }
 
   private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
-    let reader = EventReader(ledger, at: now())
+    let reader = EventReader(ledger)
     let head = try reader.head
     let position = try LedgerPosition.requested(cursor) ?? head.position
     guard head.has(position) else { throw Problem.cursorGone }
@@ -153,7 +153,7 @@ package final class EventFeed: Sendable {
   }
 
   private func run() {
-    var pump = EventPump(ledger, now: now, report: report)
+    var pump = EventPump(ledger, report: report)
     while true {
       let isClosed = state.withLock { state in
         pump.add(state.polls, state.streams)
@@ -161,7 +161,7 @@ package final class EventFeed: Sendable {
         return state.isClosed
       }
       let known = pump.count
-      let hasMore = pump.round(at: clock(), isLast: isClosed)
+      let hasMore = pump.round(at: clock(), date: now(), isLast: isClosed)
       let finished = known - pump.count
       state.withLock { $0.count -= finished }
       if isClosed { return }

@@ -51,19 +51,14 @@ struct EventPoll: Sendable {
 /// Delivers events to all receivers, in rounds, on the thread of a feed.
 struct EventPump {
   private let ledger: Ledger
-  private let now: @Sendable () -> Date
   private let report: @Sendable (ContentError) -> Void
   private var polls: [EventPoll] = []
   private var streams: [EventStream] = []
   /// Whether the last round could not read the ledger.
   private var hasFailed = false
 
-  init(
-    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
-    report: @escaping @Sendable (ContentError) -> Void
-  ) {
+  init(_ ledger: Ledger, report: @escaping @Sendable (ContentError) -> Void) {
     self.ledger = ledger
-    self.now = now
     self.report = report
   }
 
@@ -79,12 +74,13 @@ struct EventPump {
 
   /// Delivers what is available, and removes receivers that are finished.
   ///
-  /// Returns whether there may be more. With `isLast`, all receivers are finished.
-  mutating func round(at time: ContinuousClock.Instant, isLast: Bool) -> Bool {
+  /// Returns whether there may be more. With `isLast`, all receivers are finished. `date` is for
+  /// keys that expire.
+  mutating func round(at now: ContinuousClock.Instant, date: Date, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
-    let reader = EventReader(ledger, at: now())
-    answerPolls(reader, time, isLast: isLast)
-    let hasMore = feedStreams(reader, time)
+    let reader = EventReader(ledger, checkingKeysAt: date)
+    answerPolls(reader, now, isLast: isLast)
+    let hasMore = feedStreams(reader, now)
     note(reader.failure)
     if isLast {
       streams.forEach { $0.finish() }
