@@ -244,13 +244,14 @@ final class Delivery: Sendable {
 
   /// Reports all unfinished transactions and their downloads, then what has waited for the launch.
   func report(everything records: [TransactionRecord]) {
-    if !records.isEmpty {
-      deliver {
+    deliver {
+      if !records.isEmpty {
         let transactions = self.notify(records)
         self.notify(transactions.flatMap(\.downloads))
       }
+      // Taken here, so that no later call can be delivered before one that has waited.
+      self.takeWaiting().forEach { $0() }
     }
-    for body in takeWaiting() { deliver(body) }
   }
 
   /// Reports transactions that were added or changed state.
