@@ -133,7 +133,7 @@ final class InstallSession: Sendable {
       }
       return true
     } catch {
-      report(ContentError(error, while: "restoring \(product)").about(product.rawValue))
+      report(ContentError(error, while: "restoring \(product)").naming(product))
       return false
     }
   }
