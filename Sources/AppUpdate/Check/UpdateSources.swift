@@ -63,8 +63,8 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
-  /// A request fails after `timeout`. Without a `country`, the server answers for any country. For a
-  /// Mac app, set `entity` to `macSoftware`.
+  /// A request fails after `timeout`. Without a `country`, the server answers for any country.
+  /// `entity` is `macSoftware` for a Mac app.
   public init(
     server: URL, bundleID: String, country: CountryCode? = nil, entity: String? = nil,
     transport: any LookupTransport, timeout: Duration = .seconds(20)
@@ -89,8 +89,8 @@ public final class ServerUpdateSource: AppUpdateSource {
   /// Returns the server's answer.
   ///
   /// Throws `queryInvalid` for an invalid entity, and for a server URL with a query or another
-  /// scheme, `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`, `requestRefused`,
-  /// `serverFailed`, `answerUnreadable`, and errors of the transport.
+  /// scheme, `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`,
+  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func answer(
     for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy = .reload
   ) async throws -> AppVersionAnswer {
