@@ -80,7 +80,8 @@ final class InstallSession: Sendable {
     // A seller may list a product twice.
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
-    queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
+    let lengths = products.flatMap(\.downloadContentLengths)
+    queue.setMaximumActiveDownloads(Self.activeDownloads(of: lengths))
     let delivered = await concurrently(products) { product in
       await self.install(product, unfinished[product.productIdentifier] ?? [], mayBuy)
     }.compactMap(\.self)
@@ -110,6 +111,8 @@ final class InstallSession: Sendable {
     watchdog.feed()
     console.signals?.setHandler { [weak self] in self?.abort(with: $0) }
     if installing { queue.add(driver) }
+    let lengths = transactions.flatMap(\.downloads).map(\.expectedContentLength)
+    queue.setMaximumActiveDownloads(Self.activeDownloads(of: lengths))
     let results = await concurrently(transactions) { transaction in
       (transaction: transaction, isDone: await self.finish(transaction, installing))
     }
@@ -152,8 +155,7 @@ final class InstallSession: Sendable {
   ///
   /// Small downloads wait for responses and syncs rather than for bytes. The more of them wait at
   /// the same time, the more share both.
-  static func activeDownloads(for products: [Product]) -> Int {
-    let lengths = products.flatMap(\.contents).map(\.package.length)
+  static func activeDownloads(of lengths: [Int64]) -> Int {
     guard !lengths.isEmpty else { return 3 }
     let average = lengths.clampedSum / Int64(lengths.count)
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
