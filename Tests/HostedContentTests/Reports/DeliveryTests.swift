@@ -99,7 +99,7 @@ final class DeliveryTests {
     let delivery = delivery
     let calls = Mutex<[Int]>([])
     let call: @Sendable (Int) -> Void = { number in
-      delivery.deliverWhenObserved { calls.withLock { $0.append(number) } }
+      delivery.deliverAfterLaunch { calls.withLock { $0.append(number) } }
     }
     call(1)
     call(2)

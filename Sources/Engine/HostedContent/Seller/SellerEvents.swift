@@ -44,7 +44,7 @@ extension Engine {
       // The lookup may take long; later events do not wait for it.
       seller.run { [weak self] in
         await self?.ask(payment)
-        self?.delivery.deliverWhenObserved(onEnd)
+        self?.delivery.deliverAfterLaunch(onEnd)
       }
     case .contentPublished:
       delivery.reportContentPublished()
@@ -117,7 +117,7 @@ extension Engine {
     let product = try? await seller.service.products([payment.productIdentifier]).products.first
     guard let product else {
       let error = ContentError.notOffered(payment.productIdentifier.rawValue)
-      return delivery.deliverWhenObserved { [delivery] in delivery.report(error: error) }
+      return delivery.deliverAfterLaunch { [delivery] in delivery.report(error: error) }
     }
     delivery.ask(payment, for: product) { [weak self, environment] in
       self?.submit(.paymentAdded(transaction: environment.newIdentifier(), payment))
