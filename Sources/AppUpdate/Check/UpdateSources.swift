@@ -63,8 +63,8 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
-  /// A request fails after `timeout`. Without a `country`, the server answers for any country. For
-  /// a Mac app, set `entity` to `macSoftware`.
+  /// A request fails after `timeout`. Without a `country`, the server answers for any country.
+  /// `entity` is `macSoftware` for a Mac app.
   public init(
     server: URL, bundleID: String, country: CountryCode? = nil, entity: String? = nil,
     transport: any LookupTransport, timeout: Duration = .seconds(20)

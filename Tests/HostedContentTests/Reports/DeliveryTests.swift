@@ -15,6 +15,8 @@ final class DeliveryTests {
     private struct State {
       var now = DispatchTime(uptimeNanoseconds: 1_000_000_000)
       var bodies: [(due: DispatchTime, body: @Sendable () -> Void)] = []
+      /// What another thread does when a body is scheduled, once.
+      var interruption: (@Sendable () -> Void)?
     }
 
     var now: DispatchTime { state.withLock { $0.now } }
@@ -45,7 +47,16 @@ final class DeliveryTests {
     func enqueue(_ body: @escaping @Sendable () -> Void) { enqueue(at: now, body) }
 
     func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void) {
-      state.withLock { $0.bodies.append((time, body)) }
+      let interruption = state.withLock { state in
+        state.bodies.append((time, body))
+        defer { state.interruption = nil }
+        return state.interruption
+      }
+      interruption?()
+    }
+
+    func interrupt(_ body: @escaping @Sendable () -> Void) {
+      state.withLock { $0.interruption = body }
     }
 
     func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try body() }
@@ -81,6 +92,24 @@ final class DeliveryTests {
       #expect(line.due.isEmpty)
     }
     line.pass(.milliseconds(1))
+  }
+
+  @Test("Calls that wait for the launch are made before one that comes during the launch")
+  func waitingCalls() {
+    let delivery = delivery
+    let calls = Mutex<[Int]>([])
+    let call: @Sendable (Int) -> Void = { number in
+      delivery.deliverAfterLaunch { calls.withLock { $0.append(number) } }
+    }
+    call(1)
+    call(2)
+    line.interrupt { call(3) }
+    delivery.report(everything: [])
+    line.pass(.nanoseconds(0))
+    #expect(calls.withLock { $0 } == [1, 2, 3])
+    call(4)
+    line.pass(.nanoseconds(0))
+    #expect(calls.withLock { $0 } == [1, 2, 3, 4])
   }
 
   @Test("All states of one download are reported at once, even its end after its progress")

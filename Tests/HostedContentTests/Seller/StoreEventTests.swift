@@ -156,6 +156,18 @@ struct StoreEventTests {
     #expect(try second.engine.journal.readQueue().storeCursor == "2")
   }
 
+  @Test("A promoted payment of an unknown product is an error, also for the first observer")
+  func unknownPromotion() async throws {
+    let queue = try queue()
+    service.send(.promoted(Payment(productIdentifier: "b")), cursor: "1")
+    await waitUntil { service.lookups == 1 }
+    let observer = RecordingObserver(of: queue)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.productUnknown])
+    try await waitUntil { try queue.engine.journal.readQueue().storeCursor == "1" }
+    queue.close()
+  }
+
   @Test("A new storefront is reported, and the delegate can stop purchases in it")
   func storefront() async throws {
     let fixture = try StoreFixture()

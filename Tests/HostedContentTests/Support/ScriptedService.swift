@@ -16,6 +16,7 @@ final class ScriptedService: StoreService {
     /// The number of purchases after which a restore fails, and the error.
     var restoreFailure: (after: Int, error: ContentError)?
     var purchases: [TransactionID] = []
+    var lookups = 0
     var holdsGrants = false
     /// The look-ups of grants that wait, in order.
     var held: [CheckedContinuation<Void, Never>] = []
@@ -63,8 +64,14 @@ final class ScriptedService: StoreService {
 
   var purchases: [TransactionID] { state.withLock { $0.purchases } }
 
+  /// The number of calls of `products(_:)`.
+  var lookups: Int { state.withLock { $0.lookups } }
+
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    let known = state.withLock { $0.products }
+    let known = state.withLock { state in
+      state.lookups += 1
+      return state.products
+    }
     return ProductsResponse(
       products: identifiers.compactMap { known[$0] },
       invalidProductIdentifiers: identifiers.filter { known[$0] == nil }.map(\.rawValue))

@@ -114,7 +114,11 @@ struct MessageTests {
   func proxy() throws {
     let tool = try Tool.withBook()
     let words = ["products", "--store", "store", "--proxy"]
-    for proxy in ["127.0.0.1:1", "proxy.example:3128", "user:secret@[::1]:1", "none"] {
+    let proxies = [
+      "127.0.0.1:1", "proxy.example:3128", "proxy.example", "user:secret@[::1]:1", "none",
+      "socks5h://user:p%40ss@[::1]",
+    ]
+    for proxy in proxies {
       #expect(try tool.run(words + [proxy]).status == 0, "\(proxy)")
     }
     let result = try tool.run(words + ["http://user:secret@proxy example"])

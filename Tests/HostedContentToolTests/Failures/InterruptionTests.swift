@@ -222,6 +222,27 @@ struct InterruptionTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
+  @Test("An interrupted restore has reported at once what failed before", .slow)
+  func restoreFailsAndStops() throws {
+    let (tool, server) = try filmTool()
+    let poster = "com.example.poster"
+    let package = try tool.makePackage(poster, "1.0", ["poster.txt": Data("poster".utf8)])
+    try tool.succeed("store", "publish", "store", package)
+    try tool.succeed("get", poster, "--store", "store", "--library", "first")
+    try server.setFaults(FaultScript("*poster*.pkg status 404\n*film*.pkg stall \(Self.sent)"))
+    let process = try tool.start(
+      restoring(tool, server), output: tool.folder.path("out.txt"),
+      errors: tool.folder.path("err.txt"))
+    try process.wait { try tool.text("err.txt").contains("hostedcontent: ") }
+    process.kill(SIGINT)
+    #expect(process.waitUntilExit().status == 130)
+    let errors = try tool.text("err.txt").split(separator: "\n")
+      .filter { $0.hasPrefix("hostedcontent: ") }
+    #expect(errors.count == 2, "\(errors)")
+    #expect(errors.first?.contains(poster) == true, "\(errors)")
+    #expect(errors.last?.contains("not installed: \(Self.film), \(poster)") == true, "\(errors)")
+  }
+
   @Test("An interrupted publication leaves the old or the new store", .slow)
   func publishInterrupted() throws {
     let tool = try Tool()

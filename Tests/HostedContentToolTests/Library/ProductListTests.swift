@@ -34,6 +34,6 @@ struct ProductListTests {
       productIdentifier: "a", type: .nonConsumable, texts: [:], price: nil,
       contents: [offer, offer])
     #expect(product.downloadContentLengths.clampedSum == .max)
-    #expect(InstallSession.activeDownloads(for: [product]) == 3)
+    #expect(InstallSession.activeDownloads(of: product.downloadContentLengths) == 3)
   }
 }

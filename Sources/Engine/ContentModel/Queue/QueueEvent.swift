@@ -91,6 +91,7 @@ package struct QueueDecision: Hashable, Sendable {
 /// The result or progress of a restore.
 package struct RestoreEnd: Hashable, Sendable {
   package let request: String
+  package let account: AccountID?
   /// The transactions it found, in order, including those of an earlier restore.
   package var transactions: [String] = []
   /// The error that ended the restore, or the error of a missing purchase.

@@ -11,10 +11,8 @@ package struct QueueState: Hashable, Sendable {
   /// Workers by download, including downloads of removed transactions.
   var workers: [String: DownloadWorker] = [:]
   private var nextSequence: Int
-  /// The running restore; a second one is refused.
+  /// The running restore, or one that waits for the launch; a second one is refused.
   private var restoring: RestoreEnd?
-  /// The request of a restore that waits for the launch.
-  private var earlyRestore: QueueEffect?
   /// Whether the seller is notified of finished purchases.
   private let notifiesSeller: Bool
   /// Pending notices of an earlier process, sent at launch.
@@ -99,9 +97,10 @@ package struct QueueState: Hashable, Sendable {
         draft.touched.insert(transaction.id)
       }
     }
+    if !isLaunched, let restoring {
+      draft.effects.append(.restore(request: restoring.request, account: restoring.account))
+    }
     isLaunched = true
-    if let earlyRestore { draft.effects.append(earlyRestore) }
-    earlyRestore = nil
     if notifiesSeller { draft.effects += notices.map { .notifyFinished($0) } }
     notices = []
     draft.reportsEverything = true
@@ -165,9 +164,8 @@ package struct QueueState: Hashable, Sendable {
     _ request: String, _ account: AccountID?, _ draft: inout DecisionDraft
   ) {
     guard restoring == nil else { return draft.effects.append(.refuse(.restoreUnderWay(request))) }
-    restoring = RestoreEnd(request: request)
-    let effect = QueueEffect.restore(request: request, account: account)
-    if isLaunched { draft.effects.append(effect) } else { earlyRestore = effect }
+    restoring = RestoreEnd(request: request, account: account)
+    if isLaunched { draft.effects.append(.restore(request: request, account: account)) }
   }
 
   private mutating func endRestore(

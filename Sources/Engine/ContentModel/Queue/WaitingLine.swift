@@ -38,17 +38,12 @@ struct WaitingLine: Hashable, Sendable {
   mutating func remove(_ place: DownloadPlace) {
     let index = index(of: place)
     guard index < places.endIndex, places[index] == place else { return }
-    let content = removePlace(at: index).content
-    let count = (counts[content] ?? 0) - 1
-    counts[content] = count > 0 ? count : nil
-  }
-
-  private mutating func removePlace(at index: Int) -> DownloadPlace {
-    guard index == places.startIndex else { return places.remove(at: index) }
-    let first = places.removeFirst()
+    let content = places[index].content
+    if index == places.startIndex { places.removeFirst() } else { places.remove(at: index) }
     // Frees the records before the start.
     if places.startIndex > places.count { places = ArraySlice(Array(places)) }
-    return first
+    let count = (counts[content] ?? 0) - 1
+    counts[content] = count > 0 ? count : nil
   }
 
   /// Returns the places of a content, in order.

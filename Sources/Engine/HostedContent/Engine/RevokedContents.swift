@@ -19,7 +19,7 @@ public enum RevokedContentPolicy: Hashable, Sendable {
 extension Engine {
   /// Handles the loss of products; calls `onEnd` after it is journaled and reported.
   func handle(_ revocation: Revocation, onEnd: @escaping @Sendable () -> Void) {
-    guard revokedContent == .remove else { return delivery.deliverWhenObserved(onEnd) }
+    guard revokedContent == .remove else { return delivery.deliverAfterLaunch(onEnd) }
     let products = revocation.productIdentifiers
     seller.run { [weak self] in
       let isJournaled: Void? = await self?.retryingJournal {
@@ -27,7 +27,7 @@ extension Engine {
         $0.countRemovals(of: products)
       }
       guard isJournaled != nil else { return }
-      self?.delivery.deliverWhenObserved(onEnd)
+      self?.delivery.deliverAfterLaunch(onEnd)
       for product in products { self?.removeContents(of: product) }
     }
   }

@@ -1,5 +1,5 @@
 /// Returns the values of `body` for `items`, in the same order; at most `limit` calls run at once.
-func concurrently<Item: Sendable, Value: Sendable>(
+package func concurrently<Item: Sendable, Value: Sendable>(
   _ items: [Item], limit: Int = .max, _ body: @escaping @Sendable (Item) async -> Value
 ) async -> [Value] {
   await withTaskGroup(of: (number: Int, value: Value).self) { group in

@@ -166,7 +166,7 @@ final class Delivery: Sendable {
   func reportContentPublished() { deliver { self.publications.yield(()) } }
 
   func report(_ revocation: Revocation) {
-    deliverWhenObserved { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
+    deliverAfterLaunch { self.callObservers { $1.paymentQueue($0, didRevoke: revocation) } }
   }
 
   /// Stores the storefront; calls `refuse` for purchasing transactions the delegate stops.
@@ -195,7 +195,7 @@ final class Delivery: Sendable {
   func ask(
     _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
   ) {
-    deliverWhenObserved {
+    deliverAfterLaunch {
       var isWanted = false
       self.callObservers { queue, observer in
         if observer.paymentQueue(queue, shouldAddStorePayment: payment, for: product) {
@@ -213,10 +213,10 @@ final class Delivery: Sendable {
     send(.calls([body]), of: transactions)
   }
 
-  /// Enqueues a call; before the launch, it waits for the first observer and the first report.
+  /// Enqueues a call; one from before the launch follows the launch's report.
   ///
-  /// For what is reported only once.
-  func deliverWhenObserved(_ body: @escaping @Sendable () -> Void) {
+  /// For what is reported only once: without an observer it would be lost.
+  func deliverAfterLaunch(_ body: @escaping @Sendable () -> Void) {
     let isWaiting = state.withLock { state in
       state.waiting?.append(body)
       return state.waiting != nil
@@ -244,13 +244,14 @@ final class Delivery: Sendable {
 
   /// Reports all unfinished transactions and their downloads, then what has waited for the launch.
   func report(everything records: [TransactionRecord]) {
-    if !records.isEmpty {
-      deliver {
+    deliver {
+      if !records.isEmpty {
         let transactions = self.notify(records)
         self.notify(transactions.flatMap(\.downloads))
       }
+      // Taken here, so that no later call can be delivered before one that has waited.
+      self.takeWaiting().forEach { $0() }
     }
-    for body in takeWaiting() { deliver(body) }
   }
 
   /// Reports transactions that were added or changed state.

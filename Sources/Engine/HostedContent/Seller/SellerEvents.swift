@@ -44,7 +44,7 @@ extension Engine {
       // The lookup may take long; later events do not wait for it.
       seller.run { [weak self] in
         await self?.ask(payment)
-        self?.delivery.deliverWhenObserved(onEnd)
+        self?.delivery.deliverAfterLaunch(onEnd)
       }
     case .contentPublished:
       delivery.reportContentPublished()
@@ -116,7 +116,8 @@ extension Engine {
   private func ask(_ payment: Payment) async {
     let product = try? await seller.service.products([payment.productIdentifier]).products.first
     guard let product else {
-      return delivery.report(error: .notOffered(payment.productIdentifier.rawValue))
+      let error = ContentError.notOffered(payment.productIdentifier.rawValue)
+      return delivery.deliverAfterLaunch { [delivery] in delivery.report(error: error) }
     }
     delivery.ask(payment, for: product) { [weak self, environment] in
       self?.submit(.paymentAdded(transaction: environment.newIdentifier(), payment))

@@ -98,7 +98,7 @@ extension Arguments {
     // Without a scheme, libcurl uses HTTP. The text may contain a password, so it is not printed.
     let whole = text.contains("://") ? text : "http://\(text)"
     guard let url = URL(string: whole, encodingInvalidCharacters: false) else {
-      throw wrong("--proxy takes a URL such as http://proxy.example:3128, or none")
+      throw wrong("--proxy takes a URL such as http://user:p%40ss@proxy.example:3128, or none")
     }
     return .url(url)
   }

@@ -80,77 +80,82 @@ final class InstallSession: Sendable {
     // A seller may list a product twice.
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
-    queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
-    let delivered = await withTaskGroup(of: DeliveredProduct?.self) { group in
-      for product in products {
-        let open = unfinished[product.productIdentifier] ?? []
-        group.addTask { await self.install(product, open, mayBuy) }
-      }
-      return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
-    }
+    let lengths = products.flatMap(\.downloadContentLengths)
+    queue.setMaximumActiveDownloads(Self.activeDownloads(of: lengths))
+    let delivered = await concurrently(products) { product in
+      await self.install(product, unfinished[product.productIdentifier] ?? [], mayBuy)
+    }.compactMap(\.self)
     progress.end()
     if driver.abortReason == nil { await queue.waitForNotices(Self.noticeLimit) }
     if console.printsJSON {
       let sorted = delivered.sorted { $0.productIdentifier < $1.productIdentifier }
       try console.print(json: ["products": sorted])
     }
-    let left = Set(products.map(\.productIdentifier))
-      .subtracting(delivered.map(\.productIdentifier)).sorted()
-    if let abort = driver.abortReason, !left.isEmpty { console.report(abort.before(left)) }
-    let failed = Set(identifiers).subtracting(delivered.map(\.productIdentifier)).count
-    if failed > 0, failed + delivered.count > 1, driver.abortReason == nil {
-      console.note("\(Console.count(delivered.count, "product")) installed, \(failed) failed")
+    let left = Set(identifiers).subtracting(delivered.map(\.productIdentifier)).sorted()
+    reportAbort(before: left)
+    if driver.abortReason == nil, !left.isEmpty, left.count + delivered.count > 1 {
+      console.note("\(Console.count(delivered.count, "product")) installed, \(left.count) failed")
     }
     return left.isEmpty && isComplete
   }
 
   /// Restores the account's purchases and finishes them, after their installation if `installing`.
   ///
-  /// Returns the finished transactions, and the errors of the others.
+  /// Reports those that fail. Returns the finished transactions, and the products of the others.
   func restore(installing: Bool) async throws
-    -> (done: [PaymentTransaction], failures: [ContentError])
+    -> (done: [PaymentTransaction], left: [ProductIdentifier])
   {
     // The queue reports a late seller, and a long history may take longer than the timeout.
     watchdog.pause()
     let transactions = try await queue.restore(withApplicationUsername: account)
     watchdog.feed()
     console.signals?.setHandler { [weak self] in self?.abort(with: $0) }
-    queue.add(driver)
-    let errors = await withTaskGroup(of: (TransactionID, ContentError?).self) { group in
-      for transaction in transactions {
-        group.addTask { (transaction.id, await self.finish(transaction, installing)) }
-      }
-      return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    if installing { queue.add(driver) }
+    let lengths = transactions.flatMap(\.downloads).map(\.expectedContentLength)
+    queue.setMaximumActiveDownloads(Self.activeDownloads(of: lengths))
+    let results = await concurrently(transactions) { transaction in
+      (transaction: transaction, isDone: await self.finish(transaction, installing))
     }
     progress.end()
-    let done = transactions.filter { errors[$0.id] == nil }
-    guard let abort = driver.abortReason else {
-      await queue.waitForNotices(Self.noticeLimit)
-      return (
-        done,
-        transactions.compactMap { errors[$0.id]?.about($0.payment.productIdentifier.rawValue) }
-      )
-    }
-    let left = Set(transactions).subtracting(done).map(\.payment.productIdentifier)
-    return (done, left.isEmpty ? [] : [abort.before(left)])
+    if driver.abortReason == nil { await queue.waitForNotices(Self.noticeLimit) }
+    return (
+      results.filter { $0.isDone }.map { $0.transaction },
+      results.filter { !$0.isDone }.map { $0.transaction.payment.productIdentifier }
+    )
   }
 
-  private func finish(_ restored: PaymentTransaction, _ installing: Bool) async -> ContentError? {
-    if installing { return await driver.end(of: restored.id, known: restored) }
+  /// Finishes a restored transaction; returns false after a failure, which it reports.
+  private func finish(_ restored: PaymentTransaction, _ installing: Bool) async -> Bool {
+    let product = restored.payment.productIdentifier
     do {
-      try await queue.finish(restored)
-      return nil
+      if !installing {
+        try await queue.finish(restored)
+        watchdog.feed()
+      } else if let error = await driver.end(of: restored.id, known: restored) {
+        throw error
+      }
+      return true
     } catch {
-      return ContentError(error, while: "restoring \(restored.payment.productIdentifier)")
+      report(ContentError(error, while: "restoring \(product)").naming(product))
+      return false
     }
+  }
+
+  /// Reports the error of one product, unless the whole command was stopped.
+  private func report(_ error: ContentError) {
+    if driver.abortReason == nil { progress.report(error) }
+  }
+
+  /// Reports once why the command was stopped, with the products that are left.
+  func reportAbort(before left: [ProductIdentifier]) {
+    if let abort = driver.abortReason, !left.isEmpty { console.report(abort.before(left)) }
   }
 
   /// The number of parallel downloads: as many as have 16 MB together, from 3 to 32.
   ///
   /// Small downloads wait for responses and syncs rather than for bytes. The more of them wait at
   /// the same time, the more share both.
-  static func activeDownloads(for products: [Product]) -> Int {
-    let lengths = products.flatMap(\.contents).map(\.package.length)
+  static func activeDownloads(of lengths: [Int64]) -> Int {
     guard !lengths.isEmpty else { return 3 }
     let average = lengths.clampedSum / Int64(lengths.count)
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
@@ -170,11 +175,7 @@ final class InstallSession: Sendable {
       if !console.printsJSON { progress.print(delivered.summary) }
       return delivered
     } catch {
-      // The error that stops the whole command is reported once, at its end.
-      if driver.abortReason == nil {
-        let error = ContentError(error, while: "installing \(identifier)")
-        progress.report(error.naming(identifier))
-      }
+      report(ContentError(error, while: "installing \(identifier)").naming(identifier))
       return nil
     }
   }
@@ -284,7 +285,8 @@ final class InstallSession: Sendable {
   }
 
   private func abort(with error: ContentError) {
-    closer.begin()
+    // First, because calls fail once the queue is closed.
     driver.abort(with: error)
+    closer.begin()
   }
 }

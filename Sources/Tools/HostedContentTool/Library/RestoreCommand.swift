@@ -20,10 +20,10 @@ enum RestoreCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let session = try InstallSession(arguments, console)
     defer { session.close() }
-    let (done, failures) = try await session.restore(installing: arguments.has("--download"))
-    try print(done, isAll: failures.isEmpty, arguments, console)
-    failures.forEach(console.report)
-    return failures.isEmpty ? .done : .failed
+    let (done, left) = try await session.restore(installing: arguments.has("--download"))
+    try print(done, isAll: left.isEmpty, arguments, console)
+    session.reportAbort(before: left)
+    return left.isEmpty ? .done : .failed
   }
 
   private static func print(
