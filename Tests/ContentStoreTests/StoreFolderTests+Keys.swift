@@ -22,15 +22,6 @@ extension StoreFolderTests {
     #expect(code { _ = try read(at: later.addingTimeInterval(91 * Self.day)) } == .metadataExpired)
   }
 
-  @Test func `a refresh renews what was signed while the clock was ahead`() throws {
-    let store = try created()
-    try store.publish(
-      [package("com.example.book", "1")], now: now.addingTimeInterval(100 * Self.day))
-    #expect(try store.refresh(now: now).roles == [.targets, .snapshot, .timestamp])
-    #expect(code { _ = try read(at: now.addingTimeInterval(91 * Self.day)) } == .metadataExpired)
-    #expect(try store.refresh(now: now).roles == [])
-  }
-
   @Test func `a refresh renews an old root, and clients of the first root can follow`()
     throws
   {

@@ -216,8 +216,7 @@ public final class StoreFolder: Sendable {
     public let rootExpires: Date?
   }
 
-  /// Renews metadata with less than half of its lifetime left, so that the catalog stays valid, and
-  /// metadata that would be valid for too long, because the clock was ahead when it was signed.
+  /// Renews metadata with less than half of its lifetime left, so that the catalog stays valid.
   ///
   /// Safe to repeat: what is not due does not change, unless `everything` is true. The root is due
   /// if less than a year is left. If its keys are not available, the other roles are still renewed,

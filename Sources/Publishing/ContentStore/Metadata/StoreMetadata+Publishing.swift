@@ -178,15 +178,13 @@ extension StoreMetadata {
   /// The roles and lists with less than half of their lifetime left, or `everything`, but never the
   /// root; a role is due with each one that it lists.
   ///
-  /// One that was signed while the clock was ahead is due, too: it would be valid for too long.
   /// `expires` has the expiry of lists that were already read; the other lists are read.
   func due(
     now: Date, everything: Bool = false, expires known: [MetadataName: Date] = [:]
   ) throws -> (roles: [StoreRole], lists: Set<MetadataName>) {
     let roles: [StoreRole] = [.targets, .snapshot, .timestamp]
     func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
-      let left = expires.timeIntervalSince(now)
-      return left < lifetime / 2 || left > lifetime + Self.day
+      expires < now.addingTimeInterval(lifetime / 2)
     }
     if needsSigning || everything { return (roles, try self.everything) }
     var due = Set(

@@ -21,7 +21,7 @@ struct StoreMetadata {
   /// The targets metadata: the only list of products, or the bins.
   var targets: TargetsRole { catalog.role }
 
-  static let day: TimeInterval = 86_400
+  private static let day: TimeInterval = 86_400
   static let rootLifetime = 3650 * day
   static let lifetime = 365 * day
   static let timestampLifetime = 90 * day
