@@ -157,7 +157,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     let (mustStart, hasStopped) = state.withLock { state in
       guard let work = state.works[transaction.id] else { return (false, false) }
       state.works[transaction.id]?.isStarted = true
-      if work.isStarted, isMoving { state.works[transaction.id]?.hasMoved = true }
+      if isMoving { state.works[transaction.id]?.hasMoved = true }
       return (!work.isStarted, work.hasMoved && !isMoving)
     }
     // Also retries downloads that an earlier run left paused or failed.
