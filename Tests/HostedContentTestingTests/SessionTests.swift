@@ -136,6 +136,16 @@ struct SessionTests {
     #expect(error.code == .notEntitled)
   }
 
+  @Test("A storefront is not changed before the first launch")
+  func earlyStorefront() async throws {
+    let session = try StoreSession()
+    let error = #expect(throws: ContentError.self) { try session.changeStorefront(to: "SWE") }
+    #expect(error?.code == .usage)
+    let makeSeller = try #require(session.configuration().seller)
+    let seller = makeSeller(try HTTPStoreService(url: session.storeURL, token: "none"))
+    #expect(await seller.storefront()?.countryCode == "USA")
+  }
+
   @Test(
     "A deferred payment waits across launches until the decision",
     arguments: [true, false])
