@@ -242,11 +242,11 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Gives roles new keys in one new root, and signs all metadata with them.
+  /// Gives roles new keys in one new root, and signs their metadata again.
   ///
   /// Needs as many root keys as the root requires, but not the old keys of the roles, which may be
   /// lost. Clients that trust an earlier root follow the chain, and can read the store at any time:
-  /// until the next change, targets, snapshot and timestamp are signed by old and new keys. New
+  /// until the next change, the metadata that was signed again is signed by old and new keys. New
   /// timestamp or snapshot keys also make clients discard versions that an attacker signed with
   /// stolen keys. The files of old keys are removed at the end. Throws `usage` for an invalid plan.
   ///

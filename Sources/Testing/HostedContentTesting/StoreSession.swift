@@ -114,8 +114,8 @@ public final class StoreSession: Sendable {
 
   /// Opens the library, like a service that starts.
   ///
-  /// `change` adapts the configuration. Throws `usage` while an earlier engine runs, and errors of
-  /// opening the library.
+  /// `change` adapts the configuration. Throws `usage` until an earlier engine was killed, even if
+  /// its queue is closed, and errors of opening the library.
   @discardableResult
   public func launch(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
     -> PaymentQueue
