@@ -107,6 +107,20 @@ struct ValueTests {
     #expect(!ContentError.Code.signatureInvalid.isRetryable)
     #expect(ContentError.Code(rawValue: 4711).group == .internal)
   }
+
+  @Test("The date of a grant is rounded to milliseconds, also of a decoded one")
+  func decodedGrant() throws {
+    let json = """
+      {"transactionIdentifier": "1", "date": 1.0004, "payment":
+        {"productIdentifier": "book", "quantity": 1, "simulatesAskToBuy": false}}
+      """
+    let decoded = try JSONDecoder().decode(Grant.self, from: Data(json.utf8))
+    let created = Grant(
+      transactionIdentifier: "1", date: Date(timeIntervalSinceReferenceDate: 1.0004),
+      payment: Payment(productIdentifier: "book"))
+    #expect(created.date == Date(timeIntervalSinceReferenceDate: 1))
+    #expect(decoded == created)
+  }
 }
 
 @Suite("Prices")

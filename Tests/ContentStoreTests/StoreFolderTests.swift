@@ -119,6 +119,23 @@ import Testing
     #expect(code { _ = try StoreFolder.create(at: folder.path("other")) } == .fileExists)
   }
 
+  @Test func `a date that metadata cannot have is refused before anything is written`() throws {
+    let store = try created()
+    let before = try files()
+    for time in [Double.nan, .infinity, -1e12, 253_100_000_000, 1e300] {
+      let date = Date(timeIntervalSince1970: time)
+      #expect(code { _ = try store.add(book, now: date) } == .usage, "\(time)")
+      #expect(
+        code { _ = try StoreFolder.create(at: folder.path("other"), now: date) } == .usage,
+        "\(time)")
+    }
+    #expect(try files() == before)
+    #expect(try folder.opened().status(of: "other") == nil)
+    let last = Date(timeIntervalSince1970: 252_900_000_000)
+    try store.refresh(everything: true, now: last)
+    #expect(try read(at: last).targets.isEmpty)
+  }
+
   @Test func `a folder that is not a store is not opened`() throws {
     #expect(code { _ = try StoreFolder.open(at: storePath) } == .storeMissing)
     #expect(code { _ = try StoreFolder.open(at: folder.path) } == .storeMissing)

@@ -69,4 +69,20 @@ struct RepeatedPaymentTests {
     await recorder.wait { $0.revoked.contains("other") }
     #expect(recorder.calls.revoked == ["pass", "other"])
   }
+
+  @Test("A purchase elsewhere is delivered whatever the decision about payments is, and keeps it")
+  func purchaseElsewhere() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.setDecision(.later, about: "book", count: 1)
+    let queue = try session.launch()
+    let recorder = CallRecorder(delivers: false)
+    queue.add(recorder)
+    try await session.grant("book")
+    await recorder.wait { $0.counts["purchased"] != nil }
+    #expect(session.deferredTransactions().isEmpty)
+    let id = queue.add(Payment("book"))
+    await recorder.wait { $0.counts["deferred"] != nil }
+    #expect(session.deferredTransactions() == [id])
+  }
 }

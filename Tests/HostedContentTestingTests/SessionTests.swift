@@ -79,6 +79,17 @@ struct SessionTests {
     #expect(session.clock.now == now)
   }
 
+  @Test("A file that would not be below Contents is refused")
+  func pathOutside() throws {
+    let session = try StoreSession()
+    for path in ["", "/", "../a", "a/./b", "a/.."] {
+      let error = #expect(throws: ContentError.self) {
+        try session.publish("book", files: [path: []])
+      }
+      #expect(error?.code == .usage, "\(path)")
+    }
+  }
+
   @Test("A session only removes its own files")
   func removal() throws {
     let manager = FileManager.default
@@ -134,6 +145,15 @@ struct SessionTests {
       return
     }
     #expect(error.code == .notEntitled)
+  }
+
+  @Test("A storefront is not changed before the first launch")
+  func earlyStorefront() async throws {
+    let session = try StoreSession()
+    #expect(throws: ContentError.self) { try session.changeStorefront(to: "SWE") }
+    let makeSeller = try #require(session.configuration().seller)
+    let seller = makeSeller(try HTTPStoreService(url: session.storeURL, token: "none"))
+    #expect(await seller.storefront()?.countryCode == "USA")
   }
 
   @Test(

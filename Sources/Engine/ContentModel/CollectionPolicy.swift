@@ -2,7 +2,9 @@
 ///
 /// Pinned and leased versions, and versions of unfinished downloads, are never removed.
 public struct CollectionPolicy: Hashable, Codable, Sendable {
-  /// The minimum number of versions kept per content, current and newest first; 1 or more.
+  /// The minimum number of versions kept per content, current and newest first.
+  ///
+  /// A number below 1 counts as 1.
   public var keptVersions: Int
   /// The quota for all versions together, in bytes; nil for no quota.
   ///

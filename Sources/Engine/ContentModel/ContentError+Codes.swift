@@ -179,7 +179,7 @@ extension ContentError.Code {
   public static let inconsistent = Self(rawValue: 900)
 
   /// The group of the hundreds; `internal` for an unknown number.
-  public var group: ContentError.Group {
+  package var group: ContentError.Group {
     switch rawValue / 100 {
     case 1: .network
     case 2: .server
@@ -197,7 +197,7 @@ extension ContentError.Code {
   private static let lookupThrottled = Self(rawValue: 220)
 
   /// Whether the same action can succeed later without any change.
-  public var isRetryable: Bool {
+  package var isRetryable: Bool {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .outOfMemory, .libraryLocked, .diskFull, .fileFailed, .journalFailed, .ledgerFailed,

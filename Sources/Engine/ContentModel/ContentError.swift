@@ -77,7 +77,7 @@ extension ContentError: LocalizedError, CustomStringConvertible {
   }
 
   /// Returns the error with `subject`, unless it already has one.
-  public func about(_ subject: String) -> ContentError {
+  package func about(_ subject: String) -> ContentError {
     self.subject == nil
       ? ContentError(code, message, remedy: remedy, subject: subject, cause: cause) : self
   }

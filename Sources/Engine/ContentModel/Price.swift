@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// An amount of money, for display; the queue does not charge it.
 public struct Price: Hashable, Sendable, CustomStringConvertible {
-  /// The amount in units of `currency`, such as 2.99, rounded to four decimals.
+  /// The amount in units of `currency`, such as 2.99; below 100 billion, rounded to four decimals.
   public let amount: Decimal
   /// The currency's ISO 4217 code, such as `EUR`.
   public let currency: String

@@ -12,7 +12,8 @@ public struct Product: Hashable, Sendable {
   public let price: Price?
   /// The newest version of each content package; empty for a product without content.
   ///
-  /// Each is one download. Sorted by content identifier, the product's own content first.
+  /// Each is one download. In the catalog of a store, they are sorted by content identifier, the
+  /// product's own content first.
   public let contents: [ContentOffer]
   /// The withdrawn versions of each content, or empty.
   ///

@@ -2,7 +2,7 @@
 ///
 /// It has 1 to 200 ASCII letters, digits, periods, underscores and hyphens, and starts with a
 /// letter or digit. Stores and libraries use it as a folder name, so other characters are not
-/// allowed.
+/// allowed, and neither is `CACHEDIR.TAG`.
 public struct ProductIdentifier: ValidatedText {
   /// The identifier as text.
   public let rawValue: String

@@ -6,7 +6,8 @@ extension StoreFolder {
   /// Creates a store with new keys and an empty catalog.
   ///
   /// Creates the parents of `url` too, and completes a store that a crash left incomplete. Throws
-  /// `fileExists` if the folder is a store or has other files, and `usage` if it has the keys.
+  /// `fileExists` if the folder is a store or has other files, and `usage` if it has the keys, if
+  /// they belong to a store, and for an invalid plan or passphrase.
   public static func create(
     at url: URL, keys: StoreKeyOptions = StoreKeyOptions(), plan: StoreKeyPlan = StoreKeyPlan(),
     now: Date = Date()
@@ -49,7 +50,8 @@ extension StoreFolder {
   /// Each package's ContentInfo.plist determines product, content and version. Errors are thrown
   /// before anything is written: for invalid packages, each with all its findings; `versionExists`
   /// for a published version with other bytes, a lower version and a withdrawn one;
-  /// `contentClaimed` if another product has the content; `diskFull` if the packages do not fit.
+  /// `contentClaimed` if another product has the content; `diskFull` if the packages do not fit;
+  /// `usage` for invalid details, and for a product of a type without content.
   ///
   /// With `repackaging`, archives of other formats or names are converted first, in a private
   /// folder of the store, so that updates and repairs transfer only what changed. The converted

@@ -12,8 +12,9 @@ public import FoundationEssentials
 /// last three; `refresh` renews what has less than half of its lifetime left (root: a year).
 ///
 /// A publication is atomic: during it and after a crash, clients see the complete old or new
-/// catalog. A second publisher gets `ContentError.Code.storeLocked`. Thread-safe. Calls block; in a
-/// task, use them in `performBlocking`.
+/// catalog. A second publisher gets `ContentError.Code.storeLocked`. Signatures have the date `now`;
+/// it is `usage` after the year 9986. Thread-safe. Calls block; in a task, use them in
+/// `performBlocking`.
 public final class StoreFolder: Sendable {
   let folder: Directory
   let place: FolderPlace
@@ -51,6 +52,7 @@ public final class StoreFolder: Sendable {
       let count = try plan.numbers(of: role).count
       if role == .root { try options.check(newRootKeys: count) }
     }
+    try MetadataWriter.check(now)
     let store = try StoreFolder(at: path, options, creating: true, fileSystem)
     try store.checkVacancy()
     try store.checkKeysAreOutside()
@@ -158,7 +160,7 @@ public final class StoreFolder: Sendable {
   /// Adds a product without content, or changes the description of a product.
   ///
   /// Returns nil if nothing changed. Throws `contentClaimed` for a new product with the identifier
-  /// of another product's content.
+  /// of another product's content, and `usage` for invalid details.
   @discardableResult
   public func add(
     _ product: ProductIdentifier, details: ProductDetails = ProductDetails(), now: Date = Date()
@@ -169,7 +171,7 @@ public final class StoreFolder: Sendable {
   /// Adds products without content, or changes the descriptions of products, in one step.
   ///
   /// Returns the changes, by product. Throws `contentClaimed` for a new product with the identifier
-  /// of another product's content.
+  /// of another product's content, and `usage` for invalid details.
   @discardableResult
   public func add(_ products: [ProductIdentifier: ProductDetails], now: Date = Date()) throws
     -> [ProductChange]
@@ -240,13 +242,13 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Gives roles new keys in one new root, and signs all metadata with them.
+  /// Gives roles new keys in one new root, and signs their metadata again.
   ///
   /// Needs as many root keys as the root requires, but not the old keys of the roles, which may be
   /// lost. Clients that trust an earlier root follow the chain, and can read the store at any time:
-  /// until the next change, targets, snapshot and timestamp are signed by old and new keys. New
+  /// until the next change, the metadata that was signed again is signed by old and new keys. New
   /// timestamp or snapshot keys also make clients discard versions that an attacker signed with
-  /// stolen keys. The files of old keys are removed at the end.
+  /// stolen keys. The files of old keys are removed at the end. Throws `usage` for an invalid plan.
   ///
   /// If old keys are lost, clients cannot refresh between the publication of root and timestamp, or
   /// if it is interrupted there, until the next `refresh` or publication.

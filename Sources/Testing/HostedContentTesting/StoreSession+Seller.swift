@@ -23,6 +23,7 @@ extension StoreSession {
   /// Sets the decision about payments for `product`: the next `count`, or all for nil.
   ///
   /// Payments without a rule are approved. An approved payment with `simulatesAskToBuy` waits.
+  /// Throws `usage` if `count` is less than 1.
   public func setDecision(
     _ decision: PurchaseDecision, about product: ProductIdentifier, count: Int? = nil
   ) throws {
@@ -53,7 +54,7 @@ extension StoreSession {
 
   /// Declines a deferred transaction.
   ///
-  /// It fails with `notEntitled`.
+  /// It fails with `notEntitled`. Throws what `approve` throws.
   public func decline(_ transaction: TransactionID) async throws {
     try await decide(transaction, .declined)
   }
@@ -88,10 +89,7 @@ extension StoreSession {
   /// Of several ones, it resolves the oldest.
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: ProductIdentifier) async throws {
-    let transaction = nextTransaction()
     let payment: Payment? = script.change { script in
-      // The rule for the product does not apply again.
-      script.decisions[transaction] = .approved
       guard let payment = script.interrupted[product]?.first else { return nil }
       script.interrupted[product]?.removeFirst()
       return payment
@@ -102,7 +100,7 @@ extension StoreSession {
         remedy: "Call setDecision(.interrupt, about:) first", subject: product.rawValue)
     }
     do {
-      try await grant(payment, as: transaction)
+      try await grant(payment)
     } catch {
       script.change { $0.interrupted[product, default: []].insert(payment, at: 0) }
       throw error
@@ -110,24 +108,24 @@ extension StoreSession {
   }
 
   /// Grants a product without a payment in this session, such as one bought on another device.
+  ///
+  /// Decisions about payments do not apply.
   public func grant(_ product: ProductIdentifier, account: AccountID? = nil) async throws {
-    try await grant(
-      Payment(productIdentifier: product, applicationUsername: account), as: nextTransaction())
+    try await grant(Payment(productIdentifier: product, applicationUsername: account))
   }
 
-  private func nextTransaction() -> TransactionID {
-    TransactionID(rawValue: "elsewhere-\(nextNumber())")
-  }
-
-  private func grant(_ payment: Payment, as transaction: TransactionID) async throws {
+  private func grant(_ payment: Payment) async throws {
     let seller = try seller()
+    let transaction = TransactionID(rawValue: "elsewhere-\(nextNumber())")
+    // The rule for the product does not apply.
+    script.change { $0.decisions[transaction] = .approved }
     switch try await seller.purchase(payment, transaction: transaction) {
     case .purchased(let grant, let contents): seller.send(.granted(grant, contents: contents))
     case .failed(let error): throw error
     case .deferred:
       throw ContentError(
         .usage, "\(payment.productIdentifier) waits for a decision",
-        remedy: "Call setDecision(.approve, about:) first")
+        remedy: "Approve it at the service that sells it")
     }
   }
 
@@ -172,9 +170,10 @@ extension StoreSession {
   ///
   /// `countryCode` is ISO 3166-1 alpha-3.
   public func changeStorefront(to countryCode: String, identifier: String = "") throws {
+    let seller = try seller()
     let storefront = Storefront(countryCode: countryCode, identifier: identifier)
     script.change { $0.storefront = storefront }
-    try seller().send(.storefrontChanged(storefront))
+    seller.send(.storefrontChanged(storefront))
   }
 
   /// Simulates a purchase that starts outside of the service.

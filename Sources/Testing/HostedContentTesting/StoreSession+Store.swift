@@ -10,7 +10,8 @@ extension StoreSession {
   /// Builds a package of `files` and publishes it as `version` of a product.
   ///
   /// Files have paths below `Contents`. `content` selects one of several contents of the product.
-  /// Without `files`, the content is one small text that differs for each version.
+  /// Without `files`, the content is one small text that differs for each version. Throws `usage`
+  /// for another path, and what `StoreFolder.publish` throws.
   public func publish(
     _ product: ProductIdentifier, _ version: ContentVersion = "1.0",
     content: ProductIdentifier? = nil, files: [String: [UInt8]]? = nil,
@@ -36,10 +37,11 @@ extension StoreSession {
   private static func write(_ bytes: [UInt8], at path: String, in root: Directory) throws {
     var folder = root
     var components = path.pathComponents()
-    guard let name = components.popLast() else {
+    let isBelow = !components.contains(".") && !components.contains("..")
+    guard isBelow, let name = components.popLast() else {
       throw ContentError(
-        .usage, "A file of the content has no name",
-        remedy: "Use its path below Contents as the name")
+        .usage, "“\(path)” is not the path of a file below Contents",
+        remedy: "Use a path without “.” and “..”, such as a/b.txt")
     }
     for component in components { folder = try folder.createDirectory(component) }
     try folder.createFile(name).write(bytes)

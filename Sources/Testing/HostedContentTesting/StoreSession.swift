@@ -11,7 +11,9 @@ import StoreServer
 /// Each session has its own temporary folder, port and clock, so that tests can run in parallel
 /// with reproducible results. Content is served over HTTP on this machine, optionally with scripted
 /// faults. One engine at a time uses the library: `launch`, `kill` and `relaunch` simulate a
-/// service's process. Thread-safe. `reset` starts again; the folder is removed with the session.
+/// service's process. Before the first launch, functions that act as the seller throw `usage`. What
+/// the seller announces to a killed engine is lost. Thread-safe. `reset` starts again; the folder is
+/// removed with the session.
 public final class StoreSession: Sendable {
   /// The clock of the engine and the store.
   public let clock: TestClock
@@ -112,8 +114,8 @@ public final class StoreSession: Sendable {
 
   /// Opens the library, like a service that starts.
   ///
-  /// `change` adapts the configuration. Throws `usage` while an earlier engine runs, and errors of
-  /// opening the library.
+  /// `change` adapts the configuration. Throws `usage` until an earlier engine was killed, even if
+  /// its queue is closed, and errors of opening the library.
   @discardableResult
   public func launch(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
     -> PaymentQueue

@@ -222,4 +222,9 @@ struct StoreVerifyTests {
     // Archives are read more than once.
     #expect(time >= Double(result.bytes) / 100)
   }
+
+  @Test("A rate of less than one byte per second is refused", arguments: [0, -1, Int64.min])
+  func invalidRate(rate: Int64) {
+    #expect(code { _ = try shop.store.verify(bytesPerSecond: rate) } == .usage)
+  }
 }

@@ -1,6 +1,7 @@
 /// The state of a download, numbered as in StoreKit.
 public enum DownloadState: Int, Codable, Sendable, CaseIterable {
-  /// Not started, or waiting for a free worker. Next: active, paused, cancelled.
+  /// Not started, or waiting for a free worker. Next: active, paused, cancelled, or finished with
+  /// another download that installed the same version.
   case waiting = 0
   /// Being fetched and installed. Next: finished, failed, paused, cancelled, waiting.
   case active = 1

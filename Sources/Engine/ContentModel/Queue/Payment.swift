@@ -77,4 +77,14 @@ public struct Grant: Hashable, Codable, Sendable {
     self.payment = payment
     self.receipt = receipt
   }
+
+  /// Decodes a grant, whose date is rounded too.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      transactionIdentifier: try container.decode(String.self, forKey: .transactionIdentifier),
+      date: try container.decode(Date.self, forKey: .date),
+      payment: try container.decode(Payment.self, forKey: .payment),
+      receipt: try container.decodeIfPresent(String.self, forKey: .receipt))
+  }
 }

@@ -5,7 +5,7 @@ public import FoundationEssentials
 ///
 /// Values that are nil keep the store's current value.
 public struct ProductDetails: Hashable, Sendable {
-  /// A short name in `language`.
+  /// A short name in `language`, not empty and without control characters.
   ///
   /// The default title of a new product is its identifier.
   public var title: String?
@@ -15,11 +15,11 @@ public struct ProductDetails: Hashable, Sendable {
   public var releaseNotes: String?
   /// The language of the texts, as a BCP 47 tag.
   public var language: String
-  /// The amount of the price, such as 2.99.
+  /// The amount of the price, such as 2.99; less than 100 billion.
   ///
   /// The product is free for 0.
   public var price: Decimal?
-  /// The currency (ISO 4217).
+  /// The currency (ISO 4217), three capital letters.
   ///
   /// The default for a product without a price is USD.
   public var currency: String?

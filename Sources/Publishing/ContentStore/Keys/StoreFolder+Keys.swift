@@ -57,6 +57,7 @@ extension StoreFolder {
   func whileLocked<Value>(
     _ now: Date, _ body: (PublicationRecord?, MetadataWriter) throws -> Value
   ) throws -> Value {
+    try MetadataWriter.check(now)
     try checkKeysAreOutside()
     let keys = try keys()
     let state = try state(keys)

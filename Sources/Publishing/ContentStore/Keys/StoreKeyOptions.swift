@@ -62,7 +62,7 @@ public struct StoreKeyOptions: Hashable, Sendable {
     get { stateFolderPath.map { URL(filePath: $0) } }
     set { stateFolderPath = Self.path(of: newValue) }
   }
-  /// The passphrase of the keys, at most 1023 bytes without zeros; nil for unencrypted keys.
+  /// The passphrase of the keys, 1 to 1023 bytes without zeros; nil for unencrypted keys.
   public var passphrase: [UInt8]?
   /// The passphrases of the root keys: one for all, or one for each; if empty, `passphrase` is
   /// used.
@@ -134,11 +134,11 @@ public struct StoreKeyOptions: Hashable, Sendable {
 public struct StoreKeyPlan: Hashable, Sendable {
   /// The type of new keys.
   public var type: StoreKeyType
-  /// The number of keys of a role.
+  /// The number of keys of a role, 1 to 64.
   ///
   /// The default is one, or the current number.
   public var counts: [StoreRole: Int]
-  /// The number of keys that must sign.
+  /// The number of keys that must sign, 1 to the number of keys.
   ///
   /// The default is one, or the current threshold.
   public var thresholds: [StoreRole: Int]

@@ -6,8 +6,8 @@ public import FoundationEssentials
 extension StoreFolder {
   /// Returns the state of the store.
   ///
-  /// Reads only, and needs no keys. What can be pruned is for `keepDays`; throws `usage` for less
-  /// than one day. Throws an error if the metadata is damaged; if it is only older than the
+  /// Reads only, and needs no keys. What can be pruned is for `keepDays`; throws `usage` for days
+  /// that `prune` refuses. Throws an error if the metadata is damaged; if it is only older than the
   /// publication record, the result says so. The bytes of archives, indexes and single records are
   /// not read: `verify` does that.
   public func status(

@@ -12,6 +12,16 @@ struct MetadataWriter {
 
   var keys: StoreKeys { state.keys }
 
+  /// Throws `usage` for a date at which metadata cannot be signed: clients read years of four
+  /// digits, and a root expires after 10 years.
+  static func check(_ now: Date) throws {
+    guard (-62_135_596_800..<253_000_000_000).contains(now.timeIntervalSince1970) else {
+      throw ContentError(
+        .usage, "Metadata cannot be signed \(now.timeIntervalSince1970) seconds after 1970",
+        remedy: "Use a date from the year 1 to the year 9986")
+    }
+  }
+
   /// The time after `interval` from now, in whole seconds.
   func time(after interval: TimeInterval) -> Date {
     Date(timeIntervalSince1970: (now.timeIntervalSince1970 + interval).rounded(.down))

@@ -12,6 +12,7 @@ extension StoreServerSession {
   /// Sets the decision about purchases of `product`: the next `count`, or all for nil.
   ///
   /// Purchases without a rule are approved. A payment with `simulatesAskToBuy` always waits.
+  /// Throws `usage` if `count` is less than 1.
   public func setDecision(
     _ decision: PurchaseDecision, about product: ProductIdentifier, count: Int? = nil
   ) throws {
@@ -19,6 +20,8 @@ extension StoreServerSession {
   }
 
   /// Adds vouchers, each for one purchase of `product`, or of any product for nil.
+  ///
+  /// A code that was added before does not change.
   public func addVouchers(_ codes: [String], for product: ProductIdentifier? = nil) throws {
     // Only the digests are stored.
     _ = try ledger.addVouchers(codes.map { try Digest(of: Array($0.utf8)) }, for: product)
@@ -89,7 +92,7 @@ extension StoreServerSession {
     return token
   }
 
-  /// Revokes a token at once.
+  /// Revokes a token at once; throws `usage` if this server has no such token, or has revoked it.
   public func revokeToken(_ token: String) throws {
     let key = try ledger.key(ofToken: Self.digest(of: token))
     guard let key, try ledger.revokeKey(key.kid, at: session.clock.now) else {
@@ -101,7 +104,8 @@ extension StoreServerSession {
 
   /// Adds a public key in PEM form that verifies JWTs; returns its `kid`.
   ///
-  /// The claim `aud` of the JWTs is `url` without the slash at its end.
+  /// The claim `aud` of the JWTs is `url` without the slash at its end. Throws `keyUnusable` if it
+  /// is not Ed25519 or P-256.
   public func addKey(pem: String, scopes: Set<Scope>) throws -> String {
     guard let key = try? ReceiptVerificationKey(pem: pem) else {
       throw ContentError(
