@@ -95,6 +95,7 @@ final class StoreHost: Sendable {
       let configuration = try configured ?? SKHostConfiguration()
       var queue = configuration.queue
       queue.deliveryQueue = queue.deliveryQueue ?? .main
+      queue.omitsStoppedDownloads = true
       return (configuration, Session(engine: try PaymentQueue(queue)))
     }
     // Nil if `close()` was called meanwhile.
