@@ -33,7 +33,8 @@ public protocol SKPaymentTransactionObserver: NSObjectProtocol {
   /// The account's storefront changed.
   func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue)
 
-  /// The account lost these products; installed content stays until the app removes it.
+  /// The account lost these products; the configuration's `revokedContent` says whether their
+  /// content stays.
   func paymentQueue(
     _ queue: SKPaymentQueue,
     didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String])
