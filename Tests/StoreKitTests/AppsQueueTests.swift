@@ -69,6 +69,22 @@ struct AppsQueueTests {
       try SKHostConfiguration(
         environment: names.merging(["HOSTEDCONTENT_ROOT": "/no/such/root"]) { $1 })
     }
+    let rootless = try SKHostConfiguration(
+      environment: names.merging(["HOSTEDCONTENT_ROOT": ""]) { $1 })
+    #expect(rootless.queue.trustedRoot == nil)
+    let missing = #expect(throws: ContentError.self) {
+      try SKHostConfiguration(
+        environment: names.merging(["HOSTEDCONTENT_LIBRARY": ""]) { $1 })
+    }
+    #expect(missing?.code == .usage)
+  }
+
+  @Test("A closed queue does not open the library of the environment instead of its own")
+  func closedQueue() throws {
+    let fixture = try KitFixture()
+    fixture.queue.close()
+    let error = #expect(throws: ContentError.self) { try fixture.queue.host.session() }
+    #expect(error?.code == .stopped)
   }
 
   @Test("A trusted root that cannot be read is named in the error")

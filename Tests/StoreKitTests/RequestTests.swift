@@ -176,6 +176,7 @@ struct RequestTests {
       }
     }
     #expect((error as? SKError)?.code == .storeProductNotAvailable)
+    #expect(page.pageURL == nil)
     let hearer = Hearer()
     page.delegate = hearer
     page.userDidFinish()

@@ -110,4 +110,59 @@ struct TransactionDownloadTests {
     second.queue.close()
     #expect(leaver.log.log.downloads.count == 2)
   }
+
+  @Test("A launch does not report the failure of an earlier run to an app that starts it again")
+  func earlierFailure() async throws {
+    fixture.queue.add(observer)
+    let course = try #require(await buy("course").first)
+    try #require(course.downloads.count == 2)
+    let (first, second) = (course.downloads[0], course.downloads[1])
+    fixture.queue.start([first])
+    await observer.log.wait { _ in first.state == .finished }
+    try fixture.session.setFaults("*.pkg status 500")
+    fixture.queue.start([second])
+    await observer.log.wait { _ in second.state == .failed }
+    fixture.queue.close()
+    try fixture.session.setFaults("")
+    let next = try KitFixture(fixture.session)
+    let states = Mutex<[SKDownloadState]>([])
+    let later = KitObserver(
+      onTransaction: { queue, transaction in queue.start(transaction.downloads) },
+      onDownload: { queue, download in
+        let state = download.state
+        states.withLock { $0.append(state) }
+        if download.transaction.downloads.allSatisfy({ $0.state == .finished }) {
+          queue.finishTransaction(download.transaction)
+        }
+      })
+    next.queue.add(later)
+    await later.wait { $0.removed.count == 1 }
+    let reported = states.withLock { $0 }
+    #expect(!reported.contains(.failed), "\(reported)")
+    next.queue.close()
+  }
+
+  @Test("A download that was paused in an earlier run is reported when it is resumed")
+  func earlierPause() async throws {
+    fixture.queue.add(observer)
+    let book = try #require(await buy("book").first?.downloads.first)
+    fixture.queue.pause([book])
+    await observer.log.wait { _ in book.state == .paused }
+    fixture.queue.close()
+    let next = try KitFixture(fixture.session)
+    let states = Mutex<[SKDownloadState]>([])
+    let later = KitObserver(onDownload: { _, download in
+      let state = download.state
+      states.withLock { $0.append(state) }
+    })
+    next.queue.add(later)
+    await later.wait { !$0.states.isEmpty }
+    let paused = try #require(next.queue.transactions.first?.downloads.first)
+    #expect(paused.state == .paused)
+    next.queue.resume([paused])
+    await later.wait { _ in paused.state == .finished }
+    let reported = states.withLock { $0 }
+    #expect(!reported.contains(.paused) && !reported.isEmpty, "\(reported)")
+    next.queue.close()
+  }
 }

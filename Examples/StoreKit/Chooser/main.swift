@@ -15,8 +15,6 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
   weak var delegate: RestoreControllerDelegate?
   private var restored: [SKPaymentTransaction] = []
   private var isRestoring = false
-  /// Downloads that were waiting or active in this run, and have not failed since.
-  private var running: Set<SKDownload> = []
 
   func restore() {
     isRestoring = true
@@ -70,17 +68,8 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
     for transaction in Set(downloads.map { $0.transaction }) {
       finishIfComplete(transaction, queue)
     }
-    for download in downloads {
-      switch download.state {
-      case .waiting, .active: running.insert(download)
-      case .failed:
-        // A launch reports failures of earlier runs, too.
-        if running.remove(download) != nil {
-          delegate?.restoreControllerDidFinish(self, error: download.error)
-        }
-      case .paused, .finished, .cancelled: break
-      @unknown default: break
-      }
+    if let failed = downloads.first(where: { $0.state == .failed }) {
+      delegate?.restoreControllerDidFinish(self, error: failed.error)
     }
   }
 

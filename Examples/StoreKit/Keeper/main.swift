@@ -11,8 +11,6 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
   let documents: URL
   var productsRequest: SKProductsRequest?
   var pending = Set<String>()
-  /// Downloads that were waiting or active in this run, and have not failed since.
-  var running = Set<SKDownload>()
 
   init(documents: URL) {
     self.documents = documents
@@ -75,18 +73,13 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
     for download in downloads {
       switch download.state {
-      case .waiting:
-        running.insert(download)
       case .active:
-        running.insert(download)
         print("\(download.contentIdentifier): \(Int(download.progress * 100)) %")
       case .failed:
-        // A launch reports failures of earlier runs, which were started again.
-        guard running.remove(download) != nil else { break }
         // Not finished: it continues at the next launch.
         print("\(download.contentIdentifier): \(download.error?.localizedDescription ?? "failed")")
         done(download.transaction.payment.productIdentifier)
-      case .paused, .cancelled, .finished:
+      case .waiting, .paused, .cancelled, .finished:
         break
       @unknown default:
         break

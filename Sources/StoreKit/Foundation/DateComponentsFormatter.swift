@@ -4,7 +4,8 @@ import Concurrency
 /// Formats lengths of time, such as that of a subscription, as text.
 ///
 /// Foundation on Linux does not have this class. English only. Values are expressed in the largest
-/// allowed units: 14 days are "2 weeks". Lengths of more than 6,000 years are not supported.
+/// allowed units: 14 days are "2 weeks". The text is nil for lengths of more than 6,000 years, and
+/// if none of the units below is allowed.
 // Sendable because all mutable state is protected by a lock.
 open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   /// The style of units.

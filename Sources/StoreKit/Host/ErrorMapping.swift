@@ -65,3 +65,21 @@ extension SKError {
       [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
   }
 }
+
+/// Errors of the host.
+extension ContentError {
+  static let isOpenAlready = ContentError(
+    .usage, "StoreKit is already configured with a library",
+    remedy: "Configure it once, before other calls, or call close() on the queue first")
+
+  static let isBeingOpened = ContentError(
+    .usage, "Cannot use the queue while this thread is opening its library",
+    remedy: "In StoreService.events(), only add observers. Use the queue after it is open")
+
+  static let wasClosed = ContentError(
+    .stopped, "The queue was closed while its library was being opened",
+    remedy: "Configure it again")
+
+  static let isClosed = ContentError(
+    .stopped, "The queue is closed", remedy: "Create another queue with its configuration")
+}

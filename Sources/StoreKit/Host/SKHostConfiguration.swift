@@ -23,7 +23,9 @@ public struct SKHostConfiguration: Sendable {
   public var onRefusal: @Sendable (ContentError) -> Void = Self.logToStandardError
 
   static let logToStandardError: @Sendable (ContentError) -> Void = { error in
-    FileHandle.standardError.write(Data("StoreKit: \(error)".printable().utf8 + [0x0a]))
+    let line = Data("StoreKit: \(error)".printable().utf8 + [0x0a])
+    // Fails if standard error is closed or on a full disk.
+    try? FileHandle.standardError.write(contentsOf: line)
   }
 
   /// Creates a configuration from the engine's configuration.
@@ -50,8 +52,10 @@ public struct SKHostConfiguration: Sendable {
 
   /// Reads `HOSTEDCONTENT_STORE`, `HOSTEDCONTENT_LIBRARY` and the optional `HOSTEDCONTENT_ROOT`.
   ///
-  /// Throws `usage` if the store or the library is missing.
+  /// Empty variables count as missing. Throws `usage` if the store or the library is missing, and
+  /// the errors of the initializer with these values.
   public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+    let environment = environment.filter { !$0.value.isEmpty }
     guard let store = environment["HOSTEDCONTENT_STORE"],
       let library = environment["HOSTEDCONTENT_LIBRARY"]
     else {

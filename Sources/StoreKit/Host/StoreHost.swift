@@ -17,8 +17,14 @@ final class StoreHost: Sendable {
   /// Logs a line if no configuration, and so no handler, is set.
   private let log: @Sendable (ContentError) -> Void
   private let hasLogged = Atomic(false)
+  /// Whether environment variables configure it if nothing else does.
+  private let usesEnvironment: Bool
 
-  init(log: @escaping @Sendable (ContentError) -> Void = SKHostConfiguration.logToStandardError) {
+  init(
+    usesEnvironment: Bool = true,
+    log: @escaping @Sendable (ContentError) -> Void = SKHostConfiguration.logToStandardError
+  ) {
+    self.usesEnvironment = usesEnvironment
     self.log = log
   }
 
@@ -92,9 +98,10 @@ final class StoreHost: Sendable {
     // Until the end, because closing a cancelled engine calls the service on this thread.
     defer { state.withLock { $0.opening = nil } }
     let result = Result {
-      let configuration = try configured ?? SKHostConfiguration()
+      let configuration = try configured ?? environmentConfiguration()
       var queue = configuration.queue
       queue.deliveryQueue = queue.deliveryQueue ?? .main
+      queue.omitsStoppedDownloads = true
       return (configuration, Session(engine: try PaymentQueue(queue)))
     }
     // Nil if `close()` was called meanwhile.
@@ -152,7 +159,12 @@ final class StoreHost: Sendable {
 
   /// The configuration, or else that of environment variables; nil without both.
   private var configuration: SKHostConfiguration? {
-    state.withLock { $0.configuration } ?? (try? SKHostConfiguration())
+    state.withLock { $0.configuration } ?? (try? environmentConfiguration())
+  }
+
+  private func environmentConfiguration() throws -> SKHostConfiguration {
+    guard usesEnvironment else { throw ContentError.isClosed }
+    return try SKHostConfiguration()
   }
 
   /// The language of product texts.
@@ -328,18 +340,4 @@ final class StoreHost: Sendable {
       }
     }
   }
-}
-
-extension ContentError {
-  fileprivate static let isOpenAlready = ContentError(
-    .usage, "StoreKit is already configured with a library",
-    remedy: "Configure it once, before other calls, or call close() on the queue first")
-
-  fileprivate static let isBeingOpened = ContentError(
-    .usage, "Cannot use the queue while this thread is opening its library",
-    remedy: "In StoreService.events(), only add observers. Use the queue after it is open")
-
-  fileprivate static let wasClosed = ContentError(
-    .stopped, "The queue was closed while its library was being opened",
-    remedy: "Configure it again")
 }

@@ -65,7 +65,7 @@ open class SKDownload: NSObject, @unchecked Sendable {
     source.map { $0.objects.transaction($0.handle.transaction) } ?? SKPaymentTransaction()
   }
 
-  /// Returns the folder of a product's current content; nil if it is not installed.
+  /// Returns the folder of the current content with a product's identifier; nil if not installed.
   open class func contentURL(forProductID productID: String) -> URL? {
     StoreHost.shared.contentURL(of: productID)
   }

@@ -5,8 +5,8 @@ import HostedContent
 ///
 /// Configure the library and the store at launch, add an observer, and keep it: the queue does not
 /// start without an observer, and reports everything unfinished at each launch. Methods may be
-/// called from any thread and return at once. Observers are called on the main queue, unless the
-/// configuration sets another queue.
+/// called from any thread and return at once; only the first one opens the library, unless
+/// `configure` has. Observers are called on the main queue, unless the configuration sets another.
 // Sendable because its host is.
 open class SKPaymentQueue: NSObject, @unchecked Sendable {
   let host: StoreHost
@@ -15,7 +15,8 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
   /// The app's queue.
   ///
-  /// Subclasses do not have their own queue: call `SKPaymentQueue.default()`.
+  /// Call `SKPaymentQueue.default()`: subclasses do not have their own queue, so the same call on a
+  /// subclass stops the program.
   open class func `default`() -> Self {
     guard let queue = shared as? Self else {
       preconditionFailure("\(self).default(): ask SKPaymentQueue.default() instead")
@@ -35,29 +36,29 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
   /// Creates a queue with its own library, separate from the app's queue.
   ///
-  /// Not in Apple's API. Throws errors of opening the library. The queue works until `close()` is
-  /// called or it is deallocated.
+  /// Not in Apple's API. Blocks. Throws errors of opening the library. The queue works until
+  /// `close()` is called or it is deallocated.
   public convenience init(configuration: SKHostConfiguration) throws {
-    let host = StoreHost()
+    let host = StoreHost(usesEnvironment: false)
     try host.configure(configuration)
     self.init(host: host)
   }
 
   /// Configures the library and the store of the app's queue, and opens the library.
   ///
-  /// Not in Apple's API. Throws `usage` if the queue is already configured, `libraryLocked` while
-  /// another process uses the library, and other errors of opening. Other threads that need the
-  /// library wait until it is open. Opening calls `StoreService.events()`, which may only add
-  /// observers.
+  /// Not in Apple's API. Blocks. Throws `usage` if the queue is already configured, `libraryLocked`
+  /// while another queue uses the library, and other errors of opening; after an error, the next
+  /// call that needs the library tries again. Other threads that need the library wait until it is
+  /// open. Opening calls `StoreService.events()`, which may only add observers.
   public static func configure(_ configuration: SKHostConfiguration) throws {
     try StoreHost.shared.configure(configuration)
   }
 
-  /// Stops all downloads, keeps fetched data, and resets configuration and observers.
+  /// Stops all downloads, keeps fetched data, and resets configuration, observers and delegate.
   ///
   /// Not in Apple's API, where downloads continue in the system. Blocks until no download is
-  /// running. Observers are not called after it returns. May be called on the main thread and
-  /// within an observer's call.
+  /// running, and at most 5 seconds for running calls of observers and of the service. After that,
+  /// observers are not called. May be called on the main thread and within an observer's call.
   public func close() { host.close() }
 
   // MARK: Observers
@@ -68,7 +69,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     set { host.setDelegate(newValue, of: self) }
   }
 
-  /// The account's storefront; nil if the seller did not report it.
+  /// The account's storefront as last reported by the seller; nil if not reported.
   open var storefront: SKStorefront? {
     host.useSession { $0.engine.storefront.map(SKStorefront.init) } ?? nil
   }

@@ -16,10 +16,13 @@ public protocol SKPaymentTransactionObserver: NSObjectProtocol {
   func paymentQueue(
     _ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error)
 
-  /// A restore succeeded; all its transactions were reported, and their downloads are waiting.
+  /// A restore succeeded; all its transactions were reported. Downloads of new ones are waiting.
   func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue)
 
   /// Downloads of one transaction changed state or progressed; a call has all of its downloads.
+  ///
+  /// Also called after unfinished transactions are reported, at launch or to a new observer, unless
+  /// one of the transaction's downloads is failed, paused or cancelled.
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload])
 
   /// The user chose a product outside the app; returns whether to add the payment now.
@@ -30,7 +33,8 @@ public protocol SKPaymentTransactionObserver: NSObjectProtocol {
   /// The account's storefront changed.
   func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue)
 
-  /// The account lost these products; installed content stays until the app removes it.
+  /// The account lost these products; the configuration's `revokedContent` says whether their
+  /// content stays.
   func paymentQueue(
     _ queue: SKPaymentQueue,
     didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String])

@@ -2,7 +2,7 @@ public import Foundation
 
 /// An offer of a subscription.
 ///
-/// Only stores its values, because subscriptions are not supported.
+/// Subscriptions are not supported, so only subclasses in tests have values.
 // Sendable because it is immutable.
 open class SKProductDiscount: NSObject, @unchecked Sendable {
   /// The payment mode.
@@ -18,48 +18,21 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
     case subscription = 1
   }
 
-  /// The values of a discount.
-  struct Values {
-    var price = NSDecimalNumber.zero
-    var priceLocale = Locale(identifier: "en")
-    var identifier: String?
-    var period = SKProductSubscriptionPeriod()
-    var numberOfPeriods = 0
-    var paymentMode = PaymentMode.payAsYouGo
-    var type = Type.introductory
-  }
-
-  private let values: Values
-
   /// Creates an empty discount, for subclasses in tests.
-  public override init() { values = Values() }
-
-  private init(_ values: Values) { self.values = values }
-
-  /// Creates a discount; not in Apple's API.
-  public convenience init(
-    identifier: String?, type: `Type`, price: NSDecimalNumber, priceLocale: Locale,
-    paymentMode: PaymentMode, numberOfPeriods: Int,
-    subscriptionPeriod: SKProductSubscriptionPeriod
-  ) {
-    self.init(
-      Values(
-        price: price, priceLocale: priceLocale, identifier: identifier, period: subscriptionPeriod,
-        numberOfPeriods: numberOfPeriods, paymentMode: paymentMode, type: type))
-  }
+  public override init() {}
 
   /// The price of a period.
-  open var price: NSDecimalNumber { values.price }
+  open var price: NSDecimalNumber { .zero }
   /// The language and currency of the price.
-  open var priceLocale: Locale { values.priceLocale }
+  open var priceLocale: Locale { Locale(identifier: "en") }
   /// The offer's identifier; nil for an introductory offer.
-  open var identifier: String? { values.identifier }
+  open var identifier: String? { nil }
   /// The length of a period.
-  open var subscriptionPeriod: SKProductSubscriptionPeriod { values.period }
+  open var subscriptionPeriod: SKProductSubscriptionPeriod { SKProductSubscriptionPeriod() }
   /// The number of periods.
-  open var numberOfPeriods: Int { values.numberOfPeriods }
+  open var numberOfPeriods: Int { 0 }
   /// The payment mode.
-  open var paymentMode: PaymentMode { values.paymentMode }
+  open var paymentMode: PaymentMode { .payAsYouGo }
   /// The type of the offer.
-  open var type: `Type` { values.type }
+  open var type: `Type` { .introductory }
 }

@@ -16,7 +16,7 @@ open class SKProductsResponse: NSObject, @unchecked Sendable {
     )
   }
 
-  /// The products that were found, by identifier.
+  /// The products that were found.
   open var products: [SKProduct] { values.products }
   /// Identifiers that are invalid, or that the store does not offer or cannot describe.
   open var invalidProductIdentifiers: [String] { values.invalid }

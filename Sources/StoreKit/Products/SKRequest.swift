@@ -55,7 +55,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Cancels the request; the delegate is not called anymore.
+  /// Cancels the request; if called on the delivery queue, the delegate is not called anymore.
   open func cancel() {
     let running = state.use { state in
       state.attempt += 1

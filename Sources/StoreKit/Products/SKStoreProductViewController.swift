@@ -62,7 +62,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     return true
   }
 
-  /// The URL of the page that was loaded last, with the parameters' tokens; nil before.
+  /// The URL of the page that was loaded last, with the parameters' tokens; nil if that failed.
   ///
   /// Not in Apple's API.
   public var pageURL: URL? { state.withLock { $0.pageURL } }

@@ -54,6 +54,13 @@ struct StoreKitExampleTests {
     }
   }
 
+  @Test("A program continues if a message cannot be written to standard error")
+  func fullErrors() throws {
+    let result = try Tool().run(
+      ["-c", "exec \"$0\" documents a 2>/dev/full", Tool.program("Keeper")], program: "/bin/sh")
+    #expect(result.status == 2 && result.output.contains("Usage"))
+  }
+
   @Test("A restore offers a choice, and finished transactions can be restored again", .slow)
   func chooser() throws {
     let tool = try Tool.withBook()

@@ -70,7 +70,8 @@ public final class PaymentQueue: Sendable {
       now: { execution.now }, makeSignal: execution.signal,
       library: ReportLibrary(
         productsPath: opened.folder.products.path, journal: opened.journal),
-      transactions: opened.queue.transactions)
+      transactions: opened.queue.transactions,
+      omitsStopped: configuration.omitsStoppedDownloads)
     service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
       delivery.report(error: $0)
     }

@@ -63,6 +63,9 @@ extension PaymentQueue {
     /// calls that it does not decide itself: <doc:WritingAStoreService> has an example.
     public var seller: (@Sendable (any StoreService) -> any StoreService)?
 
+    /// Whether downloads are not reported with their unfinished transaction if one of them is
+    /// failed, paused or cancelled; for observers that take every reported failure as new.
+    package var omitsStoppedDownloads = false
     package var clock = EngineClock.system
     package var fileSystem = FileSystem.real
     package var environment = Environment()

@@ -10,6 +10,7 @@ import Concurrency
 final class Delivery: Sendable {
   private let line: OutboxLine
   private let library: ReportLibrary
+  private let omitsStopped: Bool
   private let list = ObserverList<any PaymentTransactionObserver>()
   /// Serves calls that wait for one transaction or restore.
   let router = ReportRouter()
@@ -33,10 +34,10 @@ final class Delivery: Sendable {
   init(
     on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime,
     makeSignal: @escaping MakeThreadSignal = DispatchSemaphore.unsent, library: ReportLibrary,
-    transactions: [TransactionRecord]
+    transactions: [TransactionRecord], omitsStopped: Bool = false
   ) {
     line = OutboxLine(on: target, now: now)
-    self.library = library
+    (self.library, self.omitsStopped) = (library, omitsStopped)
     calls = ActivityGate(makeSignal)
     state = Mutex(State(reports: UnfinishedReports(transactions, in: library)))
   }
@@ -81,7 +82,7 @@ final class Delivery: Sendable {
     guard let queue = library.queue, !transactions.isEmpty else { return }
     func call(_ body: () -> Void) { if list.contains(observer) { calls.perform(body) } }
     call { observer.paymentQueue(queue, updatedTransactions: transactions) }
-    let downloads = transactions.flatMap(\.downloads)
+    let downloads = transactions.downloads(omittingStopped: omitsStopped)
     if !downloads.isEmpty { call { observer.paymentQueue(queue, updatedDownloads: downloads) } }
   }
 
@@ -127,7 +128,7 @@ final class Delivery: Sendable {
     let transactions = transactions
     guard !transactions.isEmpty else { return }
     stream.yield(.transactions(transactions))
-    let downloads = transactions.flatMap(\.downloads)
+    let downloads = transactions.downloads(omittingStopped: omitsStopped)
     if !downloads.isEmpty { stream.yield(.downloads(downloads.map(DownloadUpdate.init))) }
   }
 
@@ -247,7 +248,7 @@ final class Delivery: Sendable {
     deliver {
       if !records.isEmpty {
         let transactions = self.notify(records)
-        self.notify(transactions.flatMap(\.downloads))
+        self.notify(transactions.downloads(omittingStopped: self.omitsStopped))
       }
       // Taken here, so that no later call can be delivered before one that has waited.
       self.takeWaiting().forEach { $0() }

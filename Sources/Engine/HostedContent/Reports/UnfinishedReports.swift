@@ -38,3 +38,24 @@ struct UnfinishedReports {
 
   private mutating func removeOld() { ordered.removeAll { reports[$0.id] !== $0 } }
 }
+
+extension [PaymentTransaction] {
+  /// The downloads to report after these unfinished transactions.
+  ///
+  /// If `omittingStopped`, without those of a transaction with a failed, paused or cancelled one.
+  func downloads(omittingStopped: Bool) -> [Download] {
+    flatMap { transaction -> [Download] in
+      let downloads = transaction.downloads
+      return omittingStopped && downloads.contains(where: \.isStopped) ? [] : downloads
+    }
+  }
+}
+
+extension Download {
+  fileprivate var isStopped: Bool {
+    switch state {
+    case .failed, .paused, .cancelled: true
+    case .waiting, .active, .finished: false
+    }
+  }
+}
