@@ -44,6 +44,30 @@ struct LostPagesTests {
     try library.staging(for: one).createDirectory("content")
     #expect(try library.staging(for: one).entries().count == 1, "it is only emptied once")
   }
+
+  @Test("The next process removes staging that could not be synced, once")
+  func nextProcess() throws {
+    let disk = SimulatedDisk()
+    let failing = Failing()
+    disk.director = failing
+    let folder = try LibraryFolder(creating: "/library", fileSystem: disk.fileSystem)
+    let id = UUID().uuidString.lowercased()
+    func stage() throws {
+      let staging = try ContentLibrary(folder, journal: NoJournal()).staging(for: id)
+      try staging.createDirectory("content").createFile("a").write([1])
+    }
+    func recover() throws -> Bool {
+      #expect(try ContentLibrary(folder, journal: NoJournal()).recover(keeping: [id]).isEmpty)
+      return try folder.staging.status(of: id) == nil
+    }
+    try stage()
+    #expect(try !recover())
+    #expect(throws: ContentError.self) { try folder.sync() }
+    #expect(try recover())
+    try stage()
+    try folder.sync()
+    #expect(try !recover())
+  }
 }
 
 /// A journal whose calls have no effect.

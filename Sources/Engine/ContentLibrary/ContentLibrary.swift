@@ -194,9 +194,9 @@ package final class ContentLibrary: Sendable {
   /// Called by the engine before any work. Installs that were announced and moved are finished.
   /// Others are forgotten, and their staging waits for the download. A version with an unreadable
   /// record is skipped: a repair or another install of the same version replaces the record.
-  /// Removes the staging of downloads that are not in `downloads`, but no entry with a name that
-  /// the library does not create. What cannot be removed stays, and a content with an unreadable
-  /// folder does not change. The returned errors say why.
+  /// Removes the staging of downloads that are not in `downloads`, and of all after a failed sync,
+  /// but no entry with a name that the library does not create. What cannot be removed stays, and a
+  /// content with an unreadable folder does not change. The returned errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     // First, because on a full disk the journal may need the space.
     var leftovers = try clearStaging(keeping: downloads)
@@ -222,20 +222,27 @@ package final class ContentLibrary: Sendable {
 
   private func clearStaging(keeping downloads: Set<String>) throws -> [ContentError] {
     var leftovers: [ContentError] = []
+    var isCleared = true
     do {
       _ = try folder.deleteRemoved { try durability.everything() }
     } catch {
       leftovers.append(ContentError(error, while: "deleting removed versions"))
     }
+    let isInDoubt = try trust.hasFailed || folder.isInDoubt()
     for entry in try folder.staging.entries()
-    where entry.kind == .directory && !downloads.contains(entry.name) {
+    where entry.kind == .directory && (isInDoubt || !downloads.contains(entry.name)) {
       guard StagingName.isDownloadOrRepair(entry.name) else { continue }
       do {
         try folder.staging.removeTree(entry)
       } catch {
+        isCleared = false
+        // Its download must not use it.
+        if isInDoubt { trust.noteFailure(error) }
         leftovers.append(ContentError(error, while: "removing \(entry.name) from staging"))
       }
     }
+    // If this fails, the next start removes what is in staging.
+    if isInDoubt, isCleared { try? folder.endDoubt() }
     return leftovers
   }
 

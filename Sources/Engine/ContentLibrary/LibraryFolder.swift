@@ -41,6 +41,27 @@ package struct LibraryFolder: Sendable {
     }
   }
 
+  /// Makes all data and names on the file system durable.
+  ///
+  /// If it fails, staging is in doubt: its files can be read, but may not be on the disk.
+  package func sync() throws {
+    do {
+      // Always with this descriptor, because the kernel reports an error once to each open one.
+      try staging.syncFileSystem()
+    } catch {
+      _ = try? staging.updatedFile(Self.doubtName, mode: 0o600)
+      throw error
+    }
+  }
+
+  /// Whether a sync has failed since staging was empty, also in an earlier process.
+  func isInDoubt() throws -> Bool { try staging.status(of: Self.doubtName) != nil }
+
+  /// Ends the doubt; nothing that was written before is in staging anymore.
+  func endDoubt() throws { try staging.removeFile(Self.doubtName) }
+
+  private static let doubtName = ".sync-failed"
+
   /// The text of CACHEDIR.TAG; files of other programs have other comments.
   static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55

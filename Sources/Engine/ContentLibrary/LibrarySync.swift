@@ -9,14 +9,11 @@ import FileIO
 struct LibrarySync: Sendable {
   /// A request is the folder to sync, or nil for everything.
   private let step: GroupCommit<Directory?>
-  /// The only descriptor for syncing the file system.
-  ///
-  /// The kernel reports an error once to each open descriptor, so other descriptors could miss it.
-  private let staging: Directory
+  private let folder: LibraryFolder
   private let trust: StagingTrust
 
   init(_ folder: LibraryFolder, _ trust: StagingTrust, _ makeSignal: @escaping MakeThreadSignal) {
-    staging = folder.staging
+    self.folder = folder
     self.trust = trust
     step = GroupCommit(makeSignal)
   }
@@ -37,7 +34,7 @@ struct LibrarySync: Sendable {
   private func sync(_ folders: [Directory?]) throws {
     if folders.count == 1, let folder = folders[0] { return try folder.sync() }
     do {
-      try staging.syncFileSystem()
+      try folder.sync()
     } catch {
       trust.noteFailure(error)
       throw error

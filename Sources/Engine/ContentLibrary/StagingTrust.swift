@@ -5,7 +5,7 @@ import Concurrency
 ///
 /// After a failed sync, the kernel may mark pages as clean that were not written. They can be read
 /// now, but are lost after a power failure. So after any failed sync, all files that were written
-/// before are discarded, for every download. Thread-safe.
+/// before are discarded, for every download, by this process or the next. Thread-safe.
 final class StagingTrust: Sendable {
   private let state = Mutex(State())
 
@@ -25,6 +25,9 @@ final class StagingTrust: Sendable {
       state.failure = error
     }
   }
+
+  /// Whether a sync has failed in this process.
+  var hasFailed: Bool { state.withLock { $0.failures > 0 } }
 
   /// Whether no sync has failed since download `id` was started, or since the process started.
   func isTrusted(_ id: String) -> Bool {

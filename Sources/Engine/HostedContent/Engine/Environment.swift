@@ -34,7 +34,7 @@ package struct Environment: Sendable {
     do {
       return try openJournal(folder.root)
     } catch let error as ContentError where error.code == .diskFull {
-      guard try folder.deleteRemoved(after: folder.staging.syncFileSystem) else { throw error }
+      guard try folder.deleteRemoved(after: folder.sync) else { throw error }
       return try openJournal(folder.root)
     }
   }
