@@ -55,7 +55,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   /// Creates a monitor, which retains the queue.
   ///
-  /// `interval` is the time between two checks of the sequence, one day by default.
+  /// `interval` is the time between two checks of the sequence, one day by default, and at least a
+  /// second.
   public convenience init(
     _ queue: PaymentQueue, policy: Policy, interval: Duration = .seconds(86_400)
   ) {
@@ -69,7 +70,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   ) {
     self.queue = queue
     self.policy = policy
-    self.interval = interval
+    // Without a pause, the timer would keep a processor busy. A clock cannot add every duration.
+    self.interval = Swift.min(Swift.max(interval, .seconds(1)), .seconds(Int32.max))
     self.sleep = sleep
   }
 
