@@ -31,8 +31,6 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
 
   /// The bytes that could not be used: of wrong or incomplete pieces, and of error pages.
   public var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
-  /// The number of requests that were repeated after a failure.
-  public var retries: Int { failures.values.reduce(0, +) }
   /// The verified bytes per second while requests were running, or nil before the first request.
   public var rate: Double? {
     activeTime > .zero ? Double(bytesFetched) / activeTime.inSeconds : nil

@@ -302,7 +302,6 @@ struct LimitTests {
     #expect(try source.fetch(file).bytes == file.bytes)
     #expect(server.requests.count == 3)
     #expect(source.session.statistics.failures == ["status 503": 1])
-    #expect(source.session.statistics.retries == 1)
   }
 }
 

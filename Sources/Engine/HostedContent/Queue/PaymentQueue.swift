@@ -258,9 +258,9 @@ public final class PaymentQueue: Sendable {
     try await ProductsResponse(to: identifiers, from: service.products)
   }
 
-  /// Creates a request for products that calls a delegate.
+  /// Creates a request for products that calls a delegate; the response lists invalid identifiers.
   public func productsRequest(_ identifiers: Set<String>) -> ProductsRequest {
-    ProductsRequest(productIdentifiers: identifiers, service: service)
+    ProductsRequest(identifiers, service: service)
   }
 
   /// Returns the updates that the store offers; throws if the catalog cannot be read.

@@ -10,9 +10,8 @@ public final class ProductsRequest: Sendable {
   private let weakDelegate = Mutex(WeakReference<any ProductsRequestDelegate>())
   private let task = Serialized<Task<Void, Never>?>(nil)
 
-  /// Creates a request; the response lists invalid identifiers.
-  public init(productIdentifiers: Set<String>, service: any StoreService) {
-    identifiers = productIdentifiers
+  init(_ identifiers: Set<String>, service: any StoreService) {
+    self.identifiers = identifiers
     self.service = service
   }
 
