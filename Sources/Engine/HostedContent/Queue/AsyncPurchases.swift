@@ -4,8 +4,8 @@ public import FoundationEssentials
 /// Async calls for common tasks, without an observer.
 ///
 /// If a call's task is cancelled, the call cancels the downloads that it started and throws
-/// `CancellationError`; purchases, finishes and restores continue. If the queue is closed, it throws
-/// the same, and downloads keep their data.
+/// `CancellationError`; purchases, finishes and restores continue. Once the queue is closed, it
+/// throws the same or `stopped`, and downloads keep their data.
 extension PaymentQueue {
   /// Buys, downloads, installs and finishes; returns the folders of the installed contents.
   ///

@@ -2,7 +2,7 @@ import ContentModel
 public import ContentTransfer
 public import FoundationEssentials
 
-/// How to reach a web store; a store in a folder ignores it.
+/// How to reach a web store; a store in a folder uses only the rates of `limits`.
 ///
 /// Certificates are always verified. Source: libcurl's options of the same names.
 public struct NetworkSettings: Sendable {
