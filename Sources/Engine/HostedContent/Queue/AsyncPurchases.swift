@@ -3,7 +3,7 @@ public import FoundationEssentials
 
 /// Async calls for common tasks, without an observer.
 ///
-/// If a call's task is cancelled, the call cancels the downloads that it started and throws
+/// If a call's task is cancelled, the call cancels the downloads that it waits for and throws
 /// `CancellationError`; purchases, finishes and restores continue. Once the queue is closed, it
 /// throws the same or `stopped`, and downloads keep their data.
 extension PaymentQueue {
