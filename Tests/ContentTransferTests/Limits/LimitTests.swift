@@ -50,7 +50,7 @@ struct LimitTests {
         $0.limits.connectionsPerTransfer = count
         $0.limits.smallRequestsPerTransfer = count
         $0.limits.memory = count
-        $0.limits.bytesPerSecond = .max
+        $0.limits.bytesPerSecond = Int64.max
         $0.connectTimeout = count == .max ? .infinity : 5
       }
       #expect(try source.fetch(file).bytes == file.bytes)
