@@ -30,6 +30,8 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
   package init() {}
 
   /// The bytes that could not be used: of wrong or incomplete pieces, and of error pages.
+  ///
+  /// While requests are running, also those of pieces that have not arrived completely.
   public var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
   /// The verified bytes per second while requests were running, or nil before the first request.
   public var rate: Double? {

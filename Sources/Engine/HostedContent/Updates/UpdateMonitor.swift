@@ -112,8 +112,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   /// Checks once, and installs updates as the policy says.
   ///
-  /// Throws if the catalog cannot be read. Only one check runs at a time: a second one waits, and
-  /// throws `CancellationError` at once if its task is cancelled.
+  /// Throws if the catalog cannot be read, or the queue is closed. Only one check runs at a time: a
+  /// second one waits, and throws `CancellationError` at once if its task is cancelled.
   @discardableResult
   public func check() async throws -> Check {
     let turn = try await waitForTurn()
