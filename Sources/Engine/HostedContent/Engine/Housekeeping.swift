@@ -16,7 +16,9 @@ public final class Lease: Sendable {
 }
 
 extension LibraryReader {
-  /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
+  /// Leases a version, or the current one, so that it is not removed.
+  ///
+  /// Throws `notInstalled`, or `contentInUse` if another process has locked it for a second.
   public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
     Lease(try library.lease(content, version: version))
   }
@@ -34,7 +36,7 @@ extension LibraryReader {
 extension PaymentQueue {
   /// Leases a version, or the current one, so that it is not removed; blocks.
   ///
-  /// Throws `notInstalled`.
+  /// Throws `notInstalled`, or `contentInUse` if another process has locked it for a second.
   public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
     Lease(try library.lease(content, version: version))
   }
