@@ -30,9 +30,9 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
   package init() {}
 
   /// The bytes that could not be used: of wrong or incomplete pieces, and of error pages.
+  ///
+  /// While requests are running, also those of pieces that have not arrived completely.
   public var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
-  /// The number of requests that were repeated after a failure.
-  public var retries: Int { failures.values.reduce(0, +) }
   /// The verified bytes per second while requests were running, or nil before the first request.
   public var rate: Double? {
     activeTime > .zero ? Double(bytesFetched) / activeTime.inSeconds : nil

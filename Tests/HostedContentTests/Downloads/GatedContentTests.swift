@@ -207,6 +207,13 @@ struct GatedContentTests {
     }
     #expect(measured.map(\.measuringError) == [nil])
     #expect(gate.calls.last?.contents == ["a"])
+    // An error of the service's own type is that of the update, too.
+    var network = NetworkSettings()
+    network.attempts = 1
+    let failed = try await onOwnThread { [network] in
+      try reader.updates(of: products, from: store, network: network, service: BrokenSeller())
+    }
+    #expect(failed.map(\.measuringError?.code) == [.inconsistent])
   }
 
   @Test("A queue that closes does not wait for a grant")
@@ -320,5 +327,16 @@ private struct GatedSeller: ContentGranting, PartialService {
     -> ContentGrants
   {
     try await gate.grants(for: contents, account: account, at: contentURL)
+  }
+}
+
+/// A service whose grants fail with an error of its own.
+private struct BrokenSeller: ContentGranting, PartialService {
+  struct Failure: Error {}
+
+  func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws
+    -> ContentGrants
+  {
+    throw Failure()
   }
 }

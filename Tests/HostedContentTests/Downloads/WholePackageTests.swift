@@ -90,6 +90,22 @@ struct WholePackageTests {
     queue.close()
     #expect(try fixture.reader().contents().isEmpty)
   }
+
+  @Test("A negative length in the offer of a seller without a catalog fails the download")
+  func negativeLength() async throws {
+    let file = SignedFile(path: "x", length: -1, digest: .zero)
+    let offer = ContentOffer(
+      productIdentifier: "a", contentIdentifier: "a", version: "1.0", installedSize: 0,
+      package: file, index: file)
+    let queue = try fixture.queue { [source] in
+      $0.environment.pieceSource = { source }
+      $0.environment.usesCatalog = false
+      $0.service = OneOfferSeller(offer: offer)
+    }
+    let error = await #expect(throws: ContentError.self) { try await deliver("a", queue) }
+    #expect(error?.code == .limitExceeded)
+    queue.close()
+  }
 }
 
 /// A store in a folder that pretends to be distant, and records fetched files.

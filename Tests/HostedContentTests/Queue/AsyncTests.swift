@@ -165,6 +165,28 @@ struct AsyncTests {
     await #expect(throws: CancellationError.self) { try await queue.restore() }
   }
 
+  @Test("After close, calls do not wait, and the download is not cancelled")
+  func closedQueue() async throws {
+    let fixture = try StoreFixture(publishing: "a", "1.0")
+    let queue = try fixture.queue()
+    let payment = Payment(productIdentifier: "a")
+    let transaction = try await queue.purchase(payment)
+    queue.close()
+    await #expect(throws: CancellationError.self) { try await queue.purchase(payment) }
+    await #expect(throws: CancellationError.self) { try await queue.install(transaction) }
+    await #expect(throws: CancellationError.self) { try await queue.finish(transaction) }
+    var states: [DownloadState] = []
+    for await update in try #require(transaction.downloads.first).updates() {
+      states.append(update.state)
+    }
+    #expect(states == [.waiting])
+    var checks = UpdateMonitor(queue, policy: .notifyOnly).makeAsyncIterator()
+    #expect(await checks.next() == nil)
+    let next = try fixture.queue()
+    #expect(next.transactions.flatMap(\.downloads).map(\.state) == [.waiting])
+    next.close()
+  }
+
   @Test("Calls for a removed transaction do not wait")
   func goneTransaction() async throws {
     let fixture = try StoreFixture(publishing: "a", "1.0")

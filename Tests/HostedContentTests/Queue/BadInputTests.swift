@@ -216,6 +216,17 @@ struct BadInputTests {
     #expect(error?.code == .usage)
   }
 
+  @Test("A ledger that is not a file URL is a usage error")
+  func ledgerAddress() throws {
+    let fixture = try StoreFixture()
+    let error = #expect(throws: ContentError.self) {
+      try fixture.queue { $0.grantsFile = URL(string: "https://example.com/ledger.sqlite") }
+    }
+    #expect(error?.code == .usage)
+    // The refused queue does not keep the library.
+    try fixture.queue().close()
+  }
+
   @Test("Too little space is detected before anything is written, and the error has the amounts")
   func noSpace() async throws {
     let fixture = try fixture()

@@ -139,6 +139,28 @@ struct ReceiptTests {
     #expect(refusal(try key.sign(signed)) == nil)
   }
 
+  @Test("A receipt that no verifier would accept is not signed")
+  func unsignable() throws {
+    func receipt(_ id: String = "T1", quantity: Int = 1, expires: Date? = nil) -> Receipt {
+      Receipt(
+        transactionIdentifier: id, productIdentifier: "book", quantity: quantity, purchaseDate: now,
+        signedDate: now, expirationDate: expires)
+    }
+    let seconds: [TimeInterval] = [-1, 253_402_300_800, .infinity, -.infinity, .nan]
+    let quantities: [Int] = [0, 11, .max, .min]
+    var refused = [receipt(""), receipt(String(repeating: "a", count: 257))]
+    refused += seconds.map { receipt(expires: Date(timeIntervalSince1970: $0)) }
+    refused += quantities.map { receipt(quantity: $0) }
+    for receipt in refused {
+      let error = #expect(throws: ContentError.self) { try key.sign(receipt) }
+      #expect(error?.code == .receiptInvalid)
+    }
+    let last = receipt(
+      String(repeating: "a", count: 256), quantity: 10,
+      expires: Date(timeIntervalSince1970: 253_402_300_799))
+    #expect(try verifier.verify(key.sign(last), account: nil, now: now) == last)
+  }
+
   @Test("The account of a receipt is compared byte by byte")
   func accountBytes() throws {
     let renes = try key.sign(receipt("ren\u{e9}"))

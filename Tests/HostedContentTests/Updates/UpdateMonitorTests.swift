@@ -171,6 +171,27 @@ struct UpdateMonitorTests {
     #expect(await results.next() == nil)
   }
 
+  @Test("The sequence waits at least a second, and takes an interval that no clock can add")
+  func extremeIntervals() async throws {
+    let expected: [(interval: Duration, wait: Duration)] = [
+      (.zero, .seconds(1)), (.seconds(-5), .seconds(1)), (.seconds(2), .seconds(2)),
+      (.seconds(Int64.max), .seconds(Int32.max)),
+    ]
+    for (interval, wait) in expected {
+      let (waits, log) = AsyncStream.makeStream(of: Duration.self)
+      let monitor = UpdateMonitor(
+        queue, policy: .notifyOnly, interval: interval,
+        sleep: { duration in
+          log.yield(duration)
+          throw CancellationError()
+        })
+      _ = monitor.makeAsyncIterator()
+      var found = waits.makeAsyncIterator()
+      #expect(await found.next() == wait)
+    }
+    queue.close()
+  }
+
   @Test(
     "A failed check is a result and the next one follows, until the task is cancelled")
   func failures() async throws {

@@ -52,11 +52,10 @@ struct RefreshGuideTests {
   }
 
   private func run(_ words: [String], day: Int) throws -> Tool.Result {
-    // The library sets a variable in the first process that loads it. Then a Swift program does not
-    // find its arguments, so this process is a shell.
-    try tool.run(
-      ["-c", #"exec "$0" "$@""#] + words, program: "/bin/sh",
-      environment: day == 0 ? [:] : FakeTime.environment(days: day))
+    guard day > 0 else { return try tool.run(Array(words.dropFirst()), program: words[0]) }
+    return try tool.run(
+      FakeTime.arguments(days: day) + words, program: FakeTime.program,
+      environment: FakeTime.environment)
   }
 
   /// Whether a client accepts the store in `folder` on a day.

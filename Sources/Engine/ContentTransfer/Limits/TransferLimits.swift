@@ -1,4 +1,4 @@
-/// The limits of concurrent transfers and their rate.
+/// The limits of concurrent transfers and their rate; 1 is used instead of a lower number.
 public struct TransferLimits: Hashable, Sendable {
   /// The maximum number of concurrent requests.
   public var connections = 16

@@ -16,7 +16,9 @@ public final class Lease: Sendable {
 }
 
 extension LibraryReader {
-  /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
+  /// Leases a version, or the current one, so that it is not removed.
+  ///
+  /// Throws `notInstalled`, or `contentInUse` if another process has locked it for a second.
   public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
     Lease(try library.lease(content, version: version))
   }
@@ -29,17 +31,17 @@ extension LibraryReader {
 
 /// Leases, selects, pins and removes installed versions.
 ///
-/// Each call blocks and may be made from any thread. Calls that change something throw `stopped`
-/// once the queue is closed. The queue handles no event during them, so a version cannot become
-/// needed while it is being removed. While files of removed versions are deleted, the queue
-/// continues.
+/// The queue handles no event during calls that change something, so a version cannot become needed
+/// while it is being removed. While files of removed versions are deleted, the queue continues.
 extension PaymentQueue {
-  /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
+  /// Leases a version, or the current one, so that it is not removed; blocks.
+  ///
+  /// Throws `notInstalled`, or `contentInUse` if another process has locked it for a second.
   public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
     Lease(try library.lease(content, version: version))
   }
 
-  /// Returns the current version of `content`; nil if it is not installed.
+  /// Returns the current version of `content`, or nil if it is not installed; blocks.
   public func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
     try library.currentVersion(of: content)
   }
@@ -49,14 +51,17 @@ extension PaymentQueue {
     try library.isComplete(content, version)
   }
 
-  /// Makes an installed version current, even an older one; throws `notInstalled`.
+  /// Makes an installed version current, even an older one; blocks.
+  ///
+  /// Throws `notInstalled`, and `stopped` once the queue is closed.
   public func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try engine.betweenEvents { _ in try library.use(version, of: content) }
   }
 
   /// Pins a version, so that it is never collected, or unpins it.
   ///
-  /// Throws `notInstalled` if the version to pin is not installed.
+  /// Blocks. Throws `notInstalled` if the version to pin is not installed, and `stopped` once the
+  /// queue is closed.
   public func setPin(_ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion)
     throws
   {
@@ -70,9 +75,9 @@ extension PaymentQueue {
 
   /// Removes a version; `current` then names the newest remaining version.
   ///
-  /// Returns after its files are deleted. Works on a full disk. If it throws, nothing has changed,
-  /// or the next start completes the removal. Throws `notInstalled`, or `contentInUse` if a lease
-  /// or an unfinished transaction needs the version.
+  /// Blocks until its files are deleted. Works on a full disk. If it throws, nothing has changed,
+  /// or the next start completes the removal. Throws `notInstalled`, `contentInUse` if a lease or an
+  /// unfinished transaction needs the version, and `stopped` once the queue is closed.
   public func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
     try engine.remove(content, version: version)
   }
@@ -80,8 +85,9 @@ extension PaymentQueue {
   /// Removes the versions that `policy` selects, except pinned, leased and needed ones.
   ///
   /// An unfinished transaction needs its versions. If a content cannot be read or removed, the
-  /// others are still collected, and `failures` of the report gives the reason. Throws errors that
-  /// concern all contents, such as `journalFailed` and `tooManyFiles`.
+  /// others are still collected, and `failures` of the report gives the reason. Blocks. Throws errors
+  /// that concern all contents, such as `journalFailed` and `tooManyFiles`, and `stopped` once the
+  /// queue is closed.
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
     try engine.betweenEvents {
       try library.takeOut(policy, protecting: $0)

@@ -3,7 +3,9 @@ public import FoundationEssentials
 
 /// Async calls for common tasks, without an observer.
 ///
-/// If a call's task is cancelled, the call cancels what it started and throws `CancellationError`.
+/// If a call's task is cancelled, the call cancels the downloads that it waits for and throws
+/// `CancellationError`; purchases, finishes and restores continue. Once the queue is closed, it
+/// throws the same or `stopped`, and downloads keep their data.
 extension PaymentQueue {
   /// Buys, downloads, installs and finishes; returns the folders of the installed contents.
   ///
@@ -42,7 +44,8 @@ extension PaymentQueue {
   /// Buys a product; returns the purchased transaction, whose downloads are waiting.
   ///
   /// Throws the error of a failed transaction after finishing it, and `notEntitled` if the purchase
-  /// is deferred. Cancelling the task does not take the payment back.
+  /// is deferred. Waits as long as the seller does not answer, which is reported to observers.
+  /// Cancelling the task does not take the payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newIdentifier()
     let signals = signals(about: id).stream
@@ -70,7 +73,8 @@ extension PaymentQueue {
 
   /// Starts a transaction's downloads and waits for them; returns the installed folders.
   ///
-  /// Throws the error of the first download that failed; the others continue.
+  /// Throws the error of the first download that failed, and `stopped` for one that was cancelled;
+  /// the others continue. Waits while a download is paused.
   public func install(_ transaction: PaymentTransaction) async throws -> [URL] {
     let (signals, sender) = signals(about: transaction.report.id)
     // A transaction of an earlier queue does not change anymore.
@@ -91,7 +95,8 @@ extension PaymentQueue {
 
   /// Finishes a transaction and waits until it is removed.
   ///
-  /// Returns at once if it is removed already.
+  /// Returns at once if it is removed already. Throws `cannotFinish` for a `.purchasing` or
+  /// `.deferred` one.
   public func finish(_ transaction: PaymentTransaction) async throws {
     let signals = signals(about: transaction.report.id).stream
     guard delivery.transaction(transaction.report.id) != nil else { return }
@@ -108,7 +113,8 @@ extension PaymentQueue {
   /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
   ///
   /// Throws the error of the restore; purchases restored before the error stay in the queue. Also
-  /// throws `sellerNotResponding` if the seller is late; the restore then continues.
+  /// throws `sellerNotResponding` if the seller is late; the restore then continues. Throws
+  /// `restoreUnderWay` during another restore.
   public func restore(withApplicationUsername account: AccountID? = nil) async throws
     -> [PaymentTransaction]
   {
@@ -130,7 +136,7 @@ extension PaymentQueue {
 extension Download {
   /// Returns a new stream of this download's reports; the first has its current state.
   ///
-  /// It ends when the download or its transaction is finished.
+  /// It ends when the download or its transaction is finished, or the queue is closed.
   public func updates() -> AsyncStream<DownloadUpdate> {
     let queue = report.library.queue
     let signals = queue?.signals(about: report.id).stream

@@ -9,8 +9,8 @@ import FoundationEssentials
 ///
 /// One queue at a time may use a library. Add an observer at launch: the queue starts with the
 /// first observer, reports everything unfinished, and continues where it stopped. All methods may
-/// be called from any thread, even inside callbacks, and return at once. Results are reported to
-/// the observers. Source: `SKPaymentQueue`.
+/// be called from any thread, even inside callbacks. Requests return at once, and their results are
+/// reported to the observers; a call that blocks says so. Source: `SKPaymentQueue`.
 public final class PaymentQueue: Sendable {
   let configuration: Configuration
   let library: ContentLibrary
@@ -34,8 +34,9 @@ public final class PaymentQueue: Sendable {
   /// Blocks; in a task, call it in `performBlocking`. Throws `tooFewThreads` if the system does not
   /// allow enough threads, `libraryLocked` while another queue uses the library, `libraryNewer` if
   /// newer software wrote it, `libraryFolderTaken` if other files are in its place,
-  /// `fileSystemUnsupported` if the file system does not support symbolic links, `journalFailed`,
-  /// `notPermitted`, `diskFull` and other file errors.
+  /// `fileSystemUnsupported` if the file system does not support symbolic links, `usage` for an
+  /// invalid configuration, such as a malformed header, `insecureConnectionRefused`,
+  /// `journalFailed`, `notPermitted`, `diskFull` and other file errors.
   public init(_ configuration: Configuration) throws {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
@@ -233,11 +234,13 @@ public final class PaymentQueue: Sendable {
     engine.submit(.cancelRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Sets the maximum number of active downloads, 1 to 32; running downloads continue.
+  /// Sets the maximum number of active downloads, 1 to 32, or the nearest of these for another
+  /// number; running downloads continue.
   public func setMaximumActiveDownloads(_ limit: Int) { engine.submit(.activeLimitChanged(limit)) }
 
   /// Sets the priority of downloads, −1000 to 1000; 0 by default, kept until the queue is closed.
   ///
+  /// The nearest of these is used for another number.
   /// Downloads of higher priority start, connect and receive data first, even if already running.
   public func setPriority(_ priority: Int, of downloads: [Download]) {
     engine.submit(.priorityChanged(downloads: downloads.map(\.record.id), priority))
@@ -259,9 +262,9 @@ public final class PaymentQueue: Sendable {
     try await ProductsResponse(to: identifiers, from: service.products)
   }
 
-  /// Creates a request for products that calls a delegate.
+  /// Creates a request for products that calls a delegate; the response lists invalid identifiers.
   public func productsRequest(_ identifiers: Set<String>) -> ProductsRequest {
-    ProductsRequest(productIdentifiers: identifiers, service: service)
+    ProductsRequest(identifiers, service: service)
   }
 
   /// Returns the updates that the store offers; throws if the catalog cannot be read.

@@ -40,7 +40,7 @@ extension PaymentQueue {
     /// If there are such keys, every purchase must have a receipt that is accepted; otherwise the
     /// purchase fails. In other cases receipts are not checked.
     public var receiptVerifier: ReceiptVerifier?
-    /// The maximum number of active downloads, 1 to 32.
+    /// The maximum number of active downloads, 1 to 32, or the nearest of these.
     public var maximumActiveDownloads = 3
     /// The time after which an unanswered purchase is reported as `sellerNotResponding`.
     ///

@@ -16,7 +16,9 @@ public struct PaymentTransaction: Sendable, Identifiable {
   public var payment: Payment { report.record.payment }
   /// The state.
   public var transactionState: TransactionState { report.record.state }
-  /// The seller's number of the purchase; nil unless purchased or restored.
+  /// The seller's number of a purchase, or a number of its own if restored; otherwise nil.
+  ///
+  /// The seller's number of a restored purchase is in `original`.
   public var transactionIdentifier: String? { report.record.grant?.transactionIdentifier }
   /// The date of the purchase; nil unless purchased or restored.
   public var transactionDate: Date? { report.record.grant?.date }

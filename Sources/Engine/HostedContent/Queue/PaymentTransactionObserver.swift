@@ -12,7 +12,7 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
 
-  /// Transactions were removed because they were finished; each is reported once.
+  /// Transactions were removed because they were finished; each is reported at most once.
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
 

@@ -10,9 +10,8 @@ public final class ProductsRequest: Sendable {
   private let weakDelegate = Mutex(WeakReference<any ProductsRequestDelegate>())
   private let task = Serialized<Task<Void, Never>?>(nil)
 
-  /// Creates a request; the response lists invalid identifiers.
-  public init(productIdentifiers: Set<String>, service: any StoreService) {
-    identifiers = productIdentifiers
+  init(_ identifiers: Set<String>, service: any StoreService) {
+    self.identifiers = identifiers
     self.service = service
   }
 
@@ -27,7 +26,7 @@ public final class ProductsRequest: Sendable {
     }
   }
 
-  /// Starts the request; keep a reference to it until the delegate is called.
+  /// Starts the request, once; keep a reference to it until the delegate is called.
   public func start() {
     task.use { task in
       guard task == nil else { return }
@@ -44,7 +43,9 @@ public final class ProductsRequest: Sendable {
     }
   }
 
-  /// Cancels the request; the delegate is not called anymore.
+  /// Cancels the request once it was started; the delegate is not called anymore.
+  ///
+  /// A call on another thread may still be in progress.
   public func cancel() { task.use { $0 }?.cancel() }
 
   private func deliver(_ result: Result<ProductsResponse, ContentError>) {

@@ -4,7 +4,7 @@ import Concurrency
 
 /// A report of the queue, as a value.
 public enum QueueReport: Sendable {
-  /// Transactions were added or changed state; the first report has all unfinished ones.
+  /// Transactions were added or changed state; once for each stream, all unfinished ones.
   case transactions([PaymentTransaction])
   /// Downloads changed state or progressed.
   case downloads([DownloadUpdate])
@@ -42,7 +42,7 @@ public struct DownloadUpdate: Hashable, Sendable {
 }
 
 extension PaymentQueue {
-  /// Returns a new stream of reports; the first one has the unfinished transactions.
+  /// Returns a new stream of reports, among the first of which are the unfinished transactions.
   ///
   /// A stream counts as an observer: the first one starts the queue. It ends when its task is
   /// cancelled or the queue is closed. Reports are buffered without limit until they are read.

@@ -26,7 +26,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
     _ configuration: PaymentQueue.Configuration, _ libraryFolder: Directory
   ) throws -> SQLiteLedger {
     guard let url = configuration.grantsFile else { return try SQLiteLedger(in: libraryFolder) }
-    let parent = url.deletingLastPathComponent().path(percentEncoded: false)
+    let parent = try url.deletingLastPathComponent().filePath(of: "ledger")
     return try SQLiteLedger(
       url.lastPathComponent,
       in: configuration.fileSystem.directory(at: parent, creating: true))

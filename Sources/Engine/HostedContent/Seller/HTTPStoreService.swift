@@ -39,7 +39,7 @@ public final class HTTPStoreService: StoreService {
     self.firstCursor = firstCursor
   }
 
-  /// Creates a service with the token in a file, which has only the token.
+  /// Creates a service with the token in a file, which has only the token; blocks.
   ///
   /// Throws file errors, and `limitExceeded` if the file is longer than 4 KiB.
   public convenience init(
@@ -56,7 +56,8 @@ public final class HTTPStoreService: StoreService {
 
   /// Ends running requests; later ones throw `stopped`.
   ///
-  /// Close the queues that use the service first.
+  /// Close the queues that use the service first: its purchases and events have no end until their
+  /// tasks are cancelled.
   public func close() { connection.close() }
 
   // MARK: Products

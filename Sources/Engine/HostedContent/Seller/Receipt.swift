@@ -101,7 +101,8 @@ extension Receipt {
 
   var claims: JSONValue {
     func seconds(_ date: Date) -> JSONValue {
-      .integer(Int64(date.timeIntervalSince1970.rounded(.down)))
+      // −1 is refused, as every other date outside the range.
+      .integer(Int64(exactly: date.timeIntervalSince1970.rounded(.down)) ?? -1)
     }
     var claims: [String: JSONValue] = [
       "transactionIdentifier": .string(transactionIdentifier),

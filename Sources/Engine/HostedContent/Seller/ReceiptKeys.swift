@@ -38,8 +38,14 @@ public struct ReceiptSigningKey: Sendable {
   }
 
   /// Signs `receipt`, in compact form.
+  ///
+  /// Throws `receiptInvalid` for a receipt that no verifier would accept: a text is longer than 256
+  /// bytes, the transaction identifier is empty, the quantity is not 1 to 10, or a date is not in
+  /// the years 1970 to 9999.
   public func sign(_ receipt: Receipt) throws -> String {
-    try JSONWebSignature.sign(receipt.claims, as: Receipt.type, with: key)
+    let claims = receipt.claims
+    _ = try Receipt(claims: claims)
+    return try JSONWebSignature.sign(claims, as: Receipt.type, with: key)
   }
 }
 

@@ -2,7 +2,7 @@ import ContentModel
 public import ContentTransfer
 public import FoundationEssentials
 
-/// How to reach a web store; a store in a folder ignores it.
+/// How to reach a web store; a store in a folder uses only the rates of `limits`.
 ///
 /// Certificates are always verified. Source: libcurl's options of the same names.
 public struct NetworkSettings: Sendable {
@@ -12,7 +12,7 @@ public struct NetworkSettings: Sendable {
     case environment
     /// No proxy.
     case direct
-    /// A proxy by its URL, such as `http://proxy.example:3128`.
+    /// A proxy by its URL, such as `http://proxy.example:3128`; not for hosts in `no_proxy`.
     case url(URL)
   }
 
@@ -32,11 +32,13 @@ public struct NetworkSettings: Sendable {
   public var proxy = Proxy.environment
   /// A PEM file of certificate authorities that replaces the system's.
   public var certificateAuthorities: URL?
-  /// The time limit for a connection and its TLS handshake.
+  /// The time limit for a connection and its TLS handshake, at least a millisecond.
   public var connectTimeout = Duration.seconds(15)
   /// The longest time without progress before a transfer is retried.
   public var stallTimeout = Duration.seconds(15)
   /// The maximum number of requests per piece, at least 1; responses 429 and 503 do not count.
+  ///
+  /// Each mirror is asked at least once.
   public var attempts = 5
   /// The longest time during which a server may respond only with 429 and 503.
   public var busyTimeout = Duration.seconds(90)

@@ -11,7 +11,7 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
 
   let place: Place
 
-  /// Parses a path or a URL; throws `usage` if the scheme is not supported.
+  /// Parses a path or a URL; throws `usage` if it is invalid or of another scheme.
   public init(_ text: String) throws {
     guard let colon = text.firstRange(of: "://") else {
       place = .folder(try Self.checked(path: text, of: text))
@@ -28,7 +28,7 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Creates a location from a URL; throws `usage` if the scheme is not supported.
+  /// Creates a location from a URL; throws `usage` if it is invalid or of another scheme.
   public init(_ url: URL) throws { try self.init(url.absoluteString) }
 
   /// Returns `path`; throws `usage` about `text` if the system would open another path.

@@ -32,7 +32,10 @@ extension LibraryReader {
         for: ContentRequest(offer: offer, ahead: next.compactMap(\.self)))
       do {
         return try library.measure(update, to: offer, from: source)
-      } catch let error as ContentError where error.group != .network {
+      } catch {
+        // A service may throw errors of its own.
+        let error = ContentError(error, while: "measuring \(offer.contentIdentifier)")
+        if error.group == .network { throw error }
         var unmeasured = update
         unmeasured.measuringError = error.about(offer.productIdentifier.rawValue)
         return unmeasured

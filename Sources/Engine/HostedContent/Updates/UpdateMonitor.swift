@@ -55,7 +55,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   /// Creates a monitor, which retains the queue.
   ///
-  /// `interval` is the time between two checks of the sequence, one day by default.
+  /// `interval` is the time between two checks of the sequence, one day by default, and at least a
+  /// second.
   public convenience init(
     _ queue: PaymentQueue, policy: Policy, interval: Duration = .seconds(86_400)
   ) {
@@ -69,7 +70,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   ) {
     self.queue = queue
     self.policy = policy
-    self.interval = interval
+    // Without a pause, the timer would keep a processor busy. A clock cannot add every duration.
+    self.interval = Swift.min(Swift.max(interval, .seconds(1)), .seconds(Int32.max))
     self.sleep = sleep
   }
 
@@ -110,8 +112,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   /// Checks once, and installs updates as the policy says.
   ///
-  /// Throws if the catalog cannot be read. Only one check runs at a time: a second one waits, and
-  /// throws `CancellationError` at once if its task is cancelled.
+  /// Throws if the catalog cannot be read, or the queue is closed. Only one check runs at a time: a
+  /// second one waits, and throws `CancellationError` at once if its task is cancelled.
   @discardableResult
   public func check() async throws -> Check {
     let turn = try await waitForTurn()
