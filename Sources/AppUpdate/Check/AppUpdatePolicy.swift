@@ -16,7 +16,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     case every(Duration)
 
     /// The minimum time between two reminders, at least zero.
-    public var interval: Duration {
+    var interval: Duration {
       switch self {
       case .immediately: .zero
       case .daily: .seconds(86_400)
@@ -92,8 +92,8 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var blockedVersions: Set<AppVersion> = []
   /// The minimum age of a store's version, because a lookup may list it before all storefronts.
   ///
-  /// Negative values count as zero, and it is rounded to seconds. In JSON, it is the number of
-  /// days, `daysSinceRelease`. Default: one day.
+  /// Negative values count as zero, and it is rounded to seconds, at most 100 years. In JSON, it is
+  /// the number of days, `daysSinceRelease`. Default: one day.
   public var minimumReleaseAge: Duration {
     get { .seconds(min(max(0, (daysSinceRelease * 86_400).rounded()), Frequency.maximumSeconds)) }
     set { daysSinceRelease = newValue.inSeconds / 86_400 }
@@ -127,7 +127,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   }
 
   /// Returns the rule of a level.
-  public func rule(for level: AppVersion.Level) -> Rule {
+  func rule(for level: AppVersion.Level) -> Rule {
     switch level {
     case .major: major
     case .minor: minor
