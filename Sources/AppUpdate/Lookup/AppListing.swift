@@ -127,9 +127,9 @@ public struct AppListing: Hashable, Sendable {
 
   // MARK: Ratings
 
-  /// The average rating of all versions, 1 to 5.
+  /// The average rating of all versions, 1 to 5, or 0 without ratings.
   public var averageUserRating: Double? { fields["averageUserRating"]?.double }
-  /// The average rating of this version, 1 to 5.
+  /// The average rating of this version, 1 to 5, or 0 without ratings.
   public var averageUserRatingForCurrentVersion: Double? {
     fields["averageUserRatingForCurrentVersion"]?.double
   }
