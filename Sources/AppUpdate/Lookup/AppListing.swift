@@ -72,7 +72,8 @@ public struct AppListing: Hashable, Sendable {
   public var price: Price? {
     guard let amount = fields["price"]?.double, (0..<1e11).contains(amount), let currency
     else { return nil }
-    return Price(Decimal(amount), currency: currency)
+    // Rounded as a price is, because a `Decimal` of a very small number is not a number.
+    return Price(Decimal((amount * 10_000).rounded()) / 10_000, currency: currency)
   }
   /// The price, formatted by the storefront.
   public var formattedPrice: String? { fields["formattedPrice"]?.string }

@@ -42,12 +42,12 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// A number, written as a number or as a string.
+  /// A finite number, written as a number or as a string.
   public var double: Double? {
     switch self {
     case .integer(let number): Double(number)
     case .double(let number): number
-    case .string(let text): Double(text)
+    case .string(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
     case .null, .bool, .array, .object: nil
     }
   }
