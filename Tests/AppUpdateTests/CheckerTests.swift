@@ -271,6 +271,18 @@ struct CheckerTests {
     for expected in second.events { #expect(await events.next() == expected) }
   }
 
+  @Test("The first observer gets the last 32 earlier events")
+  func boundedBacklog() async throws {
+    let checker = try checker()
+    for _ in 0..<40 { try await checker.logIn(account: "ada", answer: CheckStateTests.nothing) }
+    let last = try await checker.logIn(account: "ada", answer: nil)
+    let observer = RecordingUpdateObserver()
+    checker.add(observer)
+    await drain()
+    #expect(observer.events.count == 32)
+    #expect(observer.events.last == .decided(last))
+  }
+
   @Test("A failed check is reported, and a forced update stays forced")
   func failedLook() async throws {
     struct Broken: Error {}

@@ -218,6 +218,17 @@ struct DemandTests {
     #expect(behind.apply(push(), at: noon).closesGate)
   }
 
+  @Test("A push has at most 64 KiB, and an answer at most 1 MiB")
+  func sizes() {
+    func json(_ size: Int) -> [UInt8] {
+      Array("{}".utf8) + [UInt8](repeating: UInt8(ascii: " "), count: size - 2)
+    }
+    #expect(code { try UpdatePush(json: json(64 << 10)) } == nil)
+    #expect(code { try UpdatePush(json: json((64 << 10) + 1)) } == .answerUnreadable)
+    #expect(code { try AppVersionAnswer(json: json(1 << 20)) } == nil)
+    #expect(code { try AppVersionAnswer(json: json((1 << 20) + 1)) } == .answerUnreadable)
+  }
+
   @Test("A push does not replace a higher requirement", arguments: ["2.0", nil])
   func lowerPush(version: String?) throws {
     var state = try state(after: [ada, answer("3.0", needUpgrade: true)])
@@ -255,6 +266,15 @@ struct DemandTests {
     #expect(state.apply(.loggedIn(account: "ada", nil), at: noon).closesGate)
     let withdrawn = state.apply(.loggedIn(account: "ada", CheckStateTests.nothing), at: noon)
     #expect(withdrawn.contains(.openGate))
+  }
+
+  @Test("After the logout, an update that is forced for any account is forced")
+  func loggedOut() throws {
+    var state = try state(after: [
+      .loggedIn(account: "ada", CheckStateTests.demand), .loggedIn(account: "bob", nil),
+    ])
+    #expect(state.requirement == nil)
+    #expect(state.apply(.loggedOut, at: noon).closesGate)
   }
 
   @Test("Requirements for two accounts and from a store are kept separately")

@@ -68,6 +68,13 @@ struct FeedTests {
     #expect(!stopped.isComplete)
   }
 
+  @Test("Without values, the rest of the feed is not read")
+  func noValues() throws {
+    let feed = try feed((0..<3).map(row), cut: 1)
+    #expect(try feed.rows(where: "application_id", isIn: []).isEmpty)
+    #expect(code { try feed.rows(where: "application_id", isIn: ["x"]) } == .feedDamaged)
+  }
+
   @Test("A value is found in any normal form of Unicode")
   func normalForms() throws {
     let feed = try feed([["1", "2", "Cafe\u{301}", "1.0"], ["1", "3", "Tea", "1.0"]])
@@ -84,6 +91,12 @@ struct FeedTests {
     #expect(rows[1]["export_date"] == "1")
     #expect(rows[1]["version"] == "")
     #expect(rows[2]["export_date"] == "")
+  }
+
+  @Test("Fields without a column are omitted, and of two columns with one name, the last counts")
+  func oddColumns() throws {
+    let feed = try feed([["1", "2", "3", "4"], ["5"]], header: ["#a\u{1}b\u{1}a"])
+    #expect(try read(feed).1 == [["a": "3", "b": "2"], ["a": "", "b": ""]])
   }
 
   @Test("A truncated feed, and a feed with a wrong number of rows, are damaged")

@@ -164,6 +164,16 @@ struct HTTPTests {
     #expect(await code { try await late.lookUp(LookupQuery(key)) } == .connectionRefused)
   }
 
+  @Test("With a negative maximum size, the body of an error is empty")
+  func negativeSize() async throws {
+    let server = try AppServer()
+    let request = LookupRequest(
+      url: try link("\(server.url.absoluteString)missing"), maximumSize: -1)
+    let response = try await HTTPLookupTransport().get(request)
+    #expect(response.status == 404)
+    #expect(response.body.isEmpty)
+  }
+
   @Test("A lookup ends at once if its task is canceled")
   func cancel() async throws {
     let server = try AppServer(faults: "/lookup latency 60s")

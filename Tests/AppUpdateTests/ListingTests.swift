@@ -92,6 +92,13 @@ struct ListingTests {
   func truth(field: JSONField, truth: Bool?) { #expect(field.bool == truth) }
 
   @Test(
+    "A number can be a string",
+    arguments: [
+      ("4.5", 4.5), ("-1", -1), ("nan", nil), ("inf", nil), ("1e999", nil), ("", nil),
+    ] as [(String, Double?)])
+  func number(text: String, number: Double?) { #expect(JSONField.string(text).double == number) }
+
+  @Test(
     "Dates are in UTC",
     arguments: [
       ("2026-01-15T12:00:00Z", 0.0), ("2026-01-15T12:00:00", 0), ("2026-01-15", -12 * 3600),
@@ -123,7 +130,7 @@ struct ListingTests {
       (.double(0.99), "EUR", Price(0.99, currency: "EUR")),
       (.integer(0), "USD", Price(0, currency: "USD")), (.double(0.99), nil, nil),
       (nil, "EUR", nil), (.integer(-1), "EUR", nil), (.double(1e300), "EUR", nil),
-      (.string("nan"), "EUR", nil),
+      (.string("nan"), "EUR", nil), (.double(1e-300), "EUR", Price(0, currency: "EUR")),
     ]
     for (amount, currency, expected) in prices {
       var fields: [String: JSONField] = [:]

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import FoundationEssentials
 import Testing
@@ -206,11 +207,40 @@ struct LookupTests {
     #expect(limiter.reserve(at: noon) == .after(seconds: 60))
     limiter.block(forSeconds: 90, at: noon + 1)
     limiter.block(forSeconds: 5, at: noon + 2)
-    #expect(limiter.recheck(at: noon + 60) == .after(seconds: 31))
-    #expect(limiter.recheck(at: noon + 91) == .after(seconds: 0))
+    #expect(limiter.recheck(at: noon + 60, since: noon) == .after(seconds: 31))
+    #expect(limiter.recheck(at: noon + 91, since: noon) == .after(seconds: 0))
     limiter.block(forSeconds: 500, at: noon + 91)
-    #expect(limiter.recheck(at: noon + 91) == .refused(seconds: 500))
+    #expect(limiter.recheck(at: noon + 91, since: noon) == .refused(seconds: 500))
     #expect(limiter.reserve(at: noon + 91) == .refused(seconds: 500))
+  }
+
+  @Test("A call does not wait longer than its limit if the server asks to wait in the meantime")
+  func totalWait() async throws {
+    let transport = ScriptedTransport { _, number in
+      number == 2 ? .json("", status: 429, headers: ["Retry-After": "30"]) : .listings([])
+    }
+    var configuration = AppLookup.Configuration(server: try link("https://store.example"))
+    configuration.maximumCallsPerMinute = 2
+    let plain = clock.clock
+    let other = Mutex<AppLookup?>(nil)
+    let lookup = AppLookup(
+      configuration, transport: transport,
+      clock: AppUpdateClock(
+        now: plain.now,
+        sleep: { seconds in
+          try await plain.sleep(seconds)
+          let first = other.withLock { lookup in
+            defer { lookup = nil }
+            return lookup
+          }
+          guard let first else { return }
+          #expect(await code { try await first.search(SearchQuery("d")) } == .lookupThrottled)
+        }))
+    for term in ["a", "b"] { _ = try await lookup.search(SearchQuery(term)) }
+    other.withLock { $0 = lookup }
+    #expect(await code { try await lookup.search(SearchQuery("c")) } == .lookupThrottled)
+    #expect(clock.slept == [60])
+    #expect(transport.requests.count == 3)
   }
 
   @Test("A waiting call that is canceled leaves its slot to the next one")
@@ -263,72 +293,5 @@ struct LookupTests {
     }
     let lookup = try lookup(transport)
     #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .hostNotFound)
-  }
-}
-
-@Suite("Why an app is not found")
-struct FindingTests {
-  let clock = TestClock()
-  let key: LookupQuery.Key = .bundleIDs(["com.example.Courier"])
-
-  private func find(
-    _ transport: ScriptedTransport, candidates: [CountryCode]
-  ) async throws -> AppFinding {
-    let lookup = AppLookup(.init(), transport: transport, clock: clock.clock)
-    return try await lookup.find(key, candidates: candidates)
-  }
-
-  @Test("The requested storefront offers it")
-  func offered() async throws {
-    let transport = ScriptedTransport(selling: ["us": listing("1.0")])
-    #expect(try await find(transport, candidates: ["cn"]) == .offered(listing("1.0")))
-    #expect(transport.requests.count == 1)
-  }
-
-  @Test("Caches do not have it yet")
-  func lagging() async throws {
-    let transport = ScriptedTransport { request, _ in
-      .listings(request.parameters["fresh"] == nil ? [] : [listing("1.0")])
-    }
-    #expect(try await find(transport, candidates: ["cn"]) == .lagging(listing("1.0")))
-    #expect(transport.requests.count == 2)
-  }
-
-  @Test("It is only sold in another country, which is returned")
-  func elsewhere() async throws {
-    let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
-    let finding = try await find(transport, candidates: ["us", "de", "cn", "fr"])
-    #expect(finding == .elsewhere(listing("1.0"), in: "cn"))
-    #expect(transport.requests.map { $0.parameters["country"] } == ["us", "us", "de", "cn"])
-  }
-
-  @Test("No storefront has it")
-  func unknown() async throws {
-    let transport = ScriptedTransport(selling: [:])
-    let finding = try await find(transport, candidates: ["de", "cn", "de"])
-    #expect(finding == .unknown(tried: ["us", "de", "cn"]))
-    #expect(finding.listing == nil)
-    #expect(transport.requests.count == 4)
-  }
-
-  @Test("Every call has the kind of app")
-  func entity() async throws {
-    let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
-    let source = StoreUpdateSource(
-      AppLookup(.init(), transport: transport, clock: clock.clock), key: key,
-      candidates: ["cn"], entity: "macSoftware")
-    let offer = try await source.newestOffer(for: app("1.0"), account: nil, caching: .useCache)
-    #expect(offer?.version == (try version("1.0")))
-    #expect(
-      transport.requests.map { $0.parameters["entity"] }
-        == [String](repeating: "macSoftware", count: 3))
-  }
-
-  @Test("Another app in the answer is ignored")
-  func otherApp() async throws {
-    let other = listing("9.0", ["bundleId": .string("com.example.other")])
-    let transport = ScriptedTransport(selling: ["us": other])
-    let finding = try await find(transport, candidates: [])
-    #expect(finding == .unknown(tried: [.us]))
   }
 }

@@ -70,6 +70,11 @@ struct PageTests {
       }
       #expect(error?.code == .queryInvalid)
     }
+    var parameters = ProductPageParameters(itemIdentifier: 1)
+    parameters.affiliateToken = String(repeating: "x", count: 256)
+    await #expect(throws: ContentError.self) {
+      try await lookup(transport).productPage(for: parameters)
+    }
     #expect(transport.requests.isEmpty)
   }
 

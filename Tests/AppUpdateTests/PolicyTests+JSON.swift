@@ -62,6 +62,18 @@ extension PolicyTests {
     }
   }
 
+  @Test("In JSON, a policy has every field, except the minimum version")
+  func requiredFields() throws {
+    let policy = try JSONEncoder().encode(AppUpdatePolicy(minimumSupportedVersion: "1.0"))
+    let fields = try JSONDecoder().decode([String: JSONField].self, from: policy)
+    #expect(fields.count == 10)
+    for name in fields.keys {
+      let rest = try JSONEncoder().encode(fields.filter { $0.key != name })
+      let read = try? JSONDecoder().decode(AppUpdatePolicy.self, from: rest)
+      #expect((read != nil) == (name == "minimumSupportedVersion"), "\(name)")
+    }
+  }
+
   @Test("A minimum age of any number of seconds is the one that was set, also after JSON")
   func exactReleaseAge() throws {
     for seconds in [11, 780, 5_880] {

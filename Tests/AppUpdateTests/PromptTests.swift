@@ -86,6 +86,23 @@ struct PromptTests {
     #expect(message == "Courier! 2.0 {unknown} {installed")
   }
 
+  @Test("A custom text replaces the built-in one also if its tag is spelled differently")
+  func spellings() throws {
+    var words = UpdateTexts.english
+    words.forceTitle = "!"
+    var custom: [String: UpdateTexts.Translation] = [:]
+    for tag in UpdateTexts.builtIn.keys {
+      custom[tag.uppercased().replacing("-", with: "_")] = words
+    }
+    var texts = UpdateTexts()
+    texts.byLanguage.merge(custom) { $1 }
+    for texts in [texts, UpdateTexts(custom)] {
+      for tag in UpdateTexts.builtIn.keys {
+        #expect(shown(try decision(.force), texts: texts, tag)?.title == "!")
+      }
+    }
+  }
+
   @Test("Replaced placeholders are not expanded again")
   func noInjection() throws {
     let prompt = UpdatePrompt(

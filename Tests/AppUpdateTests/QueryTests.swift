@@ -118,6 +118,31 @@ struct QueryTests {
     #expect(transport.requests.isEmpty)
   }
 
+  @Test("A query whose URL is too long is refused before anything is sent")
+  func longURL() async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    let lookup = AppLookup(transport: transport)
+    let codes: [(Int, ContentError.Code?)] = [(35, nil), (60, .queryInvalid)]
+    for (length, expected) in codes {
+      let identifiers = (100..<300).map { "\($0)" + String(repeating: "a", count: length - 3) }
+      let query = LookupQuery(.bundleIDs(identifiers))
+      #expect(await code { try await lookup.lookUp(query) } == expected)
+    }
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("A server's user name is refused, and its password is not in the error")
+  func userName() async throws {
+    let lookup = AppLookup(
+      .init(server: try link("https://ada:secret@example.com")),
+      transport: ScriptedTransport { _, _ in .listings([]) })
+    let error = await #expect(throws: ContentError.self) {
+      try await lookup.lookUp(LookupQuery(.ids([1])))
+    }
+    #expect(error?.code == .usage)
+    #expect(error?.description.contains("secret") == false)
+  }
+
   @Test(
     "An invalid server URL is refused",
     arguments: ["ftp://example.com", "/local", "https:///x", "https://example.com/?a=b"])

@@ -240,6 +240,10 @@ struct SecureUpdateTests {
     #expect(
       code { try AppUpdateChecker(configuration, source: ScriptedSource(nil)) }
         == .insecureConnectionRefused)
+    for text in ["javascript:alert(1)", "file:///app", "unknown://store.example/app"] {
+      configuration.storeURL = try link(text)
+      #expect(code { try AppUpdateChecker(configuration, source: ScriptedSource(nil)) } == .usage)
+    }
     configuration.storeURL = try link("https://store.example/app")
     _ = try AppUpdateChecker(configuration, source: ScriptedSource(nil))
   }

@@ -77,10 +77,11 @@ public actor AppUpdateChecker {
 
   /// Creates a checker.
   ///
-  /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
-  /// is not a file URL, file errors if it cannot be created or the saved state cannot be read, and
-  /// `insecureConnectionRefused` for an insecure store link. If the saved state is invalid, it is
-  /// reset, and the first observer gets `updateMemoryDamaged`.
+  /// Blocks the thread while it reads the saved state. Observers are called on `queue`, or on a
+  /// private queue for nil. Throws `usage` if the folder is not a file URL, or the store link does
+  /// not lead to a store or a web page, `insecureConnectionRefused` if this link is insecure, and
+  /// file errors if the folder cannot be created or the saved state cannot be read. If the saved
+  /// state is invalid, it is reset, and the first observer gets `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -98,8 +99,13 @@ public actor AppUpdateChecker {
     self.source = source
     self.clock = clock
     // Before the state is read: if this throws, the next checker reports a damaged state.
-    let storeURL = try DownloadLink(configuration.storeURL)?.permitted(
-      itmsServices: configuration.policy.allowsITMSServices)
+    let storeLink = DownloadLink(configuration.storeURL)
+    if storeLink == nil, let url = configuration.storeURL {
+      throw ContentError(
+        .usage, "“\(url.absoluteString.printable(limit: 200))” is not a link to a store or page",
+        remedy: "Use an https URL, or one with the scheme of a store", subject: url.absoluteString)
+    }
+    let storeURL = try storeLink?.permitted(itmsServices: configuration.policy.allowsITMSServices)
     file = try UpdateMemoryFile(
       folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
     let (memory, damage) = try file.load()
@@ -123,7 +129,8 @@ public actor AppUpdateChecker {
   /// Call it when the app enters the foreground.
   ///
   /// Presents a forced update again, and checks if the interval is over. Returns the current
-  /// decision. If the check fails, observers get the error, and a forced update stays forced.
+  /// decision, at once if its task is canceled. If the check fails, observers get the error, and a
+  /// forced update stays forced.
   @discardableResult
   public func enterForeground() async -> UpdateDecision {
     await take(.foreground(ignoresInterval: false))
@@ -143,9 +150,9 @@ public actor AppUpdateChecker {
   /// Call it after an account has logged in.
   ///
   /// `answer` is from the server's reply, if it has one. The answer is authoritative for this
-  /// account, and can also withdraw a forced update. Without it, nothing is requested, but the next
-  /// foreground checks if the account is another one. Throws `queryInvalid` if the account has more
-  /// than 1,024 bytes.
+  /// account, and can also withdraw an update that the server forced. Without it, nothing is
+  /// requested, but the next foreground checks if the account is another one. Throws `queryInvalid`
+  /// if the account has more than 1,024 bytes.
   @discardableResult
   public func logIn(account: AccountID, answer: AppVersionAnswer? = nil) async throws
     -> UpdateDecision
@@ -160,7 +167,8 @@ public actor AppUpdateChecker {
 
   /// Call it after the logout.
   ///
-  /// Pushes are ignored until the next login.
+  /// Until the next login, pushes are ignored, and the gate is closed if an update is forced for
+  /// any account.
   public func logOut() async { _ = await take(.loggedOut) }
 
   /// Call it when a push arrives.
@@ -200,7 +208,7 @@ public actor AppUpdateChecker {
 
   /// Adds an observer with a weak reference.
   ///
-  /// The first observer or stream also gets earlier events.
+  /// The first observer or stream also gets the last 32 events before it.
   public nonisolated func add(_ observer: any AppUpdateObserver) {
     delivery.add(observer, of: self)
   }
@@ -212,8 +220,8 @@ public actor AppUpdateChecker {
 
   /// Returns a new stream of all events from now on.
   ///
-  /// The first observer or stream also gets earlier events. Events are kept until they are read.
-  /// The stream ends when the checker is released.
+  /// The first observer or stream also gets the last 32 events before it. Events are kept until
+  /// they are read. The stream ends when the checker is released.
   public nonisolated func events() -> AsyncStream<AppUpdateEvent> { delivery.stream() }
 
   // MARK: Effects

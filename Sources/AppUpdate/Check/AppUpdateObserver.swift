@@ -10,6 +10,8 @@ public protocol AppUpdateObserver: AnyObject, Sendable {
   func appUpdateChecker(_ checker: AppUpdateChecker, didDecide decision: UpdateDecision)
 
   /// The gate is closed: new core operations are refused. Running operations continue.
+  ///
+  /// Comes again if another update is required while it is closed.
   func appUpdateChecker(_ checker: AppUpdateChecker, didCloseGate decision: UpdateDecision)
 
   /// The gate is open again.

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The rules that map an offered version to no action, remind or force.
 ///
-/// Pure: it has no clock.
+/// Pure: it has no clock. In JSON, only `minimumSupportedVersion` can be missing.
 public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// The frequency of reminders.
   public enum Frequency: Hashable, Sendable {
@@ -16,7 +16,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     case every(Duration)
 
     /// The minimum time between two reminders, at least zero.
-    public var interval: Duration {
+    var interval: Duration {
       switch self {
       case .immediately: .zero
       case .daily: .seconds(86_400)
@@ -80,20 +80,21 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var patch: Rule
   /// The rule if a later number differs.
   public var revision: Rule
-  /// The rule for an update from a version with a suffix to its release.
+  /// The rule if only the suffix differs, as from 2.0-beta to 2.0.
   public var suffix: Rule
   /// The rule for a server's `hasNewVersion`.
   ///
   /// Its action is not used.
   public var serverReminder = Rule.standard
-  /// Older versions must be updated at once, for any level, if a newer version is offered.
+  /// Older versions must be updated at once, for any level, if a newer version is offered that the
+  /// operating system can run.
   public var minimumSupportedVersion: AppVersion?
-  /// Versions that must be updated if a newer version is offered.
+  /// Other versions that must be updated like those below the minimum.
   public var blockedVersions: Set<AppVersion> = []
   /// The minimum age of a store's version, because a lookup may list it before all storefronts.
   ///
-  /// Negative values count as zero, and it is rounded to seconds. In JSON, it is the number of
-  /// days, `daysSinceRelease`. Default: one day.
+  /// Negative values count as zero, and it is rounded to seconds, at most 100 years. In JSON, it is
+  /// the number of days, `daysSinceRelease`. Default: one day.
   public var minimumReleaseAge: Duration {
     get { .seconds(min(max(0, (daysSinceRelease * 86_400).rounded()), Frequency.maximumSeconds)) }
     set { daysSinceRelease = newValue.inSeconds / 86_400 }
@@ -127,7 +128,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   }
 
   /// Returns the rule of a level.
-  public func rule(for level: AppVersion.Level) -> Rule {
+  func rule(for level: AppVersion.Level) -> Rule {
     switch level {
     case .major: major
     case .minor: minor

@@ -5,8 +5,9 @@ extension AppUpdatePolicy {
   ///
   /// Nil means that no storefront offers the app. The decision only has the offer's link if it is
   /// secure and permitted. The first matching reason wins: no offer, no valid version, no newer
-  /// version, an explicit requirement of the server, an old operating system, the minimum version;
-  /// then a decreased version, force by the rule, and reasons to delay a reminder.
+  /// version, an explicit requirement of the server, an old operating system, the minimum version,
+  /// a blocked version; then a decreased version, a level that the rules ignore, a recent release,
+  /// force by the rule, and reasons to delay a reminder.
   public func decision(
     about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
   ) -> UpdateDecision {

@@ -38,7 +38,7 @@ public struct UpdatePush: Hashable, Sendable {
 
 /// The result of a push.
 public enum PushOutcome: Hashable, Sendable {
-  /// The gate is closed. The decision has the link to the update.
+  /// The gate is closed. The decision has the link to the update, if a permitted one is known.
   case remembered(UpdateDecision)
   /// Nothing changed.
   case ignored(Reason)
@@ -51,7 +51,7 @@ public enum PushOutcome: Hashable, Sendable {
     case withoutAccount
     /// The push is for another account.
     case otherAccount
-    /// The required version is installed.
+    /// The required version is installed, or for a push without one, the highest known version.
     case upToDate
   }
 }

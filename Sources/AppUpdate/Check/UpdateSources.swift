@@ -3,12 +3,13 @@ import Concurrency
 
 /// A source for the newest version: a store's lookup or your own server.
 ///
-/// You can provide your own implementation.
+/// You can provide your own implementation. Several tasks may call it at once.
 public protocol AppUpdateSource: Sendable {
   /// Returns the newest offered version; nil if no storefront offers the app.
   ///
   /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
-  /// checker calls it from a task of its own, and reports a thrown error to its observers.
+  /// checker calls it from a task of its own, and reports a thrown error to its observers. It must
+  /// return or throw in the end, because later checks for the same account wait for it.
   func newestOffer(
     for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer?
@@ -88,9 +89,12 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Returns the server's answer.
   ///
-  /// Throws `queryInvalid` for an invalid entity, and for a server URL with a query or another
-  /// scheme, `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`,
-  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
+  /// Caches must ask the server before they answer; `reloadIgnoringAllCaches` also makes the URL
+  /// unique. Throws `queryInvalid` for an invalid entity, a server URL with a query or another
+  /// scheme, a URL of more than 8,192 bytes, and if the server refuses the query, `usage` for a
+  /// server URL with a user name, `insecureConnectionRefused` for a server over plain HTTP,
+  /// `lookupThrottled`, `requestRefused`, also for an unknown app, `serverFailed`,
+  /// `answerUnreadable`, and errors of the transport.
   public func answer(
     for app: InstalledApp, account: AccountID?, caching: LookupCachePolicy = .reload
   ) async throws -> AppVersionAnswer {
@@ -102,7 +106,8 @@ public final class ServerUpdateSource: AppUpdateSource {
     if let entity { parameters.append(try QueryParameter("entity", word: entity)) }
     if caching == .reloadIgnoringAllCaches { parameters.append(.unique) }
     let url = try server.appending("app-version", parameters)
-    if case .refused(let seconds) = limiter.withLock({ $0.recheck(at: Date()) }) {
+    let start = Date()
+    if case .refused(let seconds) = limiter.withLock({ $0.recheck(at: start, since: start) }) {
       throw ContentError.throttled(
         "\(server.host() ?? "The server") asked to wait", seconds: seconds,
         subject: server.absoluteString)

@@ -18,22 +18,28 @@ public struct FeedRow {
   /// The bytes are only valid during the call that receives the row.
   package func field(at index: Int) -> UnsafeRawBufferPointer {
     var start = 0
-    for _ in 0..<index {
-      guard let end = bytes.firstIndex(of: 0x01, from: start) else {
-        return UnsafeRawBufferPointer(rebasing: bytes[bytes.count...])
-      }
-      start = end + 1
-    }
-    let end = bytes.firstIndex(of: 0x01, from: start) ?? bytes.count
-    return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    for _ in 0..<index { start += field(from: start).count + 1 }
+    return field(from: start)
   }
 
-  /// All fields as text by column.
+  /// Returns the bytes of the field that begins at `start`; empty after the end of the row.
+  private func field(from start: Int) -> UnsafeRawBufferPointer {
+    let end = bytes.firstIndex(of: 0x01, from: start) ?? bytes.count
+    return UnsafeRawBufferPointer(rebasing: bytes[min(start, end)..<end])
+  }
+
+  /// The fields as text by column.
   ///
-  /// Columns without a name are omitted.
+  /// A missing field is empty, and a field without a column is omitted.
   public var textsByColumn: [String: String] {
-    let texts = columns.indices.map { String(decoding: field(at: $0), as: UTF8.self) }
-    return Dictionary(zip(columns, texts)) { $1 }
+    var texts: [String: String] = [:]
+    var start = 0
+    for column in columns {
+      let bytes = field(from: start)
+      texts[column] = String(decoding: bytes, as: UTF8.self)
+      start += bytes.count + 1
+    }
+    return texts
   }
 }
 

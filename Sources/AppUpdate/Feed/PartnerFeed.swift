@@ -44,9 +44,9 @@ public struct PartnerFeed: Sendable {
 
   /// Calls `body` with each row until it returns false.
   ///
-  /// Blocks the thread. A row is only valid during the call. Throws file errors, and `feedDamaged`
-  /// if the file ends in the middle of a row, has a row of more than 4 MiB, or does not have the
-  /// recorded number of rows.
+  /// Blocks the thread. A row is only valid during the call. Throws the errors of `body`, file
+  /// errors, and `feedDamaged` if the file ends in the middle of a row, has a row of more than
+  /// 4 MiB, or does not have the recorded number of rows.
   public func forEachRow(_ body: (FeedRow) throws -> Bool) throws -> Summary {
     let file = try fileSystem.file(at: path)
     // Has an incomplete row, the first byte of its terminator, and the next chunk.
@@ -83,9 +83,10 @@ public struct PartnerFeed: Sendable {
     let summary = try forEachRow { row in
       guard let index = row.columns.firstIndex(of: column) else { throw withoutColumn }
       let value = String(decoding: row.field(at: index), as: UTF8.self)
-      guard values.contains(value) else { return true }
-      found.append(row.textsByColumn)
-      missing.remove(value)
+      if values.contains(value) {
+        found.append(row.textsByColumn)
+        missing.remove(value)
+      }
       return findsAllRows || !missing.isEmpty
     }
     // A feed of changes may have no rows.

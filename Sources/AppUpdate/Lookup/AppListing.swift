@@ -72,7 +72,8 @@ public struct AppListing: Hashable, Sendable {
   public var price: Price? {
     guard let amount = fields["price"]?.double, (0..<1e11).contains(amount), let currency
     else { return nil }
-    return Price(Decimal(amount), currency: currency)
+    // Rounded as a price is, because a `Decimal` of a very small number is not a number.
+    return Price(Decimal((amount * 10_000).rounded()) / 10_000, currency: currency)
   }
   /// The price, formatted by the storefront.
   public var formattedPrice: String? { fields["formattedPrice"]?.string }
@@ -127,9 +128,9 @@ public struct AppListing: Hashable, Sendable {
 
   // MARK: Ratings
 
-  /// The average rating of all versions, 1 to 5.
+  /// The average rating of all versions, 1 to 5, or 0 without ratings.
   public var averageUserRating: Double? { fields["averageUserRating"]?.double }
-  /// The average rating of this version, 1 to 5.
+  /// The average rating of this version, 1 to 5, or 0 without ratings.
   public var averageUserRatingForCurrentVersion: Double? {
     fields["averageUserRatingForCurrentVersion"]?.double
   }

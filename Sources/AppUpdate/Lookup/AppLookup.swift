@@ -27,7 +27,7 @@ public actor AppLookup {
     ///
     /// Default: 256.
     public var maximumCachedAnswers = 256
-    /// The maximum number of calls per minute, at least 1.
+    /// The maximum number of calls per minute; a number below 1 counts as 1.
     ///
     /// Default: 20, about what Apple allows.
     public var maximumCallsPerMinute = 20
@@ -82,9 +82,11 @@ public actor AppLookup {
   /// Looks up apps.
   ///
   /// `caching` determines which caches may answer. Throws `queryInvalid` and `appIdentifierInvalid`
-  /// before anything is sent, `lookupThrottled` if the rate limit or the server requires a longer
-  /// wait than `maximumWait`, `insecureConnectionRefused` for a server over plain HTTP,
-  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
+  /// before anything is sent, `queryInvalid` also if the server refuses the query,
+  /// `lookupThrottled` if the server answers with a request to wait, or the call would wait longer
+  /// than `maximumWait`, `CancellationError` if its task is canceled during the wait,
+  /// `insecureConnectionRefused` for a server over plain HTTP, `usage` for a server's URL with a
+  /// user name, `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func lookUp(
     _ query: LookupQuery, caching: LookupCachePolicy = .useCache
   ) async throws -> LookupResults {
@@ -140,7 +142,7 @@ public actor AppLookup {
     do {
       while seconds > 0 {
         try await clock.sleep(seconds)
-        seconds = try wait(limiter.recheck(at: clock.now()), subject)
+        seconds = try wait(limiter.recheck(at: clock.now(), since: start), subject)
       }
     } catch {
       limiter.release(slot)
@@ -182,7 +184,13 @@ extension URL {
         .queryInvalid, "“\(base.printable(limit: 200))” is not a valid server URL",
         remedy: "Use an https URL without a query", subject: base.printable(limit: 200))
     }
-    try WebURL(url.absoluteString).checkSecure()
+    try WebURL(base).checkSecure()
+    // The server's URL is valid, so the query makes this one too long.
+    guard (try? WebURL(url.absoluteString)) != nil else {
+      throw ContentError(
+        .queryInvalid, "The query's URL has \(url.absoluteString.utf8.count) bytes, too many",
+        remedy: "Split it into several queries", subject: base.printable(limit: 200))
+    }
     return url
   }
 }

@@ -46,10 +46,11 @@ struct CallLimiter {
     }
   }
 
-  /// Checks again after the wait, because a server may have asked to wait in the meantime.
-  mutating func recheck(at now: Date) -> Reservation {
+  /// Checks again after a wait since `start`: a server may have asked to wait in the meantime.
+  mutating func recheck(at now: Date, since start: Date) -> Reservation {
     let wait = block(at: now)
-    return wait <= maximumWait ? .after(seconds: wait) : .refused(seconds: wait)
+    let isOver = wait > 0 && now.timeIntervalSince(start) + wait > maximumWait
+    return isOver ? .refused(seconds: wait) : .after(seconds: wait)
   }
 
   /// The seconds until the server may be called again, at most one day.

@@ -25,12 +25,13 @@ public final class HTTPLookupTransport: LookupTransport {
   /// Sends a request.
   ///
   /// An attempt that fails without a response is repeated once. Throws `insecureConnectionRefused`
-  /// for plain HTTP, except to this machine, `stopped` soon after the task is canceled,
-  /// `limitExceeded` for a larger body, and network errors.
+  /// for plain HTTP, except to this machine, `usage` for another scheme or a URL with a user name,
+  /// `stopped` soon after the task is canceled, `limitExceeded` for a larger body, and network
+  /// errors.
   public func get(_ request: LookupRequest) async throws -> LookupResponse {
     let url = try WebURL(request.url.absoluteString)
     try url.checkSecure()
-    var wanted = HTTPRequest(url, limit: request.maximumSize)
+    var wanted = HTTPRequest(url, limit: max(0, request.maximumSize))
     wanted.headers = request.headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
     wanted.deadline = request.timeout.inSeconds
     wanted.attempts = 2

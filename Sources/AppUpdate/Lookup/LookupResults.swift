@@ -22,7 +22,7 @@ public struct LookupResults: Hashable, Sendable {
   ///
   /// Throws `answerUnreadable`, or `queryInvalid` with the server's message if the query was
   /// invalid. `source` is the subject of the error.
-  public init(
+  package init(
     json bytes: [UInt8], maximumSize: Int = 16 << 20, source: String = "look-up"
   ) throws {
     var members = try JSONField(document: bytes, limit: maximumSize, source: source).members ?? [:]

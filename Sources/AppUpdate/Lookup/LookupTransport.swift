@@ -19,7 +19,7 @@ public struct LookupRequest: Hashable, Sendable {
   public let url: URL
   /// The headers.
   public let headers: [String: String]
-  /// The maximum size of the body in bytes.
+  /// The maximum size of the body in bytes; a negative number counts as 0.
   public let maximumSize: Int
   /// The time after which the request fails, including redirects and a second attempt.
   public let timeout: Duration

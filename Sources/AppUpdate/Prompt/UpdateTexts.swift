@@ -52,7 +52,9 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
   /// and Macau is zh-Hant. Without a translation, the texts are English.
   func translation(for languages: [String]) -> (language: String, texts: Translation) {
     let known = Dictionary(
-      byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) }, uniquingKeysWith: { $1 })
+      byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) },
+      // Of two spellings of a tag, such as DE and de, the one that is not built in.
+      uniquingKeysWith: { Self.builtIn[$0.0] == $0.1 ? $1 : $0 })
     for language in languages {
       var parts = Self.normal(language).split(separator: "-")
       while !parts.isEmpty {

@@ -1,4 +1,4 @@
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// The apps of your own server, and its responses to lookups, searches and version queries.
 ///
@@ -6,23 +6,23 @@ public import FoundationEssentials
 /// Documentation/AppUpdate.md.
 public struct AppCatalog: Hashable, Sendable {
   /// An app, as described by its publisher.
-  public struct App: Hashable, Sendable {
+  package struct App: Hashable, Sendable {
     /// The result of lookups.
-    public let listing: AppListing
+    package let listing: AppListing
     /// The countries where it is sold; nil is everywhere.
-    public let countries: [CountryCode]?
+    package let countries: [CountryCode]?
     /// Older versions must be updated; nil for no minimum.
-    public let minimumVersion: AppVersion?
+    package let minimumVersion: AppVersion?
     /// Versions that must be updated, in addition to the minimum.
-    public let blockedVersions: Set<AppVersion>
+    package let blockedVersions: Set<AppVersion>
     /// Accounts that must always update to the newest version.
-    public let forcedAccounts: Set<AccountID>
+    package let forcedAccounts: Set<AccountID>
     /// The link to the update; nil uses the listing's page.
-    public let downloadURL: URL?
+    package let downloadURL: URL?
   }
 
   /// The apps in the file's order.
-  public let apps: [App]
+  package let apps: [App]
 
   /// Reads a file of at most 16 MiB.
   ///

@@ -10,7 +10,7 @@ public struct CountryCode: ValidatedText {
   /// The United States, the default of Apple's lookup.
   public static let us = CountryCode("us")
 
-  /// Reads two letters of an assigned country code in any case.
+  /// Reads two letters of an assigned country code in any case, or `xk` for Kosovo.
   ///
   /// Throws `countryInvalid` for others.
   public init(validating text: String) throws {

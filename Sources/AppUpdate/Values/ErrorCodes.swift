@@ -27,6 +27,6 @@ extension ContentError.Code {
   public static let countryInvalid = Self(rawValue: 821)
   /// The text is not an Apple ID, bundle identifier or product link.
   public static let appIdentifierInvalid = Self(rawValue: 822)
-  /// A search parameter is out of range.
+  /// A parameter of a query is invalid, or the server refuses the query.
   public static let queryInvalid = Self(rawValue: 823)
 }

@@ -42,18 +42,18 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// A number, written as a number or as a string.
+  /// A finite number, written as a number or as a string.
   public var double: Double? {
     switch self {
     case .integer(let number): Double(number)
     case .double(let number): number
-    case .string(let text): Double(text)
+    case .string(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
     case .null, .bool, .array, .object: nil
     }
   }
 
-  /// A boolean: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; nil for
-  /// others.
+  /// A boolean: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; an empty string
+  /// is false; nil for others.
   public var bool: Bool? {
     switch self {
     case .bool(let truth): truth
