@@ -59,7 +59,7 @@ enum TransferBenchmark {
     let statistics = session.statistics
     print(
       "received \(statistics.bytesReceived), fetched \(statistics.bytesFetched), requests "
-        + "\(statistics.requests), failures \(statistics.retries)")
+        + "\(statistics.requests), failures \(statistics.failures.values.reduce(0, +))")
   }
 
   private static func fetch(_ entry: Entry, _ source: HTTPPieceSource, into folder: Directory)
