@@ -16,8 +16,9 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
 
   /// Reads digits, `id` with digits, or a product link.
   ///
-  /// Throws `appIdentifierInvalid` for other text, and for more than 2,000 bytes. Examples of links:
-  /// https://apps.apple.com/de/app/name/id364709193?mt=8 and the older …/viewSoftware?id=364709193.
+  /// Throws `appIdentifierInvalid` for other text, and for more than 2,000 bytes. Examples of
+  /// links: https://apps.apple.com/de/app/name/id364709193?mt=8 and the older
+  /// …/viewSoftware?id=364709193.
   public init(validating text: String) throws {
     guard text.utf8.count <= 2000, let identifier = Self.find(in: text) else {
       throw Self.invalid(text.printable(limit: 60))

@@ -52,8 +52,8 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// A boolean: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; an empty string
-  /// is false; nil for others.
+  /// A boolean: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; an empty
+  /// string is false; nil for others.
   public var bool: Bool? {
     switch self {
     case .bool(let truth): truth

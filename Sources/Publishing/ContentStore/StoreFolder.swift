@@ -12,8 +12,8 @@ public import FoundationEssentials
 /// last three; `refresh` renews what has less than half of its lifetime left (root: a year).
 ///
 /// A publication is atomic: during it and after a crash, clients see the complete old or new
-/// catalog. A second publisher gets `ContentError.Code.storeLocked`. Signatures have the date `now`;
-/// it is `usage` after the year 9986. Thread-safe. Calls block; in a task, use them in
+/// catalog. A second publisher gets `ContentError.Code.storeLocked`. Signatures have the date
+/// `now`; it is `usage` after the year 9986. Thread-safe. Calls block; in a task, use them in
 /// `performBlocking`.
 public final class StoreFolder: Sendable {
   let folder: Directory

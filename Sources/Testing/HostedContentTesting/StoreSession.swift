@@ -12,8 +12,8 @@ import StoreServer
 /// with reproducible results. Content is served over HTTP on this machine, optionally with scripted
 /// faults. One engine at a time uses the library: `launch`, `kill` and `relaunch` simulate a
 /// service's process. Before the first launch, functions that act as the seller throw `usage`. What
-/// the seller announces to a killed engine is lost. Thread-safe. `reset` starts again; the folder is
-/// removed with the session.
+/// the seller announces to a killed engine is lost. Thread-safe. `reset` starts again; the folder
+/// is removed with the session.
 public final class StoreSession: Sendable {
   /// The clock of the engine and the store.
   public let clock: TestClock

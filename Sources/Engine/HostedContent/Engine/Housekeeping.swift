@@ -76,8 +76,8 @@ extension PaymentQueue {
   /// Removes a version; `current` then names the newest remaining version.
   ///
   /// Blocks until its files are deleted. Works on a full disk. If it throws, nothing has changed,
-  /// or the next start completes the removal. Throws `notInstalled`, `contentInUse` if a lease or an
-  /// unfinished transaction needs the version, and `stopped` once the queue is closed.
+  /// or the next start completes the removal. Throws `notInstalled`, `contentInUse` if a lease or
+  /// an unfinished transaction needs the version, and `stopped` once the queue is closed.
   public func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
     try engine.remove(content, version: version)
   }
@@ -85,9 +85,9 @@ extension PaymentQueue {
   /// Removes the versions that `policy` selects, except pinned, leased and needed ones.
   ///
   /// An unfinished transaction needs its versions. If a content cannot be read or removed, the
-  /// others are still collected, and `failures` of the report gives the reason. Blocks. Throws errors
-  /// that concern all contents, such as `journalFailed` and `tooManyFiles`, and `stopped` once the
-  /// queue is closed.
+  /// others are still collected, and `failures` of the report gives the reason. Blocks. Throws
+  /// errors that concern all contents, such as `journalFailed` and `tooManyFiles`, and `stopped`
+  /// once the queue is closed.
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
     try engine.betweenEvents {
       try library.takeOut(policy, protecting: $0)

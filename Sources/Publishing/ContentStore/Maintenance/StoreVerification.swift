@@ -51,10 +51,10 @@ extension StoreFolder {
   ///
   /// Verifies `products`, or all if it is empty, and throws `productUnknown` for an unknown one.
   /// For `products`, reads only the bins that list them and their contents, and a records file only
-  /// for a lost record.
-  /// Reads at most `bytesPerSecond`; nil is unlimited, and less than 1 is `usage`. An archive is read
-  /// up to three times. Calls `willRead` with the path of each file before it is read, and `didFind`
-  /// with each difference, which the result has too. An error that they throw ends the verification.
+  /// for a lost record. Reads at most `bytesPerSecond`; nil is unlimited, and less than 1 is
+  /// `usage`. An archive is read up to three times. Calls `willRead` with the path of each file
+  /// before it is read, and `didFind` with each difference, which the result has too. An error that
+  /// they throw ends the verification.
   public func verify(
     _ products: Set<ProductIdentifier> = [], bytesPerSecond: Int64? = nil,
     willRead: @escaping (_ path: String) throws -> Void = { _ in },
