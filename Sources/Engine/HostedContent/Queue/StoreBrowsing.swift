@@ -13,9 +13,9 @@ extension StoreLocation {
   ///
   /// `trustedRoot` is the store's root metadata. If it is nil and the library does not have one,
   /// the root of a local store is trusted; the root of a store on the web is trusted only with
-  /// `trustsOnFirstUse`; otherwise `rootMissing` is thrown. Without a library nothing is recorded, so
-  /// a rollback is not detected. Throws `fileMissing` if the library does not exist. `mirrors` are
-  /// other web servers with the same files.
+  /// `trustsOnFirstUse`; otherwise `rootMissing` is thrown. Without a library nothing is recorded,
+  /// so a rollback is not detected. Throws `fileMissing` if the library does not exist. `mirrors`
+  /// are other web servers with the same files.
   public func products(
     _ identifiers: Set<String>?, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
     library: URL? = nil, mirrors: [StoreLocation] = [],

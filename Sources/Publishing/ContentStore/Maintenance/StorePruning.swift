@@ -45,8 +45,8 @@ extension StoreFolder {
   ///
   /// Needs the publication record and the folder of the keys, but no key. Checks the metadata like
   /// a publication, and all lists of products. Throws `storeLocked` during a publication, and
-  /// `usage` for less than one day or more than 36,500. If it is interrupted, the store is complete,
-  /// and the next call removes the rest.
+  /// `usage` for less than one day or more than 36,500. If it is interrupted, the store is
+  /// complete, and the next call removes the rest.
   @discardableResult
   public func prune(
     keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
