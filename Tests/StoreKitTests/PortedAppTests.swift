@@ -107,20 +107,6 @@ struct PortedAppTests {
 
   @Test("A delegate that answers after more than a second fails the transaction", .slow)
   func slowDelegate() async throws {
-    let fixture = try KitFixture()
-    try fixture.session.publish("book")
-    try fixture.session.setFaults("* stall 0")
-    let delegate = SlowDelegate()
-    fixture.queue.delegate = delegate
-    let observer = KitObserver()
-    fixture.queue.add(observer)
-    fixture.queue.add(fixture.payment("book"))
-    await observer.wait { $0.states.last == [.purchasing] }
-    try fixture.session.changeStorefront(to: "SWE")
-    await observer.wait { $0.states.last == [.failed] }
-    let error = try #require(observer.log.transactions.last?.error as? SKError)
-    #expect(error.code == .storeProductNotAvailable)
-    withExtendedLifetime(delegate) {}
-    fixture.queue.close()
+    try await KitFixture().expectStop(by: SlowDelegate())
   }
 }

@@ -32,6 +32,24 @@ struct KitFixture {
     payment.applicationUsername = account
     return payment
   }
+
+  /// Expects that `delegate` stops a purchase in the storefront SWE; closes the queue.
+  func expectStop(by delegate: any SKPaymentQueueDelegate) async throws {
+    try session.publish("book")
+    try session.setFaults("* stall 0")
+    queue.delegate = delegate
+    #expect(queue.delegate === delegate)
+    let observer = KitObserver()
+    queue.add(observer)
+    queue.add(payment("book"))
+    await observer.wait { $0.states.last == [.purchasing] }
+    try session.changeStorefront(to: "SWE")
+    await observer.wait { $0.states.last == [.failed] }
+    let error = try #require(observer.log.transactions.last?.error as? SKError)
+    #expect(error.code == .storeProductNotAvailable)
+    withExtendedLifetime(delegate) {}
+    queue.close()
+  }
 }
 
 @Suite("The queue behaves like Apple's", .timeLimit(.hang))
@@ -284,20 +302,6 @@ struct QueueTests {
         in newStorefront: SKStorefront
       ) -> Bool { newStorefront.countryCode != "SWE" }
     }
-    let fixture = try KitFixture()
-    try fixture.session.publish("book")
-    try fixture.session.setFaults("* stall 0")
-    let refuser = Refuser()
-    fixture.queue.delegate = refuser
-    #expect(fixture.queue.delegate === refuser)
-    let observer = KitObserver()
-    fixture.queue.add(observer)
-    fixture.queue.add(fixture.payment("book"))
-    await observer.wait { $0.states.last == [.purchasing] }
-    try fixture.session.changeStorefront(to: "SWE")
-    await observer.wait { $0.states.last == [.failed] }
-    let error = try #require(observer.log.transactions.last?.error as? SKError)
-    #expect(error.code == .storeProductNotAvailable)
-    fixture.queue.close()
+    try await KitFixture().expectStop(by: Refuser())
   }
 }

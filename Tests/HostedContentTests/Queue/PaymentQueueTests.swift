@@ -208,15 +208,24 @@ struct PaymentQueueTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("Raising the limit while downloads run starts more of them")
-  func activeLimit() async throws {
+  /// A queue with one active download at a time, which waits for `gate`, and its published products.
+  private func oneAtATime(of products: [String], behind gate: Gate) throws
+    -> (fixture: StoreFixture, queue: PaymentQueue)
+  {
     let fixture = try StoreFixture()
-    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
-    let gate = Gate()
+    for name in products { try fixture.publish(name, "1.0") }
     let queue = try fixture.queue {
       $0.maximumActiveDownloads = 1
       $0.fileSystem = gate.fileSystem(closedAt: "/data.bin")
     }
+    return (fixture, queue)
+  }
+
+  @Test("Raising the limit while downloads run starts more of them")
+  func activeLimit() async throws {
+    let gate = Gate()
+    let (fixture, queue) = try oneAtATime(of: ["a", "b"], behind: gate)
+    defer { withExtendedLifetime(fixture) {} }
     let observer = RecordingObserver.delivering(of: queue)
     for name in ["a", "b"] {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
@@ -234,13 +243,9 @@ struct PaymentQueueTests {
 
   @Test("A waiting download is queued once it was started, until it is active")
   func queued() async throws {
-    let fixture = try StoreFixture()
-    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     let gate = Gate()
-    let queue = try fixture.queue {
-      $0.maximumActiveDownloads = 1
-      $0.fileSystem = gate.fileSystem(closedAt: "/data.bin")
-    }
+    let (fixture, queue) = try oneAtATime(of: ["a", "b"], behind: gate)
+    defer { withExtendedLifetime(fixture) {} }
     let observer = RecordingObserver(of: queue)
     for name in ["a", "b"] {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
