@@ -8,6 +8,20 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+let libraries = ["HostedContent", "ContentStore", "AppUpdate", "StoreKit", "HostedContentTesting"]
+
+/// The name of the target in a folder.
+///
+/// SwiftPM compares target names over all packages of a program, so targets that are not products
+/// begin with `Hosted`. Their folders do not.
+func target(_ folder: String) -> String {
+  libraries.contains(folder) || folder.hasPrefix("Hosted") ? folder : "Hosted" + folder
+}
+
+func dependencies(_ folders: [String]) -> [Target.Dependency] {
+  folders.map { .byName(name: target($0)) }
+}
+
 /// A folder of Sources with related modules.
 enum Group: String {
   case engine = "Engine"
@@ -21,44 +35,57 @@ enum Group: String {
 }
 
 /// A module; its dependencies equal its row in Documentation/Architecture.md.
-func module(
-  _ name: String, in group: Group? = nil, _ dependencies: [Target.Dependency] = []
-) -> Target {
+func module(_ name: String, in group: Group? = nil, _ uses: [String] = []) -> Target {
   .target(
-    name: name, dependencies: dependencies, path: group?.path(name), swiftSettings: settings)
+    name: target(name), dependencies: dependencies(uses),
+    path: group?.path(name) ?? "Sources/\(name)", swiftSettings: settings)
 }
 
-func tool(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .executableTarget(
-    name: name, dependencies: dependencies, path: Group.tools.path(name), swiftSettings: settings)
+func tool(_ name: String, _ uses: [String]) -> Target {
+  program(name, at: Group.tools.path(name), uses)
 }
 
 /// The module map of a C library from Debian.
 func library(_ name: String, apt package: String) -> Target {
-  .systemLibrary(name: name, path: Group.system.path(name), providers: [.apt([package])])
+  .systemLibrary(
+    name: target(name), path: Group.system.path(name), providers: [.apt([package])])
+}
+
+/// C code of this package.
+func cTarget(_ name: String, at path: String, linking libraries: [String] = []) -> Target {
+  .target(
+    name: target(name), path: path, linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
+func program(_ name: String, at path: String, _ uses: [String]) -> Target {
+  .executableTarget(
+    name: target(name), dependencies: dependencies(uses), path: path, swiftSettings: settings)
 }
 
 /// A program written for Apple's StoreKit, in the Swift of its time.
 func storeKitExample(_ name: String) -> Target {
   .executableTarget(
-    name: name, dependencies: ["StoreKit"], path: "Examples/StoreKit/\(name)",
+    name: target(name), dependencies: ["StoreKit"], path: "Examples/StoreKit/\(name)",
     swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)])
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: dependencies + ["TestTraits"], swiftSettings: settings)
+/// A module that tests and their programs share.
+func support(_ name: String, at path: String, _ uses: [String]) -> Target {
+  .target(
+    name: target(name), dependencies: dependencies(uses), path: path, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ uses: [String]) -> Target {
+  .testTarget(
+    name: target(name), dependencies: dependencies(uses + ["TestTraits"]), path: "Tests/\(name)",
+    swiftSettings: settings)
 }
 
 let package = Package(
   name: "HostedContent",
-  products: [
-    .library(name: "HostedContent", targets: ["HostedContent"]),
-    .library(name: "ContentStore", targets: ["ContentStore"]),
-    .library(name: "AppUpdate", targets: ["AppUpdate"]),
-    .library(name: "StoreKit", targets: ["StoreKit"]),
-    .library(name: "HostedContentTesting", targets: ["HostedContentTesting"]),
+  products: libraries.map { .library(name: $0, targets: [$0]) } + [
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
-    .executable(name: "tuf-client", targets: ["TUFClient"]),
+    .executable(name: "tuf-client", targets: [target("TUFClient")]),
   ],
   targets: [
     library("CArchive", apt: "libarchive-dev"),
@@ -67,255 +94,230 @@ let package = Package(
     library("CCrypto", apt: "libssl-dev"),
     library("CCurl", apt: "libcurl4-openssl-dev"),
     library("CPostgreSQL", apt: "libpq-dev"),
-    .target(name: "CLinux", path: Group.system.path("CLinux")),
-    .target(
-      name: "CMicroHTTPD", path: Group.system.path("CMicroHTTPD"),
-      linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
+    cTarget("CLinux", at: Group.system.path("CLinux")),
+    cTarget(
+      "CMicroHTTPD", at: Group.system.path("CMicroHTTPD"), linking: ["microhttpd", "gnutls"]),
 
-    module("ContentModel", in: .engine),
-    module("Concurrency", in: .system, ["ContentModel", "CLinux"]),
-    module("FileIO", in: .system, ["Concurrency", "ContentModel", "CLinux"]),
-    module("Digests", in: .system, ["ContentModel", "CCrypto"]),
+    module("Model", in: .engine),
+    module("Concurrency", in: .system, ["Model", "CLinux"]),
+    module("FileIO", in: .system, ["Concurrency", "Model", "CLinux"]),
+    module("Digests", in: .system, ["Model", "CCrypto"]),
     module(
-      "ContentTransfer", in: .engine,
-      ["Concurrency", "ContentModel", "FileIO", "Digests", "CCurl", "CLinux"]),
+      "Transfer", in: .engine,
+      ["Concurrency", "Model", "FileIO", "Digests", "CCurl", "CLinux"]),
     module(
-      "ContentTrust", in: .engine, ["Concurrency", "ContentModel", "FileIO", "Digests", "CCrypto"]),
+      "Trust", in: .engine, ["Concurrency", "Model", "FileIO", "Digests", "CCrypto"]),
     module(
-      "ContentPackage", in: .engine,
-      ["Concurrency", "ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
-    module("Database", in: .system, ["ContentModel", "FileIO", "CSQLite"]),
+      "Package", in: .engine,
+      ["Concurrency", "Model", "FileIO", "Digests", "CArchive", "CDeflate"]),
+    module("Database", in: .system, ["Model", "FileIO", "CSQLite"]),
     module(
-      "ContentJournal", in: .engine, ["Concurrency", "ContentModel", "FileIO", "Database"]),
+      "Journal", in: .engine, ["Concurrency", "Model", "FileIO", "Database"]),
     module(
-      "StoreLedger", in: .engine,
-      ["Concurrency", "ContentModel", "FileIO", "Database", "Digests", "ContentTrust"]),
+      "Ledger", in: .engine,
+      ["Concurrency", "Model", "FileIO", "Database", "Digests", "Trust"]),
     module(
-      "ContentLibrary", in: .engine,
-      ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage"]),
+      "Library", in: .engine,
+      ["Concurrency", "Model", "FileIO", "Digests", "Package"]),
     module(
       "HostedContent", in: .engine,
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
-        "ContentPackage", "ContentJournal", "ContentLibrary", "StoreLedger",
+        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
+        "Package", "Journal", "Library", "Ledger",
       ]),
     module(
       "ContentStore", in: .publishing,
-      ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
-    module("AppUpdate", ["Concurrency", "ContentModel", "FileIO", "ContentTransfer"]),
+      ["Concurrency", "Model", "FileIO", "Digests", "Package", "Trust"]),
+    module("AppUpdate", ["Concurrency", "Model", "FileIO", "Transfer"]),
     module("StoreKit", ["Concurrency", "HostedContent", "AppUpdate"]),
     module(
-      "StoreServer", in: .serving,
+      "FileServer", in: .serving,
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "AppUpdate", "CMicroHTTPD",
+        "Concurrency", "Model", "FileIO", "Transfer", "AppUpdate", "CMicroHTTPD",
         "CLinux",
       ]),
     module(
       "PostgresLedger", in: .serving,
-      ["Concurrency", "ContentModel", "StoreLedger", "CPostgreSQL"]),
-    .target(name: "COpenAPI", path: Group.serving.path("COpenAPI")),
+      ["Concurrency", "Model", "Ledger", "CPostgreSQL"]),
+    cTarget("COpenAPI", at: Group.serving.path("COpenAPI")),
     module(
       "StoreAPI", in: .serving,
       [
-        "Concurrency", "ContentModel", "Digests", "ContentTrust", "StoreLedger", "StoreServer",
+        "Concurrency", "Model", "Digests", "Trust", "Ledger", "FileServer",
         "COpenAPI",
       ]),
     module(
-      "StoreAPIServer", in: .serving,
+      "StoreServer", in: .serving,
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentTransfer",
-        "HostedContent", "StoreLedger", "StoreServer", "StoreAPI",
+        "Concurrency", "Model", "FileIO", "Digests", "Trust", "Transfer",
+        "HostedContent", "Ledger", "FileServer", "StoreAPI",
       ]),
     module(
       "HostedContentTesting", in: .testing,
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "ContentStore",
-        "HostedContent", "StoreLedger", "StoreServer", "StoreAPI", "StoreAPIServer",
+        "Concurrency", "Model", "FileIO", "Digests", "Package", "ContentStore",
+        "HostedContent", "Ledger", "FileServer", "StoreAPI", "StoreServer",
       ]),
     tool(
       "HostedContentTool",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
-        "ContentPackage", "ContentLibrary", "ContentStore", "HostedContent", "AppUpdate",
-        "StoreLedger", "StoreServer", "StoreAPI", "StoreAPIServer", "PostgresLedger",
+        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
+        "Package", "Library", "ContentStore", "HostedContent", "AppUpdate",
+        "Ledger", "FileServer", "StoreAPI", "StoreServer", "PostgresLedger",
       ]),
     tool(
-      "TUFClient", ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"]),
+      "TUFClient", ["Model", "FileIO", "Digests", "Transfer", "Trust"]),
 
-    .executableTarget(
-      name: "Bookshelf", dependencies: ["HostedContent"],
-      path: "Examples/Bookshelf", swiftSettings: settings),
-    .executableTarget(
-      name: "AsyncBookshelf", dependencies: ["HostedContent"],
-      path: "Examples/AsyncBookshelf", swiftSettings: settings),
-    .executableTarget(
-      name: "Members", dependencies: ["HostedContent"],
-      path: "Examples/Members", swiftSettings: settings),
+    program("Bookshelf", at: "Examples/Bookshelf", ["HostedContent"]),
+    program("AsyncBookshelf", at: "Examples/AsyncBookshelf", ["HostedContent"]),
+    program("Members", at: "Examples/Members", ["HostedContent"]),
     storeKitExample("Keeper"),
     storeKitExample("Chooser"),
     storeKitExample("Course"),
-    .executableTarget(
-      name: "queue-benchmark",
-      dependencies: [
-        "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
-        "HostedContent", "StoreServer", "CSQLite",
-      ],
-      path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
-    .executableTarget(
-      name: "trust-benchmark",
-      dependencies: [
-        "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "ContentTrust", "ContentStore",
+    program(
+      "QueueBenchmark", at: "Benchmarks/QueueBenchmark",
+      [
+        "Concurrency", "Model", "FileIO", "Package", "Journal", "ContentStore",
+        "HostedContent", "FileServer", "CSQLite",
+      ]),
+    program(
+      "TrustBenchmark", at: "Benchmarks/TrustBenchmark",
+      [
+        "Concurrency", "Model", "FileIO", "Transfer", "Trust", "ContentStore",
         "HostedContent",
-      ],
-      path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
-    .executableTarget(
-      name: "sales-benchmark", dependencies: ["ContentModel", "FileIO"],
-      path: "Benchmarks/SalesBenchmark", swiftSettings: settings),
-    .executableTarget(
-      name: "restore-benchmark",
-      dependencies: [
-        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreLedger",
-        "StoreAPI", "StoreAPIServer", "TestSupport",
-      ],
-      path: "Benchmarks/RestoreBenchmark", swiftSettings: settings),
-    .executableTarget(
-      name: "transfer-benchmark",
-      dependencies: ["Concurrency", "ContentModel", "ContentTransfer", "Digests", "FileIO"],
-      path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
-    .executableTarget(
-      name: "fault-matrix",
-      dependencies: [
-        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+      ]),
+    program("SalesBenchmark", at: "Benchmarks/SalesBenchmark", ["Model", "FileIO"]),
+    program(
+      "RestoreBenchmark", at: "Benchmarks/RestoreBenchmark",
+      [
+        "Model", "FileIO", "Package", "ContentStore", "HostedContent", "Ledger",
+        "StoreAPI", "StoreServer", "TestSupport",
+      ]),
+    program(
+      "TransferBenchmark", at: "Benchmarks/TransferBenchmark",
+      ["Concurrency", "Model", "Transfer", "Digests", "FileIO"]),
+    program(
+      "FaultMatrix", at: "Benchmarks/FaultMatrix",
+      [
+        "Model", "FileIO", "Package", "ContentStore", "HostedContent", "FileServer",
         "TestSupport",
-      ],
-      path: "Benchmarks/FaultMatrix", swiftSettings: settings),
+      ]),
 
-    .target(
-      name: "FuzzTargets",
-      dependencies: [
-        "ContentModel", "FileIO", "ContentTransfer", "ContentPackage", "ContentTrust", "AppUpdate",
-        "StoreServer",
-      ],
-      path: "Fuzz/FuzzTargets", swiftSettings: settings),
-    .target(name: "CSpawn", path: "Tests/CSpawn"),
-    .target(
-      name: "TestSupport",
-      dependencies: ["Concurrency", "ContentModel", "FileIO", "Digests", "CSpawn"],
-      path: "Tests/TestSupport", swiftSettings: settings),
+    support(
+      "FuzzTargets", at: "Fuzz/FuzzTargets",
+      [
+        "Model", "FileIO", "Transfer", "Package", "Trust", "AppUpdate",
+        "FileServer",
+      ]),
+    cTarget("CSpawn", at: "Tests/CSpawn"),
+    support(
+      "TestSupport", at: "Tests/TestSupport",
+      ["Concurrency", "Model", "FileIO", "Digests", "CSpawn"]),
     // Separate from TestSupport, which programs use, too: they must not link the test library.
-    .target(
-      name: "TestTraits", dependencies: ["Concurrency", "TestSupport"], path: "Tests/TestTraits",
-      swiftSettings: settings),
-    .target(
-      name: "Simulation",
-      dependencies: [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage",
-        "ContentLibrary", "HostedContent", "StoreLedger", "TestSupport",
-      ],
-      path: "Tests/Simulation", swiftSettings: settings),
-    .executableTarget(
-      name: "simulate", dependencies: ["Simulation"], path: "Tests/SimulationTool",
-      swiftSettings: settings),
-    .target(
-      name: "CrashPoints",
-      dependencies: [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreLedger",
+    support("TestTraits", at: "Tests/TestTraits", ["Concurrency", "TestSupport"]),
+    support(
+      "Simulation", at: "Tests/Simulation",
+      [
+        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Package",
+        "Library", "HostedContent", "Ledger", "TestSupport",
+      ]),
+    program("SimulationTool", at: "Tests/SimulationTool", ["Simulation"]),
+    support(
+      "CrashPoints", at: "Tests/CrashPoints",
+      [
+        "Concurrency", "Model", "FileIO", "Digests", "Trust", "Package",
+        "Journal", "Library", "ContentStore", "HostedContent", "Ledger",
         "TestSupport",
-      ],
-      path: "Tests/CrashPoints", swiftSettings: settings),
-    .executableTarget(
-      name: "crash-driver",
-      dependencies: ["Concurrency", "CrashPoints", "FileIO", "HostedContent", "CSQLite"],
-      path: "Tests/CrashDriver", swiftSettings: settings),
-    .executableTarget(
-      name: "soak",
-      dependencies: [
-        "Concurrency", "ContentModel", "ContentLibrary", "ContentStore", "HostedContent",
+      ]),
+    program(
+      "CrashDriver", at: "Tests/CrashDriver",
+      ["Concurrency", "CrashPoints", "FileIO", "HostedContent", "CSQLite"]),
+    program(
+      "Soak", at: "Tests/Soak",
+      [
+        "Concurrency", "Model", "Library", "ContentStore", "HostedContent",
         "CrashPoints",
         "TestSupport",
-      ],
-      path: "Tests/Soak", swiftSettings: settings),
-    .target(
-      name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
-    tests("ContentModelTests", ["ContentModel", "TestSupport"]),
+      ]),
+    cTarget("CTLSClient", at: "Tests/CTLSClient", linking: ["gnutls"]),
+    tests("ModelTests", ["Model", "TestSupport"]),
     tests("ConcurrencyTests", ["Concurrency", "TestSupport"]),
-    tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "TestSupport"]),
-    tests("DigestsTests", ["ContentModel", "Digests"]),
+    tests("FileIOTests", ["Concurrency", "Model", "FileIO", "TestSupport"]),
+    tests("DigestsTests", ["Model", "Digests"]),
     tests(
       "SimulationTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate",
+        "Concurrency", "Model", "FileIO", "Library", "Simulation", "SimulationTool",
         "TestSupport",
       ]),
     tests(
-      "ContentTransferTests",
+      "TransferTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport",
+        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "TestSupport",
       ]),
     tests(
-      "ContentTrustTests",
+      "TrustTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentStore",
+        "Concurrency", "Model", "FileIO", "Digests", "Trust", "ContentStore",
         "HostedContent", "TestSupport",
       ]),
     tests(
       "ContentStoreTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
+        "Concurrency", "Model", "FileIO", "Digests", "Trust", "Package",
         "ContentStore", "TestSupport",
       ]),
     tests("FuzzTargetsTests", ["FileIO", "FuzzTargets", "TestSupport"]),
     tests(
-      "ContentPackageTests",
+      "PackageTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "CDeflate",
+        "Concurrency", "Model", "FileIO", "Digests", "Package", "CDeflate",
         "TestSupport",
       ]),
     tests(
       "StoreAPITests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "StoreLedger",
-        "StoreServer", "StoreAPI", "TestSupport",
+        "Concurrency", "Model", "FileIO", "Digests", "Trust", "Ledger",
+        "FileServer", "StoreAPI", "TestSupport",
       ]),
     tests(
-      "StoreLedgerTests",
+      "LedgerTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Database", "StoreLedger", "PostgresLedger",
+        "Concurrency", "Model", "FileIO", "Database", "Ledger", "PostgresLedger",
         "Simulation", "TestSupport",
       ]),
     tests(
       "HostedContentTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
-        "ContentPackage", "Database", "ContentJournal", "ContentLibrary", "ContentStore",
-        "HostedContent", "StoreLedger", "StoreServer", "CSQLite", "TestSupport",
+        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
+        "Package", "Database", "Journal", "Library", "ContentStore",
+        "HostedContent", "Ledger", "FileServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "CrashPointsTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Database", "ContentJournal", "ContentStore",
-        "HostedContent", "CrashPoints", "crash-driver", "TestSupport",
+        "Concurrency", "Model", "FileIO", "Database", "Journal", "ContentStore",
+        "HostedContent", "CrashPoints", "CrashDriver", "TestSupport",
       ]),
     tests(
       "AppUpdateTests",
-      ["Concurrency", "ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
+      ["Concurrency", "Model", "FileIO", "AppUpdate", "FileServer", "TestSupport"]),
     tests(
-      "StoreServerTests",
+      "FileServerTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "StoreServer", "TestSupport",
+        "Concurrency", "Model", "FileIO", "Transfer", "FileServer", "TestSupport",
         "CTLSClient",
       ]),
     tests(
-      "StoreAPIServerTests",
+      "StoreServerTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "ContentStore", "HostedContent", "StoreLedger",
-        "StoreAPI", "StoreServer", "StoreAPIServer", "TestSupport",
+        "Concurrency", "Model", "FileIO", "ContentStore", "HostedContent", "Ledger",
+        "StoreAPI", "FileServer", "StoreServer", "TestSupport",
       ]),
     tests(
       "StoreKitTests",
       [
-        "Concurrency", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer",
+        "Concurrency", "StoreKit", "AppUpdate", "HostedContentTesting", "FileServer",
         "TestSupport",
       ]),
     tests("HostedContentTestingTests", ["HostedContentTesting", "TestSupport"]),
@@ -323,17 +325,17 @@ let package = Package(
       "DocumentationTests",
       [
         "AppUpdate", "ContentStore", "HostedContent", "HostedContentTesting", "StoreKit",
-        "StoreServer", "TestSupport",
+        "FileServer", "TestSupport",
       ]),
     tests(
-      "HostedContentToolTests",
+      "ToolTests",
       [
-        "Concurrency", "ContentModel", "FileIO", "Database", "Digests", "ContentTrust",
-        "ContentJournal",
-        "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "StoreLedger",
-        "StoreServer", "StoreAPIServer", "Bookshelf",
+        "Concurrency", "Model", "FileIO", "Database", "Digests", "Trust",
+        "Journal",
+        "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "Ledger",
+        "FileServer", "StoreServer", "Bookshelf",
         "AsyncBookshelf", "Keeper",
-        "Chooser", "Course", "fault-matrix", "soak", "TestSupport",
+        "Chooser", "Course", "FaultMatrix", "Soak", "TestSupport",
       ]),
   ]
 )

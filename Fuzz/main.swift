@@ -1,4 +1,4 @@
-import FuzzTargets
+import HostedFuzzTargets
 import Glibc
 
 /// libFuzzer calls this for each input; the variable `FUZZ_TARGET` selects the target.

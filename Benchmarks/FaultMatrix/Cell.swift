@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import StoreServer
+import HostedFileServer
 
 /// One run: a fault, its frequency, and the initial state of the download.
 struct Cell {

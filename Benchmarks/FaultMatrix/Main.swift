@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import HostedTestSupport
 
 /// Runs every fault × {fresh, resumed, three at once} × {once, always} against test servers.
 ///

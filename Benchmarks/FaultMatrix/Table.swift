@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Foundation
 
 /// The printed table: one line per row, in the order of the rows, whatever order they end in.

@@ -1,5 +1,5 @@
-import ContentJournal
-import FileIO
+import HostedJournal
+import HostedFileIO
 import Foundation
 import HostedContent
 

@@ -26,7 +26,7 @@ struct QueueBenchmark {
 
   private static func exitWithUsage() -> Never {
     print(
-      "Usage: queue-benchmark fill|open|publish|downloads|delivers|queued|updates|churn|"
+      "Usage: HostedQueueBenchmark fill|open|publish|downloads|delivers|queued|updates|churn|"
         + "[traced-]purchases|[traced-]contents FOLDER COUNT")
     exit(2)
   }

@@ -1,9 +1,9 @@
-import ContentPackage
+import HostedPackage
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Many concurrent downloads with three observers.
 enum ManyDownloads {

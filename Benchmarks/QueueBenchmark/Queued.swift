@@ -1,6 +1,6 @@
 import Foundation
 import HostedContent
-import StoreServer
+import HostedFileServer
 
 /// Many started downloads that wait behind three active ones on a slow server.
 enum Queued {

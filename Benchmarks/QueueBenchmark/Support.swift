@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Values of this process from the kernel.
 enum Process {

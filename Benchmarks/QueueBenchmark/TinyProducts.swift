@@ -1,8 +1,8 @@
-import CSQLite
-import FileIO
+import HostedCSQLite
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Measures the rate from payment to finished transaction.
 enum TinyProducts {

@@ -1,6 +1,6 @@
-import ContentPackage
+import HostedPackage
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
 

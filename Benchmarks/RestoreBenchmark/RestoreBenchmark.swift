@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
 
 /// Measures restores from a store server in another process.
 ///
-/// `restore-benchmark TOOL FOLDER PURCHASES PRODUCTS` creates a store, and a ledger in which one
+/// `HostedRestoreBenchmark TOOL FOLDER PURCHASES PRODUCTS` creates a store, and a ledger in which one
 /// account has bought each product several times, in the new FOLDER. `TOOL` is `hostedcontent`.
 @main
 enum RestoreBenchmark {
@@ -15,7 +15,7 @@ enum RestoreBenchmark {
     guard words.count == 4, let purchases = Int(words[2]), let products = Int(words[3]),
       (1...purchases).contains(products)
     else {
-      print("Usage: restore-benchmark TOOL FOLDER PURCHASES PRODUCTS")
+      print("Usage: HostedRestoreBenchmark TOOL FOLDER PURCHASES PRODUCTS")
       exit(2)
     }
     let sample = try SampleLedger(words[1], purchases: purchases, products: products)

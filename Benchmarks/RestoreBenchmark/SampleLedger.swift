@@ -1,12 +1,12 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
-import StoreAPI
-import StoreAPIServer
-import StoreLedger
+import HostedStoreAPI
+import HostedStoreServer
+import HostedLedger
 
 /// A store with tiny products, and the data of a store server that has sold them to one account.
 struct SampleLedger {

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Foundation
 import Glibc
-import TestSupport
+import HostedTestSupport
 
 /// `hostedcontent store-server run` as a process, which ends with the last reference.
 final class ToolServer {

@@ -1,10 +1,10 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// Buys at a store server and measures it.
 ///
-/// `sales-benchmark HOST-PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]`. Without a rate, each
+/// `HostedSalesBenchmark HOST-PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]`. Without a rate, each
 /// connection sends the next request when it has a response. With one, requests start on a
 /// schedule, and their latency counts from then, so that a slow server cannot hide it by delays.
 @main
@@ -12,7 +12,8 @@ enum SalesBenchmark {
   static func main() throws {
     let words = Array(CommandLine.arguments.dropFirst())
     guard words.count >= 5, let count = Int(words[3]), let seconds = Double(words[4]) else {
-      print("Usage: sales-benchmark 127.0.0.1:PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]")
+      print(
+        "Usage: HostedSalesBenchmark 127.0.0.1:PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]")
       exit(2)
     }
     signal(SIGPIPE, SIG_IGN)

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
-import Digests
-import FileIO
+import HostedModel
+import HostedTransfer
+import HostedDigests
+import HostedFileIO
 
 /// A file with the digests of its blocks, like the signed index of a package.
 struct Entry {

@@ -1,9 +1,9 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import Dispatch
-import FileIO
+import HostedFileIO
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// Fetches files from a web server into a folder and verifies every piece.
 ///
@@ -16,7 +16,7 @@ enum TransferBenchmark {
     case ("index", 2): try index(words[1])
     case ("fetch", 5): try fetch(words[1], words[2], words[3], downloads: Int(words[4]) ?? 1)
     default:
-      print("Usage: transfer-benchmark index FOLDER | fetch URL FOLDER OUTPUT DOWNLOADS")
+      print("Usage: HostedTransferBenchmark index FOLDER | fetch URL FOLDER OUTPUT DOWNLOADS")
       exit(2)
     }
   }

@@ -1,9 +1,9 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import ContentStore
-import ContentTransfer
-import ContentTrust
-import FileIO
+import HostedTransfer
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
 import HostedContent
 

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 import FoundationEssentials
 import Glibc
 import HostedContent
@@ -36,7 +36,7 @@ enum TrustBenchmark {
   }
 
   private static func exitWithUsage() -> Never {
-    print("Usage: trust-benchmark make|measure|lookup|list FOLDER PRODUCTS [URL]")
+    print("Usage: HostedTrustBenchmark make|measure|lookup|list FOLDER PRODUCTS [URL]")
     print("URL is that of FOLDER/store on a web server")
     exit(2)
   }

@@ -80,7 +80,7 @@ calls() {
 
 measure_queue() {
   local bench
-  bench=$("$release" queue-benchmark)/queue-benchmark
+  bench=$("$release" HostedQueueBenchmark)/HostedQueueBenchmark
   "$bench" fill "$work/idle" 100000
   "$bench" open "$work/idle" 100000
   "$bench" publish "$work/tiny" 1000
@@ -98,7 +98,7 @@ measure_queue() {
 # Restores from a store server: pages of 1,000 purchases, with verified receipts.
 measure_restore() {
   local bench
-  bench=$("$release" restore-benchmark)/restore-benchmark
+  bench=$("$release" HostedRestoreBenchmark)/HostedRestoreBenchmark
   "$bench" "$tool" "$work/restore" 10000 100
 }
 

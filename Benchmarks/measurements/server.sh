@@ -59,7 +59,7 @@ rates() {
 # A store server that sells one product, in SQLite and in PostgreSQL. On the disk of $TMPDIR.
 measure_sales() {
   local bench counter=() run sell syncs
-  bench=$("$release" sales-benchmark)/sales-benchmark
+  bench=$("$release" HostedSalesBenchmark)/HostedSalesBenchmark
   sales='' postgres=''
   trap 'stop_sales; stop_postgres; stop_nginx; rm -rf "$work" "$memory"' EXIT
   "$tool" store init sold >/dev/null

@@ -4,7 +4,7 @@
 # The cost of a catalog by its number of products; products="100 1000000" Benchmarks/run trust measures others.
 measure_trust() {
   local bench count folder name value unit
-  bench=$("$release" trust-benchmark)/trust-benchmark
+  bench=$("$release" HostedTrustBenchmark)/HostedTrustBenchmark
   for count in ${products:-100 1000 10000 100000}; do
     echo "--- $count products"
     folder=$work/trust-$count

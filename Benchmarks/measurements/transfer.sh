@@ -24,7 +24,7 @@ timed() {
 
 measure_transfer() {
   local bench url number
-  bench=$("$release" transfer-benchmark)/transfer-benchmark
+  bench=$("$release" HostedTransferBenchmark)/HostedTransferBenchmark
   mkdir -p served/one served/many
   head -c 1000000000 /dev/urandom >served/one/large.bin
   for number in $(seq 1000); do head -c 100000 /dev/urandom >"served/many/$number"; done
@@ -121,5 +121,5 @@ measure_kill() {
 }
 
 measure_faults() {
-  "$("$release" fault-matrix)/fault-matrix"
+  "$("$release" HostedFaultMatrix)/HostedFaultMatrix"
 }

@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import FoundationEssentials
 
 /// The fuzz targets: each accepts any bytes, and must neither crash nor break its rules.

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentPackage
-import FileIO
+import HostedModel
+import HostedPackage
+import HostedFileIO
 
 /// Packages and their indexes from untrusted sources.
 extension FuzzTarget {

@@ -1,9 +1,9 @@
 import AppUpdate
-import ContentModel
-import ContentTrust
-import ContentTransfer
+import HostedModel
+import HostedTrust
+import HostedTransfer
 import FoundationEssentials
-import StoreServer
+import HostedFileServer
 
 /// Unsigned network data, and text files written by people.
 extension FuzzTarget {

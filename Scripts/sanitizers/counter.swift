@@ -1,6 +1,6 @@
 // Two threads increment a counter, "guarded" by our Mutex, or "bare", which is a race.
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 final class Counter: @unchecked Sendable {
   let guarded = Mutex(0)

@@ -1,3 +1,3 @@
-// Users of AppUpdate need ContentModel's error; one import is enough.
-@_exported public import func Concurrency.performBlocking
-@_exported public import ContentModel
+// Users of AppUpdate need HostedModel's error; one import is enough.
+@_exported public import func HostedConcurrency.performBlocking
+@_exported public import HostedModel

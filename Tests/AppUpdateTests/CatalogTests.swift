@@ -1,8 +1,8 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import AppUpdate

@@ -1,9 +1,9 @@
-import Concurrency
-import ContentModel
-import FileIO
+import HostedConcurrency
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import AppUpdate

@@ -1,8 +1,8 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
 import Glibc
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @testable import AppUpdate

@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import Dispatch
-import FileIO
+import HostedFileIO
 import FoundationEssentials
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import AppUpdate

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @testable import AppUpdate
@@ -234,9 +234,9 @@ struct DemandTests {
     var state = try state(after: [ada, answer("3.0", needUpgrade: true)])
     let held = try #require(state.requirement?.decision)
     #expect(state.apply(push(version), at: noon) == [.handledPush(.remembered(held))])
-    #expect(state.requirement?.needed == (try AppUpdateTests.version("3.0")))
+    #expect(state.requirement?.needed == (try HostedAppUpdateTests.version("3.0")))
     #expect(state.apply(push("3.1"), at: noon).closesGate)
-    #expect(state.requirement?.needed == (try AppUpdateTests.version("3.1")))
+    #expect(state.requirement?.needed == (try HostedAppUpdateTests.version("3.1")))
   }
 
   @Test("An answer to a request from before a push or a login is not used, but requested again")

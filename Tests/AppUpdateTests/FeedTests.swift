@@ -1,7 +1,7 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @testable import AppUpdate

@@ -1,9 +1,9 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import AppUpdate
@@ -64,10 +64,10 @@ struct HTTPTests {
 
     let source = ServerUpdateSource(
       server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
-    let answer = try await source.answer(for: try AppUpdateTests.app("1.4"), account: "a&b=ü")
+    let answer = try await source.answer(for: try HostedAppUpdateTests.app("1.4"), account: "a&b=ü")
     #expect(answer.requestedAction == .force)
     #expect(answer.downloadURL == (try link("https://get.example/courier")))
-    let newer = try await source.answer(for: try AppUpdateTests.app("1.5"), account: nil)
+    let newer = try await source.answer(for: try HostedAppUpdateTests.app("1.5"), account: nil)
     #expect(newer.requestedAction == .remind)
     #expect(server.server.requests.last?.status == 200)
   }
@@ -123,7 +123,7 @@ struct HTTPTests {
         server: server.url, bundleID: "com.example.courier",
         country: try country.map { try CountryCode(validating: $0) },
         transport: try HTTPLookupTransport())
-      let app = try AppUpdateTests.app("1.0")
+      let app = try HostedAppUpdateTests.app("1.0")
       #expect(await code { try await source.answer(for: app, account: "ada") } == expected)
     }
   }
@@ -142,7 +142,7 @@ struct HTTPTests {
     #expect(try await other.lookUp(question).listings.isEmpty)
     let source = ServerUpdateSource(
       server: server.url, bundleID: "com.example.none", transport: try HTTPLookupTransport())
-    let app = try AppUpdateTests.app("1.0")
+    let app = try HostedAppUpdateTests.app("1.0")
     #expect(await code { try await source.answer(for: app, account: nil) } == .requestRefused)
   }
 
@@ -192,7 +192,8 @@ struct HTTPTests {
       server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
     func checker(_ installed: String) throws -> AppUpdateChecker {
       let configuration = AppUpdateChecker.Configuration(
-        app: try AppUpdateTests.app(installed), folder: URL(filePath: server.folder.path("memory")))
+        app: try HostedAppUpdateTests.app(installed),
+        folder: URL(filePath: server.folder.path("memory")))
       return try AppUpdateChecker(
         configuration, source: source, clock: clock.clock, fileSystem: .real)
     }

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @testable import AppUpdate

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import StoreServer
-import TestSupport
+import HostedFileServer
+import HostedTestSupport
 import Testing
 
 @testable import AppUpdate

@@ -1,5 +1,5 @@
-import ContentModel
-import TestSupport
+import HostedModel
+import HostedTestSupport
 import Testing
 
 @testable import AppUpdate

@@ -1,7 +1,7 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
 import Foundation
-import TestTraits
+import HostedTestTraits
 import Testing
 
 /// Blocking calls from tasks.

@@ -1,5 +1,5 @@
-import Concurrency
-import TestTraits
+import HostedConcurrency
+import HostedTestTraits
 import Testing
 
 @Suite("Blocking queue", .timeLimit(.hang))

@@ -1,8 +1,8 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Group commit", .timeLimit(.hang))

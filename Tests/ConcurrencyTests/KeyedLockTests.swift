@@ -1,6 +1,6 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
-import TestTraits
+import HostedTestTraits
 import Testing
 
 @Suite("Locks by key", .timeLimit(.hang))

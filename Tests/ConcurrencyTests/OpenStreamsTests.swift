@@ -1,4 +1,4 @@
-import Concurrency
+import HostedConcurrency
 import Testing
 
 @Suite("Streams that get the same elements")

@@ -1,7 +1,7 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Tickers", .timeLimit(.hang))

@@ -1,11 +1,11 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 import ContentStore
-import ContentTrust
-import Digests
-import FileIO
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 
 /// A store with its keys in a temporary folder, and changes that others make to its files.
 struct PublisherFixture {

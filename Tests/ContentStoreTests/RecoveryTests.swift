@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Stores whose files and publication record are from a backup, and clients that saw later numbers.

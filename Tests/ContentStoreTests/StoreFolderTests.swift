@@ -1,12 +1,12 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 import ContentStore
-import ContentTrust
-import Digests
-import FileIO
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite(.long) struct StoreFolderTests {

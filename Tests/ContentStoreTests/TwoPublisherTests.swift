@@ -1,11 +1,11 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Publishers with different key folders.

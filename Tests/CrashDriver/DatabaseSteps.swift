@@ -1,4 +1,4 @@
-import CSQLite
+import HostedCSQLite
 import Glibc
 
 /// Counts SQLite's system calls that change files as steps of this process.

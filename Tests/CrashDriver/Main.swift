@@ -1,16 +1,16 @@
-import CrashPoints
-import FileIO
+import HostedCrashPoints
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Runs one operation in a folder and kills itself at one of its steps.
 ///
-/// A step is an operation on files or a system call of SQLite. `crash-driver OPERATION FOLDER N`: N
+/// A step is an operation on files or a system call of SQLite. `HostedCrashDriver OPERATION FOLDER N`: N
 /// counts from 1; 0 means never. Prints the number of steps and errors; exits with 1 on an error.
-/// `crash-driver full PHASE FOLDER`, `crash-driver refuse OPERATION FOLDER` and `crash-driver
-/// without-space TRIAL FOLDER` fill the folder's disk; `crash-driver crowd FOLDER DISK` fills it
-/// with downloads. All print violations. `crash-driver leave FOLDER MICROSECONDS` closes a queue
+/// `HostedCrashDriver full PHASE FOLDER`, `HostedCrashDriver refuse OPERATION FOLDER` and `HostedCrashDriver
+/// without-space TRIAL FOLDER` fill the folder's disk; `HostedCrashDriver crowd FOLDER DISK` fills it
+/// with downloads. All print violations. `HostedCrashDriver leave FOLDER MICROSECONDS` closes a queue
 /// after that time and exits.
 @main
 enum CrashDriver {

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
 

@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
+import HostedConcurrency
+import HostedTestSupport
 
 /// Downloads that each fit on a disk, but not all together.
 package enum CrowdedDisk {

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 package import HostedContent
 
 /// The steps of a service that wants a product, without knowledge of earlier processes.

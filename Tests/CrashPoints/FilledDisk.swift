@@ -1,7 +1,7 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
-import Concurrency
+import HostedConcurrency
 
 /// Fills the disk during an operation, and frees the space again.
 package enum FilledDisk {

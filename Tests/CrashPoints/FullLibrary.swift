@@ -1,6 +1,6 @@
-import ContentModel
-import Digests
-import FileIO
+import HostedModel
+import HostedDigests
+import HostedFileIO
 import Foundation
 import HostedContent
 

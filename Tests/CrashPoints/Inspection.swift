@@ -1,12 +1,12 @@
-import ContentLibrary
-import ContentModel
+import HostedLibrary
+import HostedModel
 import ContentStore
-import ContentTrust
-import Digests
-import FileIO
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import Foundation
 import HostedContent
-import StoreLedger
+import HostedLedger
 
 /// Checks a folder after an operation was interrupted.
 ///

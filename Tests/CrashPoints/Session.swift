@@ -1,6 +1,6 @@
-package import ContentModel
+package import HostedModel
 import ContentStore
-package import FileIO
+package import HostedFileIO
 import Foundation
 import HostedContent
 

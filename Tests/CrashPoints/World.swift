@@ -1,10 +1,10 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 package import ContentStore
-package import FileIO
+package import HostedFileIO
 import Foundation
 package import HostedContent
-import TestSupport
+import HostedTestSupport
 
 /// A folder with a store, libraries and a grants file, for operations that tests interrupt.
 package struct World: Sendable {

@@ -1,6 +1,6 @@
-import CrashPoints
-import TestSupport
-import TestTraits
+import HostedCrashPoints
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A separate process kills itself at its n-th operation on the file system or the journal.
@@ -48,7 +48,7 @@ struct CrashPointTests {
   private static func drive(_ operation: CrashOperation, _ world: World, _ n: Int) throws
     -> Program.End
   {
-    try Program.run(Program.path("crash-driver"), [operation.rawValue, world.path, "\(n)"])
+    try Program.run(Program.path("HostedCrashDriver"), [operation.rawValue, world.path, "\(n)"])
   }
 
   private static func expect(_ problems: [String], _ operation: CrashOperation, _ n: Int) {

@@ -1,8 +1,8 @@
-import CrashPoints
+import HostedCrashPoints
 import Foundation
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A process that closes its queue at any time and exits at once.
@@ -39,7 +39,7 @@ struct ExitTests {
     do {
       try? FileManager.default.removeItem(atPath: world.libraryPath())
       let end = try Program.run(
-        Program.path("crash-driver"), ["leave", world.path, "\(microseconds)"])
+        Program.path("HostedCrashDriver"), ["leave", world.path, "\(microseconds)"])
       guard end.wasKilled || end.status != 0 else { return nil }
       return "after \(microseconds) µs: \(end.wasKilled ? "signal" : "status") \(end.status)"
     } catch {

@@ -1,10 +1,10 @@
-import ContentModel
-import CrashPoints
-import FileIO
+import HostedModel
+import HostedCrashPoints
+import HostedFileIO
 import Glibc
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The n-th operation on the file system or the journal fails once, for every n.

@@ -1,6 +1,6 @@
-import CrashPoints
-import TestSupport
-import TestTraits
+import HostedCrashPoints
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A real, full file system of a few megabytes, in a separate process.
@@ -56,7 +56,7 @@ struct FullDiskTests {
     let end = try await onOwnThread {
       let folder = try TemporaryFolder()
       return try SmallDisk.run(
-        Program.path("crash-driver"), words + [folder.path], on: kind, bytes: bytes,
+        Program.path("HostedCrashDriver"), words + [folder.path], on: kind, bytes: bytes,
         at: folder.path)
     }
     #expect(end.status == 0 && !end.wasKilled, "\(end.output)")

@@ -1,12 +1,12 @@
-import Database
-@testable import ContentJournal
-import ContentModel
+import HostedDatabase
+@testable import HostedJournal
+import HostedModel
 import ContentStore
-import CrashPoints
-import FileIO
+import HostedCrashPoints
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// Journals and indexes of other versions of this software.

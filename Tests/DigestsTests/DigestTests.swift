@@ -1,5 +1,5 @@
-import ContentModel
-import Digests
+import HostedModel
+import HostedDigests
 import Testing
 
 @Suite("Digests")

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// Blocks in README, guides and articles are executed from their own text.
@@ -70,7 +70,7 @@ struct CodeBlockTests {
   @Test("The article on errors has every number with its name")
   func errors() throws {
     let files = [
-      "Engine/ContentModel/ContentError+Codes.swift", "AppUpdate/Values/ErrorCodes.swift",
+      "Engine/Model/ContentError+Codes.swift", "AppUpdate/Values/ErrorCodes.swift",
     ]
     let source = try files.map {
       try String(contentsOf: SourceTree.root.appending(path: "Sources/\($0)"), encoding: .utf8)

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Documentation/Deletes.md lists every call that removes a folder.

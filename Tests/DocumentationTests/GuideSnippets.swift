@@ -5,7 +5,7 @@ import ContentStore
 import Foundation
 import HostedContent
 import HostedContentTesting
-import StoreServer
+import HostedFileServer
 
 // MARK: README
 

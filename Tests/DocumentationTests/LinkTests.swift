@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// Links between pages, and references from pages to files.

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Documentation/Locks.md lists every file that has a lock.

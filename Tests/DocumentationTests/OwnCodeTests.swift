@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// Documentation/Dependencies.md lists our own code for which a library exists.

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The scripts that pages name, with their options and words.

@@ -3,8 +3,8 @@ import Foundation
 import HostedContent
 import HostedContentTesting
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The observers of the guides, with products that have zero, one and two contents.

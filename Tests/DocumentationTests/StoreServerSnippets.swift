@@ -1,7 +1,7 @@
 // swift-format-ignore-file
 // The code about the store server in the article of HostedContentTesting, as it stands there.
 import HostedContentTesting
-import TestTraits
+import HostedTestTraits
 import Testing
 
 @Suite("The store server in the documentation", .timeLimit(.hang))

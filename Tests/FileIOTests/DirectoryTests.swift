@@ -1,8 +1,8 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
-import Concurrency
-import TestSupport
+import HostedConcurrency
+import HostedTestSupport
 import Testing
 
 @Suite("Files relative to a folder's descriptor")

@@ -1,7 +1,7 @@
-import Concurrency
-import ContentModel
-import FileIO
-import TestSupport
+import HostedConcurrency
+import HostedModel
+import HostedFileIO
+import HostedTestSupport
 import Testing
 
 @Suite("A chain of open folders")

@@ -1,8 +1,8 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
-import FileIO
+import HostedFileIO
 import Glibc
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @Suite("Heaps of glibc")

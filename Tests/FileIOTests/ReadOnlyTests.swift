@@ -1,7 +1,7 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @Suite("A read-only file system")

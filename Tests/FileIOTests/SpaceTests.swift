@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import FileIO
+@testable import HostedFileIO
 
 @Suite("Free space")
 struct SpaceTests {

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Testing
 
-@testable import FileIO
+@testable import HostedFileIO
 
 /// How many threads a process may start, according to files of the system.
 @Suite("Thread limits")

@@ -1,7 +1,7 @@
-import FileIO
-import FuzzTargets
-import TestSupport
-import TestTraits
+import HostedFileIO
+import HostedFuzzTargets
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Replays the fuzzing corpus: the seeds and the findings.

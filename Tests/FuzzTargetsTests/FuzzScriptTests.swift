@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Runs `Scripts/fuzz` with compilers that only look at their arguments.

@@ -1,5 +1,5 @@
 import HostedContentTesting
-import TestSupport
+import HostedTestSupport
 
 /// Records the calls of a queue; with `delivers`, handles them like the documentation's observer.
 final class CallRecorder: PaymentTransactionObserver {

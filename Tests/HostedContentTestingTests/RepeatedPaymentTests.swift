@@ -1,6 +1,6 @@
 import HostedContentTesting
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Several payments for a product, and repeated ones", .timeLimit(.hang))

@@ -1,5 +1,5 @@
 import HostedContentTesting
-import TestTraits
+import HostedTestTraits
 import Testing
 
 /// Observers cannot see which seller a queue has.

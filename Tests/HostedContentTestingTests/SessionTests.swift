@@ -1,6 +1,6 @@
 import Foundation
 import HostedContentTesting
-import TestTraits
+import HostedTestTraits
 import Testing
 
 @Suite("A store session for tests", .timeLimit(.hang))

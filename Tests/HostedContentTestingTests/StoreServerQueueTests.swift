@@ -1,7 +1,7 @@
 import Foundation
 import HostedContentTesting
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Queues that buy from a store server", .waiting, .timeLimit(.hang))

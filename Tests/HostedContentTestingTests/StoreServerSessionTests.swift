@@ -1,7 +1,7 @@
 import Foundation
 import HostedContentTesting
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("A store server for tests", .waiting, .timeLimit(.hang))

@@ -1,4 +1,4 @@
-import TestSupport
+import HostedTestSupport
 
 /// The subject of a choice.
 ///

@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 package import Glibc
 
 /// The system calls of a simulated disk.

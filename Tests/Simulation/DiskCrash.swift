@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 
 /// The state of a disk after a crash.
 extension SimulatedDisk {

@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 package import Glibc
 
 /// The system calls for the contents and attributes of files.

@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 import Glibc
 
 /// A file, folder or link of a simulated disk, with its visible and its durable state.

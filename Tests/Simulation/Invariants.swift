@@ -1,5 +1,5 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// The rules for the library on a simulated disk.

@@ -1,6 +1,6 @@
-package import ContentModel
+package import HostedModel
 package import FoundationEssentials
-package import StoreLedger
+package import HostedLedger
 
 /// A ledger in memory that behaves as `Ledger` must.
 ///

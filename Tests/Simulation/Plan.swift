@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// The parameters of a schedule.
 ///

@@ -1,4 +1,4 @@
-package import FileIO
+package import HostedFileIO
 import Glibc
 
 /// A disk in memory with separate visible and durable states.

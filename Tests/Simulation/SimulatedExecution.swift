@@ -1,4 +1,4 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
 
 /// The execution of a simulated queue: the schedule runs one thread at a time.

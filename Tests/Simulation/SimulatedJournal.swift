@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 
 /// The content of a journal, which survives a crash once a call has returned.
 struct JournalTables {

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
-import FileIO
-import TestSupport
+import HostedModel
+import HostedTransfer
+import HostedFileIO
+import HostedTestSupport
 
 /// The network of the simulated store: pieces in any order, faults, and stalls.
 // Sendable, because only the scheduled thread uses it.

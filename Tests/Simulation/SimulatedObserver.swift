@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import HostedContent
 
 /// An observer that acts as the schedule determines, and checks the reports.

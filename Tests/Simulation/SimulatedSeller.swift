@@ -1,7 +1,7 @@
 import FoundationEssentials
-import ContentModel
+import HostedModel
 import HostedContent
-import StoreLedger
+import HostedLedger
 
 /// The seller of a simulation.
 ///

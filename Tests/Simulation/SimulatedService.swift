@@ -1,6 +1,6 @@
-import Concurrency
-import ContentModel
-import FileIO
+import HostedConcurrency
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
 import HostedContent
 

@@ -1,9 +1,9 @@
-import ContentModel
-import ContentPackage
-import ContentTransfer
-import Digests
-import FileIO
-import TestSupport
+import HostedModel
+import HostedPackage
+import HostedTransfer
+import HostedDigests
+import HostedFileIO
+import HostedTestSupport
 
 /// The files that an installed content must have.
 struct ExpectedTree: Sendable {

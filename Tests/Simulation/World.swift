@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTransfer
-import FileIO
+import HostedModel
+import HostedTransfer
+import HostedFileIO
 import Glibc
 
 /// The environment of a simulated queue: next steps, faults and rules.

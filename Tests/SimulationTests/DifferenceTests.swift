@@ -1,8 +1,8 @@
-import ContentModel
-import FileIO
-import Simulation
-import TestSupport
-import TestTraits
+import HostedModel
+import HostedFileIO
+import HostedSimulation
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Performs the same random steps on a simulated disk and in a real folder.

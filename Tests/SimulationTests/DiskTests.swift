@@ -1,6 +1,6 @@
-import ContentModel
-import FileIO
-import Simulation
+import HostedModel
+import HostedFileIO
+import HostedSimulation
 import Testing
 
 /// What a simulated disk keeps after a power failure, and what it may lose.

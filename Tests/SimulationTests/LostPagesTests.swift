@@ -1,8 +1,8 @@
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import Foundation
-import Simulation
+import HostedSimulation
 import Testing
 
 /// Bugs that simulated schedules have found, as small test cases.

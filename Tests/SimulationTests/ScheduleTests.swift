@@ -1,7 +1,7 @@
 import Foundation
-import Simulation
-import TestSupport
-import TestTraits
+import HostedSimulation
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Schedules of the whole queue, and checks that they detect errors.
@@ -18,7 +18,9 @@ struct ScheduleTests {
   }
 
   private static func simulate(_ words: [String]) async throws -> Program.End {
-    try await onOwnThread(givingWay: true) { try Program.run(Program.path("simulate"), words) }
+    try await onOwnThread(givingWay: true) {
+      try Program.run(Program.path("HostedSimulationTool"), words)
+    }
   }
 
   @Test("No rule is broken", .slow)

@@ -1,5 +1,5 @@
 import Foundation
-import Simulation
+import HostedSimulation
 
 /// Runs simulated schedules; see Scripts/simulate.
 @main

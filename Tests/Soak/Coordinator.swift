@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
-import TestSupport
+import HostedTestSupport
 
 /// Starts servers and services, kills them, publishes, and checks the result.
 final class Coordinator {
@@ -46,7 +46,7 @@ final class Coordinator {
     let urls = try (0..<2).map { try startServer($0) }
     for number in 0..<Self.serviceCount {
       let child = try Child(
-        Program.path("soak"),
+        Program.path("HostedSoak"),
         [
           "service", library(number), urls[number % 2], urls[1 - number % 2],
           folder.path("root.json"), "\(random.next())",

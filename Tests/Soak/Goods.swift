@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import CrashPoints
+import HostedCrashPoints
 import Foundation
-import TestSupport
+import HostedTestSupport
 
 /// The products of the store, and the files of their versions.
 enum Goods {

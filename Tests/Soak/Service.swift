@@ -1,10 +1,10 @@
-import ContentLibrary
-import ContentModel
-import CrashPoints
+import HostedLibrary
+import HostedModel
+import HostedCrashPoints
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
+import HostedConcurrency
+import HostedTestSupport
 
 /// A service: a process with its own library, which runs until it is told to stop.
 ///

@@ -1,4 +1,4 @@
-import TestSupport
+import HostedTestSupport
 
 /// The samples of a long-lived process, in order.
 struct UsageHistory {

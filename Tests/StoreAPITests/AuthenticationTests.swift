@@ -1,13 +1,13 @@
-import ContentModel
-import Digests
+import HostedModel
+import HostedDigests
 import FoundationEssentials
-import StoreLedger
-import TestSupport
+import HostedLedger
+import HostedTestSupport
 import Testing
-import TestTraits
+import HostedTestTraits
 
-@testable import ContentTrust
-@testable import StoreAPI
+@testable import HostedTrust
+@testable import HostedStoreAPI
 
 @Suite(.waiting, .timeLimit(.hang))
 struct AuthenticationTests {

@@ -1,9 +1,9 @@
-import ContentModel
-import StoreLedger
+import HostedModel
+import HostedLedger
 import Testing
-import TestTraits
+import HostedTestTraits
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite(.waiting, .timeLimit(.hang))
 struct ChangeTests {

@@ -1,10 +1,10 @@
-import ContentModel
-import StoreLedger
-import TestSupport
-import TestTraits
+import HostedModel
+import HostedLedger
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite("The end of a store API", .waiting, .timeLimit(.hang))
 struct CloseTests {

@@ -1,11 +1,11 @@
-import ContentModel
-import StoreLedger
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedModel
+import HostedLedger
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite("A catalog that hangs", .waiting, .timeLimit(.hang))
 struct HungCatalogTests {

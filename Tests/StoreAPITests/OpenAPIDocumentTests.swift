@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import Foundation
-import TestSupport
+import HostedTestSupport
 import Testing
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite("The description of the API")
 struct OpenAPIDocumentTests {

@@ -1,12 +1,12 @@
-import ContentModel
-import Digests
+import HostedModel
+import HostedDigests
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 import Testing
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite(.waiting, .timeLimit(.hang))
 struct PurchaseTests {

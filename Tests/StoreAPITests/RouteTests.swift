@@ -1,10 +1,10 @@
-import ContentModel
-import StoreLedger
-import TestSupport
+import HostedModel
+import HostedLedger
+import HostedTestSupport
 import Testing
-import TestTraits
+import HostedTestTraits
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite(.waiting, .timeLimit(.hang))
 struct RouteTests {

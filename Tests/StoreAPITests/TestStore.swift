@@ -1,12 +1,12 @@
-import Concurrency
-import ContentModel
-import Digests
+import HostedConcurrency
+import HostedModel
+import HostedDigests
 import FoundationEssentials
-import StoreLedger
-import StoreServer
-import TestSupport
+import HostedLedger
+import HostedFileServer
+import HostedTestSupport
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 /// A store API over its own SQLite ledger, without HTTP.
 final class TestStore: Sendable {

@@ -1,8 +1,8 @@
 import AppUpdate
 import HostedContentTesting
-import Concurrency
+import HostedConcurrency
 @testable import StoreKit
-import TestTraits
+import HostedTestTraits
 import Testing
 
 /// The app's queue; no other test configures it.

@@ -1,5 +1,5 @@
 import StoreKit
-import TestSupport
+import HostedTestSupport
 
 /// A StoreKit observer that records reports and can be waited for.
 final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {

@@ -1,8 +1,8 @@
-import Concurrency
+import HostedConcurrency
 import Foundation
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The statements of the guide "Writing code for Linux and Apple's systems" about Linux.

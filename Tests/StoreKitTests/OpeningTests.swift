@@ -1,9 +1,9 @@
 import Foundation
 import HostedContentTesting
-import Concurrency
+import HostedConcurrency
 @testable import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Calls during the opening of a library, which runs user code.

@@ -1,7 +1,7 @@
 import HostedContentTesting
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// What the guide "Moving from Apple's hosted content" says about updates, receipts and files.

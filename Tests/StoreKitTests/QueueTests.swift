@@ -1,7 +1,7 @@
 import HostedContentTesting
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A StoreKit queue with its own session.

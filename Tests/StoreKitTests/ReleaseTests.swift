@@ -1,9 +1,9 @@
 import Foundation
 import HostedContentTesting
-import Concurrency
+import HostedConcurrency
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Objects that are released while other threads ask for them.

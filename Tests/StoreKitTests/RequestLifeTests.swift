@@ -1,8 +1,8 @@
 import HostedContentTesting
-import Concurrency
+import HostedConcurrency
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Programs often do not retain a request: `let request = …; request.start()`.

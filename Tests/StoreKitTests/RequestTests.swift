@@ -1,10 +1,10 @@
 import AppUpdate
 import HostedContentTesting
-import Concurrency
+import HostedConcurrency
 import StoreKit
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Requests behave like Apple's", .timeLimit(.hang))

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 import StoreKit
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A payment is Sendable, so all threads may use it.

@@ -1,7 +1,7 @@
 import HostedContentTesting
-import Concurrency
+import HostedConcurrency
 import StoreKit
-import TestTraits
+import HostedTestTraits
 import Testing
 
 /// Handlers for one download per product decide by one call whether all contents are installed.

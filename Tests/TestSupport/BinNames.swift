@@ -1,5 +1,5 @@
-package import ContentModel
-import Digests
+package import HostedModel
+import HostedDigests
 
 /// Product identifiers by the hash bin of their entries.
 package enum BinNames {

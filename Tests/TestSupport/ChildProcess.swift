@@ -1,7 +1,7 @@
-import CSpawn
+import HostedCSpawn
 import Foundation
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// A program that a test has started.
 ///

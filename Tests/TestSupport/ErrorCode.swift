@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 
 /// Returns the code of the `ContentError` that `body` throws; nil for no error or another one.
 package func code(_ body: () throws -> some Any) -> ContentError.Code? {

@@ -1,7 +1,7 @@
-package import FileIO
-package import ContentModel
+package import HostedFileIO
+package import HostedModel
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// Makes the n-th operation fail, and counts operations.
 ///

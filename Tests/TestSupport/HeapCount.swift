@@ -1,4 +1,4 @@
-import CSpawn
+import HostedCSpawn
 
 /// The heaps that glibc has created for the threads of this process.
 package enum HeapCount {

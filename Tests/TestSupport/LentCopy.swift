@@ -1,4 +1,4 @@
-package import FileIO
+package import HostedFileIO
 
 extension LentBytes {
   /// Lends a copy of `bytes`, which is freed with the last copy of this value.

@@ -1,4 +1,4 @@
-package import FileIO
+package import HostedFileIO
 import Glibc
 
 /// File names that other programs may create, but that a package cannot contain.

@@ -1,5 +1,5 @@
 import Foundation
-import Concurrency
+import HostedConcurrency
 
 /// A user without files.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Glibc
 
 /// The peak memory of this process, for processes that do one thing.

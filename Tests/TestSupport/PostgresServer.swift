@@ -1,4 +1,4 @@
-import Concurrency
+import HostedConcurrency
 import Foundation
 import Glibc
 

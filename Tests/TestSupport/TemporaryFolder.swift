@@ -1,4 +1,4 @@
-package import FileIO
+package import HostedFileIO
 import Glibc
 
 /// A temporary folder of a test.

@@ -1,5 +1,5 @@
 import Foundation
-import Concurrency
+import HostedConcurrency
 package import Testing
 
 extension Trait where Self == OwnThreads {

@@ -1,4 +1,4 @@
-import TestSupport
+import HostedTestSupport
 package import Testing
 
 extension Trait where Self == ConditionTrait {

@@ -1,5 +1,5 @@
 public import Dispatch
-import FileIO
+import HostedFileIO
 public import FoundationEssentials
 
 /// Checks whether the app must be updated: at login, when it enters the foreground, and for pushes.

@@ -1,5 +1,5 @@
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Delivers events to observers and streams in order, on a queue of the caller's choice.
 final class UpdateDelivery: Sendable {

@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 import FoundationEssentials
 
 /// The file for a checker's state; after a crash, it has the old or the new state.

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import Concurrency
+import HostedConcurrency
 
 /// A source for the newest version: a store's lookup or your own server.
 ///

@@ -1,5 +1,5 @@
-import ContentModel
-package import FileIO
+import HostedModel
+package import HostedFileIO
 public import FoundationEssentials
 
 /// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.

@@ -1,4 +1,4 @@
-import ContentTransfer
+import HostedTransfer
 public import FoundationEssentials
 
 /// Looks up and searches apps in Apple's store, or in your own server with the same API.

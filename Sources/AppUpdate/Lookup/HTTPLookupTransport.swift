@@ -1,6 +1,6 @@
-import ContentTransfer
+import HostedTransfer
 import FoundationEssentials
-import Concurrency
+import HostedConcurrency
 
 /// Sends lookups over HTTPS, or over HTTP to this machine.
 ///

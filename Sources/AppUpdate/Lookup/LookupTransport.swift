@@ -1,4 +1,4 @@
-import ContentTransfer
+import HostedTransfer
 public import FoundationEssentials
 
 /// Sends requests to a server for app versions.

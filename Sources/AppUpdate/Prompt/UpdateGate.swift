@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import Concurrency
+import HostedConcurrency
 
 /// Guards core operations: refuses the next operation if an update is forced.
 ///

@@ -1,6 +1,6 @@
-package import ContentModel
-package import FileIO
-import Concurrency
+package import HostedModel
+package import HostedFileIO
+import HostedConcurrency
 
 /// The file `apps.json` of a store; it is read again after each change.
 package final class AppCatalogFile: Sendable {

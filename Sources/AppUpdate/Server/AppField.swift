@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// A value of `apps.json` with its path; a value of the wrong type is an error.
 struct AppField {

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// The user-visible version of an app, such as 1.10.2 or 2.0-beta.1.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// The number of an app or another item in Apple's stores, such as 364709193.
 public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {

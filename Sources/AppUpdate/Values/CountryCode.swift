@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// The country of a storefront: two letters of ISO 3166-1 in lower case.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
 
 /// The link to an update, from a server or a push; it is checked before an app may open it.

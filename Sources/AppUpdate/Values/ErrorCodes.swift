@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// The codes of this module.
 extension ContentError.Code {

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 public import FoundationEssentials
 
 /// A value in a server's JSON.

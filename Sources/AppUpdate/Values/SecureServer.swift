@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import FoundationEssentials
 
 extension WebURL {

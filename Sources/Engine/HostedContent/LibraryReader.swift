@@ -1,7 +1,7 @@
-import ContentJournal
-package import ContentLibrary
-public import ContentModel
-package import FileIO
+import HostedJournal
+package import HostedLibrary
+public import HostedModel
+package import HostedFileIO
 public import FoundationEssentials
 
 /// Reads a library without locking it, even while a queue uses it.

@@ -1,4 +1,4 @@
-// Publishers use ContentModel's types; one import is enough.
-@_exported public import func Concurrency.performBlocking
-@_exported public import ContentModel
-@_exported public import struct ContentTrust.ReceiptVerificationKey
+// Publishers use HostedModel's types; one import is enough.
+@_exported public import func HostedConcurrency.performBlocking
+@_exported public import HostedModel
+@_exported public import struct HostedTrust.ReceiptVerificationKey

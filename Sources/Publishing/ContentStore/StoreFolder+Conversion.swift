@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 
 extension StoreFolder {
   /// The prefix of the names of folders in which archives are converted.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 public import FoundationEssentials
 
 /// Stores and packages by URL. Functions throw `usage` for a URL that is not a file URL.

@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 public import FoundationEssentials
 
 /// Recovery of a store whose files and publication record are from a backup.

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-package import FileIO
+import HostedModel
+import HostedTrust
+package import HostedFileIO
 package import FoundationEssentials
 
 /// Repairs inconsistent metadata, so that a publisher can continue.

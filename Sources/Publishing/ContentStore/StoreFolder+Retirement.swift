@@ -1,5 +1,5 @@
-public import ContentModel
-import ContentTrust
+public import HostedModel
+import HostedTrust
 public import FoundationEssentials
 
 /// Retiring and withdrawing versions.

@@ -1,7 +1,7 @@
-public import ContentModel
-import ContentPackage
-import ContentTrust
-package import FileIO
+public import HostedModel
+import HostedPackage
+import HostedTrust
+package import HostedFileIO
 public import FoundationEssentials
 
 /// A store's folder, for its publisher: products, versions and signed metadata.

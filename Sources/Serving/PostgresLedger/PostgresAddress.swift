@@ -1,5 +1,5 @@
-import CPostgreSQL
-import ContentModel
+import HostedCPostgreSQL
+import HostedModel
 
 /// Where a database is, and how to log in.
 struct PostgresAddress: Sendable {

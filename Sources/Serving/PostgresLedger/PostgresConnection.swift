@@ -1,6 +1,6 @@
-import CPostgreSQL
-import ContentModel
-import StoreLedger
+import HostedCPostgreSQL
+import HostedModel
+import HostedLedger
 
 /// One connection to PostgreSQL, the only type that uses its handle.
 ///

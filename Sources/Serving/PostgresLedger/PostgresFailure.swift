@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// A failed connection or statement.
 struct PostgresFailure: Error {

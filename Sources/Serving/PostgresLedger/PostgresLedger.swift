@@ -1,5 +1,5 @@
-import ContentModel
-package import StoreLedger
+import HostedModel
+package import HostedLedger
 
 /// A ledger in a PostgreSQL database.
 ///

@@ -1,5 +1,5 @@
-import ContentModel
-import StoreLedger
+import HostedModel
+import HostedLedger
 
 /// Creates the tables of a ledger in PostgreSQL, and recognizes its version and origin.
 enum PostgresLedgerSchema {

@@ -1,4 +1,4 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
 
 /// Lends connections, and keeps unused ones open.

@@ -1,8 +1,8 @@
-package import ContentModel
-import ContentTrust
-import Digests
+package import HostedModel
+import HostedTrust
+import HostedDigests
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// A caller that has proven that it has a key.
 struct Caller: Sendable {

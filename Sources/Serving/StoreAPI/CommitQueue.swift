@@ -1,8 +1,8 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import FoundationEssentials
 import Glibc
-import StoreLedger
+import HostedLedger
 
 /// Commits the changes of concurrent requests together, on one thread.
 ///

@@ -1,4 +1,4 @@
-import COpenAPI
+import HostedCOpenAPI
 
 /// The description of the API (OpenAPI 3.1).
 package enum OpenAPIDocument {

@@ -1,6 +1,6 @@
-package import ContentModel
-import StoreLedger
-import StoreServer
+package import HostedModel
+import HostedLedger
+import HostedFileServer
 
 /// An error response: problem details (RFC 9457).
 package struct Problem: Error {

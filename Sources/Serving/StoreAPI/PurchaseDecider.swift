@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 
 /// Decides whether a purchase is sold.
 package protocol PurchaseDecider: Sendable {

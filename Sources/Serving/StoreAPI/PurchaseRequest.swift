@@ -1,5 +1,5 @@
-package import ContentModel
-import StoreLedger
+package import HostedModel
+import HostedLedger
 
 /// A valid request for a purchase.
 package struct PurchaseRequest: Hashable, Sendable {

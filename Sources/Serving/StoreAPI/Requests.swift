@@ -1,5 +1,5 @@
-import ContentModel
-package import StoreServer
+import HostedModel
+package import HostedFileServer
 
 /// A request to a store server, with its complete body.
 package struct APIRequest: Sendable {

@@ -1,6 +1,6 @@
-import ContentModel
-import Digests
-import StoreServer
+import HostedModel
+import HostedDigests
+import HostedFileServer
 
 /// The response of a store server.
 package struct APIResponse: Sendable {

@@ -1,5 +1,5 @@
-import ContentModel
-import StoreLedger
+import HostedModel
+import HostedLedger
 
 /// The operation that a request's method and path name.
 struct Route: Hashable, Sendable {

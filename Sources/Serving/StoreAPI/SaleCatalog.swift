@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 
 /// The products that a server sells.
 ///

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import StoreLedger
-import StoreServer
+import HostedLedger
+import HostedFileServer
 
 /// Requests for lists.
 extension StoreAPI {

@@ -1,6 +1,6 @@
-import ContentModel
-import StoreLedger
-import StoreServer
+import HostedModel
+import HostedLedger
+import HostedFileServer
 
 /// Requests about single purchases.
 extension StoreAPI {

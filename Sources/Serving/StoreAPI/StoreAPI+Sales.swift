@@ -1,8 +1,8 @@
-import Concurrency
-import ContentModel
-import Digests
+import HostedConcurrency
+import HostedModel
+import HostedDigests
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// The way of new purchases: look-up in the ledger and the catalog, decision, commit.
 extension StoreAPI {

@@ -1,8 +1,8 @@
-import Concurrency
-package import ContentModel
+import HostedConcurrency
+package import HostedModel
 package import FoundationEssentials
-package import StoreLedger
-package import StoreServer
+package import HostedLedger
+package import HostedFileServer
 
 /// The HTTP API of a store server: maps requests to responses.
 ///

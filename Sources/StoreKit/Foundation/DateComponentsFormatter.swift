@@ -1,5 +1,5 @@
 public import Foundation
-import Concurrency
+import HostedConcurrency
 
 /// Formats lengths of time, such as that of a subscription, as text.
 ///

@@ -1,5 +1,5 @@
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Keeps one object for each handle, so that object identity is stable while it is retained.
 final class ObjectRegistry: Sendable {

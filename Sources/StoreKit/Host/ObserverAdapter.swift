@@ -1,5 +1,5 @@
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Passes the engine's reports to a StoreKit observer.
 // Sendable because its weak references never change, and their objects are called on the delivery

@@ -1,7 +1,7 @@
 import AppUpdate
 import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// The state of a StoreKit queue: its configuration, engine and observers.
 ///

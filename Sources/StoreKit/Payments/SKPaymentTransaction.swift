@@ -1,6 +1,6 @@
 public import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// A purchase in the queue, which has one object for each.
 ///

@@ -1,6 +1,6 @@
 public import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// A request to the store.
 ///

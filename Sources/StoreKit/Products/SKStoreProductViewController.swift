@@ -1,7 +1,7 @@
 import AppUpdate
 public import Foundation
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// The store page of an item, without a screen: it loads the data to show.
 ///

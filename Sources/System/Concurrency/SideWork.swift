@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 
 /// Blocking work on a separate thread, whose result the caller waits for.
 package struct SideWork<Value: Sendable> {

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Dispatch
 
 /// Calls a body again and again on its own thread, until it is stopped.

@@ -1,5 +1,5 @@
-import CLinux
-package import ContentModel
+import HostedCLinux
+package import HostedModel
 import Glibc
 
 /// A thread that runs a function and ends, for work that blocks or computes.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Glibc
 
 /// Threads that each run a body until it returns.

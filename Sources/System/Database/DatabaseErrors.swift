@@ -1,6 +1,6 @@
-import CSQLite
-package import ContentModel
-import FileIO
+import HostedCSQLite
+package import HostedModel
+import HostedFileIO
 import Glibc
 
 /// The content of a database, which its errors name.

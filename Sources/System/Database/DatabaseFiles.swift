@@ -1,4 +1,4 @@
-package import FileIO
+package import HostedFileIO
 
 /// The files of a database.
 extension Directory {

@@ -1,5 +1,5 @@
-import ContentModel
-package import FileIO
+import HostedModel
+package import HostedFileIO
 
 extension Directory {
   /// Calls `body`, which writes a database in this folder.

@@ -1,6 +1,6 @@
-import CSQLite
-import ContentModel
-import FileIO
+import HostedCSQLite
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// One connection to a SQLite database, the only type that uses its handle.

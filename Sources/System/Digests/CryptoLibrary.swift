@@ -1,5 +1,5 @@
-import CCrypto
-package import ContentModel
+import HostedCCrypto
+package import HostedModel
 
 /// The initialization of libcrypto before its first use in a process.
 package enum CryptoLibrary {

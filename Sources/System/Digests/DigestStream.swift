@@ -1,5 +1,5 @@
-import CCrypto
-package import ContentModel
+import HostedCCrypto
+package import HostedModel
 
 /// Computes a digest as bytes arrive.
 ///

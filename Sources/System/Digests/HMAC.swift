@@ -1,5 +1,5 @@
-import CCrypto
-import ContentModel
+import HostedCCrypto
+import HostedModel
 
 /// Message authentication codes with a secret key (RFC 2104).
 package enum HMAC {

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// An open folder.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Glibc
 
 /// An open file, which is closed at the end of its owner's scope.

@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 import Glibc
 
 /// The type of an entry in a folder.

@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 import Glibc
 
 /// The file system, with hooks for tests.

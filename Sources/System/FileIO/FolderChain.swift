@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// Opens folders below a root without following links, and keeps the last ones open.
 ///

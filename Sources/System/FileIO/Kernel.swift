@@ -1,4 +1,4 @@
-import CLinux
+import HostedCLinux
 import Glibc
 
 /// The system calls of the kernel, without changes.

@@ -1,4 +1,4 @@
-import CLinux
+import HostedCLinux
 import Glibc
 
 /// The heaps (arenas) that glibc keeps for the threads of this process.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Glibc
 
 /// Files that only their owner may read, write and lock.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 extension FileSystem {
   /// Returns this file system without the steps that change something; they throw `inconsistent`.

@@ -1,5 +1,5 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import Glibc
 
 /// Limits the read rate, so that a verification does not block other disk access.

@@ -1,5 +1,5 @@
-import CLinux
-import ContentModel
+import HostedCLinux
+import HostedModel
 import Glibc
 
 /// How many threads this process may still start, by `RLIMIT_NPROC` and `pids.max`.

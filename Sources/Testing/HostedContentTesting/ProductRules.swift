@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// A rule for each product, for a number of requests or for all.
 struct ProductRules<Rule: Sendable>: Sendable {

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// The seller of one engine: the store's own seller, overridden by the session's script.
 final class ScriptedSeller: StoreService {

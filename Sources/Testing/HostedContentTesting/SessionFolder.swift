@@ -1,5 +1,5 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// A temporary folder of a session; it is removed with its contents at the end.

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 import FoundationEssentials
 import HostedContent
 

@@ -1,9 +1,9 @@
-public import ContentModel
-import ContentPackage
+public import HostedModel
+import HostedPackage
 public import ContentStore
-import FileIO
+import HostedFileIO
 import HostedContent
-import StoreServer
+import HostedFileServer
 
 /// Controls what the store offers and how it is served.
 extension StoreSession {

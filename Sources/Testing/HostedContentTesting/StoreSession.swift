@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 public import FoundationEssentials
 public import HostedContent
-import Concurrency
-import StoreServer
+import HostedConcurrency
+import HostedFileServer
 
 /// A store, its seller and a library for one test.
 ///

@@ -1,6 +1,6 @@
 public import FoundationEssentials
-package import Concurrency
-import ContentModel
+package import HostedConcurrency
+import HostedModel
 
 /// A clock that only the test advances.
 ///

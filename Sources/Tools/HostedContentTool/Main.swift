@@ -1,5 +1,5 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// The program: finds the command, runs it, and returns its exit status.

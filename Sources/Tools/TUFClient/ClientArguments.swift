@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// The words of the command line, sorted into options and operands; options may be anywhere.
 struct ClientArguments {

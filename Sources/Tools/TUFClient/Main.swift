@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
 import Glibc
 

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTransfer
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
 
 /// Fetches files below a base URL; blocks.

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTrust
-import Digests
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 
 /// The folder of downloaded targets; a file gets its final name after it was verified.
 struct TargetFolder {

@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 
 extension PublisherFixture {
   /// What the current snapshot lists, by the name of the role's file.

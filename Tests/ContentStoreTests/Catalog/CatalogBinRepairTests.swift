@@ -1,12 +1,12 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import ContentStore
-import ContentTrust
-import Digests
-import FileIO
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Large catalogs whose metadata expires, is lost, or was not written completely.

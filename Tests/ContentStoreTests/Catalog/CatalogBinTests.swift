@@ -1,10 +1,10 @@
-import Concurrency
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedConcurrency
+import HostedModel
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import ContentStore

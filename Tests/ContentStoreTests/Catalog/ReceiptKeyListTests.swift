@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import TestTraits
-import TestSupport
+import HostedTrust
+import HostedTestTraits
+import HostedTestSupport
 import Testing
 
 /// The public keys of sellers in the catalog.

@@ -1,11 +1,11 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Removing old files of a store whose products are in hash bins.

@@ -1,11 +1,11 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Comparing the files of a store with hash bins with its signed metadata.

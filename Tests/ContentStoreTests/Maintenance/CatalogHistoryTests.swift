@@ -1,4 +1,4 @@
-import ContentTrust
+import HostedTrust
 import FoundationEssentials
 import Testing
 

@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// A store with publications on different days, for tests of its maintenance.

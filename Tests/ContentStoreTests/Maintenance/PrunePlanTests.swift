@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import FoundationEssentials
 import Testing
 

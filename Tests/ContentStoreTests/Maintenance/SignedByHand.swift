@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import Digests
-import FileIO
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// The entries and records of a catalog, for a test that changes them.

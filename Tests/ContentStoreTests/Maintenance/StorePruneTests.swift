@@ -1,12 +1,12 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Removing what no catalog of the last days refers to.

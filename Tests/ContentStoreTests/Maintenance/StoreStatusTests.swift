@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// What `status` says about a store.

@@ -1,12 +1,12 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTrust
-import Digests
-import FileIO
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Comparing a store's files with its signed metadata.

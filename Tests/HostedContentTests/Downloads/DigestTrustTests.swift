@@ -1,11 +1,11 @@
-import ContentLibrary
-import ContentModel
-import Digests
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedDigests
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A signed index with wrong digests of a file.

@@ -1,11 +1,11 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Packages from other tools: fetched by blocks and read with libarchive.

@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Repair of content that a web server sends only to buyers.

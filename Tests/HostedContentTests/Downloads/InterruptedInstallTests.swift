@@ -1,12 +1,12 @@
-import ContentJournal
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedJournal
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Small cases of faults that the simulation found, on a real disk.

@@ -1,10 +1,10 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Apps for Apple's hosted content move files out of `contentURL`, or delete it.

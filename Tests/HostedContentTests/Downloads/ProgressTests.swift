@@ -1,10 +1,10 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Reports of a download's progress.

@@ -1,14 +1,14 @@
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-import Database
-@testable import ContentJournal
+import HostedDatabase
+@testable import HostedJournal
 
 /// Repair of installed content, and the cost of updates.
 @Suite("Repair and the cost of updates", .timeLimit(.hang))

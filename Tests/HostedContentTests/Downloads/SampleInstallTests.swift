@@ -1,12 +1,12 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 import ContentStore
-import Digests
-import FileIO
+import HostedDigests
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Installs of the sample packages.

@@ -1,12 +1,12 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import ContentTransfer
-import FileIO
+import HostedTransfer
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Small packages of distant servers", .timeLimit(.hang))

@@ -1,9 +1,9 @@
 import ContentStore
 import Foundation
 import HostedContent
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Checks of a store whose catalog is in four bins.

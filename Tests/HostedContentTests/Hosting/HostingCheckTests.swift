@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
-import StoreServer
-import TestSupport
-import TestTraits
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Checks of a store on our test server, which makes one fault at a time.

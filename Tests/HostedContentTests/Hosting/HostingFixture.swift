@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// A store with a small and a large package, and checks of its servers.

@@ -1,8 +1,8 @@
 import ContentStore
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Checks of a store on nginx, with mistakes in its configuration.

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import Foundation
-import TestSupport
+import HostedTestSupport
 import Testing
 
 @testable import HostedContent

@@ -1,14 +1,14 @@
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-import Database
-@testable import ContentJournal
+import HostedDatabase
+@testable import HostedJournal
 
 /// An unreadable record of the journal affects only what it describes.
 @Suite("Damaged records of the journal", .timeLimit(.hang))

@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import Glibc
 import Testing
 
-@testable import Database
+@testable import HostedDatabase
 
 @Suite struct DatabaseErrorTests {
   /// The error of a write that failed with SQLITE_IOERR_WRITE and this errno.

@@ -1,11 +1,11 @@
-@testable import ContentJournal
-import ContentModel
-import FileIO
+@testable import HostedJournal
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Commits of several events", .timeLimit(.hang))

@@ -1,11 +1,11 @@
-import Database
-@testable import ContentJournal
-import ContentModel
-import FileIO
+import HostedDatabase
+@testable import HostedJournal
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The queue's rows in the journal.

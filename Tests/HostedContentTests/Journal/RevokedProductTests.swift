@@ -1,10 +1,10 @@
-import ContentModel
-import Database
-import TestSupport
-import TestTraits
+import HostedModel
+import HostedDatabase
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-@testable import ContentJournal
+@testable import HostedJournal
 
 /// Rows about the seller, which a restart reads again.
 @Suite("Notices and revoked products in the journal", .timeLimit(.hang))

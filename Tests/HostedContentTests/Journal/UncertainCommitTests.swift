@@ -1,11 +1,11 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-@testable import ContentJournal
+@testable import HostedJournal
 
 /// Failed commits that a crash may bring back, with real SQLite.
 @Suite("Commits whose outcome is uncertain", .timeLimit(.hang))

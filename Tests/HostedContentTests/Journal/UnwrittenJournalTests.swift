@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// An outcome that cannot be journaled is not reported until it is durable.

@@ -1,14 +1,14 @@
-import Concurrency
-import ContentJournal
-import ContentLibrary
-import ContentModel
+import HostedConcurrency
+import HostedJournal
+import HostedLibrary
+import HostedModel
 import Dispatch
-import FileIO
+import HostedFileIO
 import Foundation
 import Glibc
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Housekeeping", .timeLimit(.hang))

@@ -1,9 +1,9 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// A lease while the leased version is repaired or installed again.

@@ -1,11 +1,11 @@
-@testable import ContentJournal
-import ContentLibrary
-import ContentModel
-import Database
-import FileIO
+@testable import HostedJournal
+import HostedLibrary
+import HostedModel
+import HostedDatabase
+import HostedFileIO
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The list of installed versions, whose files are checked in portions.

@@ -1,9 +1,9 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Which folders can become a library, and what recovery removes.

@@ -1,11 +1,11 @@
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// The library's folder: permissions, locations, and leftovers.

@@ -1,11 +1,11 @@
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import Foundation
 import Glibc
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// What other users can do with a library.

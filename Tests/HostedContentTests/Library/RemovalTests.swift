@@ -1,11 +1,11 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Foundation
 import Glibc
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Removing versions", .timeLimit(.hang))

@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import Foundation
 @testable import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Installed content of revoked products", .timeLimit(.hang))

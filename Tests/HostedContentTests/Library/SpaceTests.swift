@@ -1,9 +1,9 @@
-import ContentJournal
-import ContentLibrary
-import ContentModel
-import FileIO
-import Concurrency
-import TestSupport
+import HostedJournal
+import HostedLibrary
+import HostedModel
+import HostedFileIO
+import HostedConcurrency
+import HostedTestSupport
 import Testing
 
 @Suite("Space for downloads")

@@ -1,13 +1,13 @@
-import Concurrency
-import ContentJournal
-import ContentLibrary
-import ContentModel
+import HostedConcurrency
+import HostedJournal
+import HostedLibrary
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Bad input fails with a typed error and affects nothing else.

@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
+import HostedConcurrency
+import HostedTestSupport
 import Testing
 
 /// Threads that make random requests and add observers.

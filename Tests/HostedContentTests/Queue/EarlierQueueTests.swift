@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import TestTraits
+import HostedTestTraits
 import Testing
 
 /// Handles of an earlier queue of the same library.

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import ContentModel
+import HostedModel
 import Glibc
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Identifiers of transactions", .timeLimit(.hang))

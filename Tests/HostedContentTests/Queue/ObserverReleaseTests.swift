@@ -1,8 +1,8 @@
 import Dispatch
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Observers that are released while other threads use the queue.

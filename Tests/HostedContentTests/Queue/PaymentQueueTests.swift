@@ -1,10 +1,10 @@
-import ContentModel
+import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("The payment queue with a store folder", .timeLimit(.hang))

@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Many threads use all functions of a queue at the same time.

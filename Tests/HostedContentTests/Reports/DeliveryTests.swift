@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import Dispatch
-import Concurrency
+import HostedConcurrency
 import Testing
 
 @testable import HostedContent

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Foundation
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import HostedContent

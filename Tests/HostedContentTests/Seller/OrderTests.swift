@@ -1,9 +1,9 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import Foundation
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import HostedContent

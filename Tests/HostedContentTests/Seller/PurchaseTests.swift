@@ -1,10 +1,10 @@
-import ContentJournal
-import ContentModel
-import FileIO
+import HostedJournal
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// When and how often purchases are sent to the seller.

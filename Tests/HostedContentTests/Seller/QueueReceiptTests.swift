@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Receipts in the queue", .timeLimit(.hang))

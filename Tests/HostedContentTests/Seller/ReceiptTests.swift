@@ -1,9 +1,9 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Verifying receipts")

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import ContentModel
-import Concurrency
-import TestSupport
-import TestTraits
+import HostedModel
+import HostedConcurrency
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @testable import HostedContent

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import ContentModel
+import HostedModel
 @testable import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Events of the seller", .timeLimit(.hang))

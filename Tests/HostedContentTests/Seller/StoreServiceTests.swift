@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
 @testable import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Calls to and from a store service", .timeLimit(.hang))

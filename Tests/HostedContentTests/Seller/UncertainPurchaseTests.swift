@@ -1,9 +1,9 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 /// Purchases that may be sold although the client has no answer about them.

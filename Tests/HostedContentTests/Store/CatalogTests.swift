@@ -1,12 +1,12 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 import ContentStore
-import ContentTrust
-import FileIO
+import HostedTrust
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite(.timeLimit(.hang)) struct CatalogTests {

@@ -1,6 +1,6 @@
-import Concurrency
-import ContentTrust
-import FileIO
+import HostedConcurrency
+import HostedTrust
+import HostedFileIO
 
 /// A store in a folder that records what is fetched.
 final class CountingFetcher: MetadataFetcher {

@@ -1,5 +1,5 @@
-import CSQLite
-import Concurrency
+import HostedCSQLite
+import HostedConcurrency
 
 /// Makes SQLite's syncs of a write-ahead log fail after the write, or its writes.
 ///

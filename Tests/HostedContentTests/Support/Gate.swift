@@ -1,7 +1,7 @@
-import FileIO
+import HostedFileIO
 import Foundation
-import Concurrency
-import TestSupport
+import HostedConcurrency
+import HostedTestSupport
 
 /// Blocks threads until it is opened.
 final class Gate: Sendable {

@@ -1,5 +1,5 @@
-import ContentModel
-import TestSupport
+import HostedModel
+import HostedTestSupport
 
 /// An empty journal, for reports that read nothing from it.
 struct NoJournal: PlainJournal {

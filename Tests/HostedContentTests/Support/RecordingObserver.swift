@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import HostedContent
-import TestSupport
+import HostedTestSupport
 
 /// An observer that records reports, runs actions, and can be waited for.
 final class RecordingObserver: PaymentTransactionObserver {

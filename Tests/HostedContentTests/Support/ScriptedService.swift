@@ -1,7 +1,7 @@
 import FoundationEssentials
-import ContentModel
+import HostedModel
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// A seller with responses and events set by a test, and the contents of a store.
 final class ScriptedService: StoreService {

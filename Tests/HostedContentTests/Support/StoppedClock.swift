@@ -1,5 +1,5 @@
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Dispatch threads with a clock controlled by a test.
 final class StoppedClock: Execution {

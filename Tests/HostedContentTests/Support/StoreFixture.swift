@@ -1,11 +1,11 @@
-import ContentModel
-import ContentPackage
+import HostedModel
+import HostedPackage
 import ContentStore
-import FileIO
+import HostedFileIO
 import Foundation
 import HostedContent
-import StoreServer
-import TestSupport
+import HostedFileServer
+import HostedTestSupport
 import Testing
 
 /// A store and a library for one test.

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Foundation
 import HostedContent
-import TestSupport
+import HostedTestSupport
 import Testing
 
 /// Answers of a store server, and a service that asks it.

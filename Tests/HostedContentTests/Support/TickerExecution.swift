@@ -1,4 +1,4 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
 
 /// The execution of a real queue with an engine that ticks without a clock.

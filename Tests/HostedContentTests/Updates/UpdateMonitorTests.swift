@@ -1,10 +1,10 @@
-import Concurrency
-import ContentModel
-import FileIO
+import HostedConcurrency
+import HostedModel
+import HostedFileIO
 import Foundation
 import HostedContent
-import TestSupport
-import TestTraits
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("The update monitor", .timeLimit(.hang))

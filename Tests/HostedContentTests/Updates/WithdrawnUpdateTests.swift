@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
-import TestTraits
+import HostedTestTraits
 import Testing
 
 /// Updates from a version that the store has withdrawn, such as 9.9 instead of 1.9.

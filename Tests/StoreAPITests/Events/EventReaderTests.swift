@@ -1,11 +1,11 @@
 import FoundationEssentials
-import ContentModel
-import StoreLedger
-import TestSupport
-import TestTraits
+import HostedModel
+import HostedLedger
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
-@testable import StoreAPI
+@testable import HostedStoreAPI
 
 @Suite("Reading events for many receivers", .timeLimit(.hang))
 struct EventReaderTests {

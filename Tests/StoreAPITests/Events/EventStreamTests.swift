@@ -1,9 +1,9 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import StoreAPI
-import StoreLedger
-import TestSupport
-import TestTraits
+import HostedStoreAPI
+import HostedLedger
+import HostedTestSupport
+import HostedTestTraits
 import Testing
 
 @Suite("Streams of events", .waiting, .timeLimit(.hang))

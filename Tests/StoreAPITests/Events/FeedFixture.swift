@@ -1,10 +1,10 @@
-import Concurrency
-import ContentModel
-import Digests
+import HostedConcurrency
+import HostedModel
+import HostedDigests
 import FoundationEssentials
-import StoreAPI
-import StoreLedger
-import TestSupport
+import HostedStoreAPI
+import HostedLedger
+import HostedTestSupport
 import Testing
 
 /// A feed of a ledger in a temporary folder, with clocks that the test advances.

@@ -1,6 +1,6 @@
-import ContentModel
-import StoreAPI
-import TestTraits
+import HostedModel
+import HostedStoreAPI
+import HostedTestTraits
 import Testing
 
 @Suite("Requests of the content host", .waiting, .timeLimit(.hang))

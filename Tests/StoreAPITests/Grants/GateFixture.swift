@@ -1,9 +1,9 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import FoundationEssentials
-import StoreAPI
-import StoreLedger
-import TestSupport
+import HostedStoreAPI
+import HostedLedger
+import HostedTestSupport
 import Testing
 
 /// Grants for a store with two products, a ledger in a temporary folder, and a clock.

@@ -1,7 +1,7 @@
-import ContentModel
-import StoreAPI
-import StoreLedger
-import TestTraits
+import HostedModel
+import HostedStoreAPI
+import HostedLedger
+import HostedTestTraits
 import Testing
 
 @Suite("Grants for buyers only", .waiting, .timeLimit(.hang))

@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 
 /// A journal that keeps neither unreadable records, nor failed purchases, nor revoked products.
 package protocol PlainJournal: QueueJournal {}

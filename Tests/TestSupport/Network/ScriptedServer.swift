@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// A web server on a free loopback port whose answers a test determines.
 ///

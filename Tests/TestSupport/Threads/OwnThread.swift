@@ -1,5 +1,5 @@
 import Foundation
-import Concurrency
+import HostedConcurrency
 
 /// Runs blocking work on a separate thread.
 ///

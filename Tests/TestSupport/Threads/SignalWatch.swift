@@ -1,4 +1,4 @@
-package import Concurrency
+package import HostedConcurrency
 package import Dispatch
 
 /// The execution of a real queue that reports when a thread begins to wait for another.

@@ -1,4 +1,4 @@
-import Concurrency
+import HostedConcurrency
 import Dispatch
 
 /// A value that tests can change, read and wait for, from any thread.

@@ -1,6 +1,6 @@
-import Concurrency
-import ContentModel
-import ContentTransfer
+import HostedConcurrency
+import HostedModel
+import HostedTransfer
 import FoundationEssentials
 
 /// Asks a service for the URLs of contents, many in one call.

@@ -1,6 +1,6 @@
-import Concurrency
-import ContentModel
-import ContentTransfer
+import HostedConcurrency
+import HostedModel
+import HostedTransfer
 
 /// Content to fetch, and who owns it.
 struct ContentRequest: Sendable {

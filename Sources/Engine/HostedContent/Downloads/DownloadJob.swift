@@ -1,5 +1,5 @@
-import ContentTransfer
-import Concurrency
+import HostedTransfer
+import HostedConcurrency
 
 /// The progress of one download, and the way to stop it from another thread.
 ///

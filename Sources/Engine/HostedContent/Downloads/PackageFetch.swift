@@ -1,9 +1,9 @@
-import Concurrency
-import ContentLibrary
-import ContentModel
-import ContentPackage
-import ContentTransfer
-import FileIO
+import HostedConcurrency
+import HostedLibrary
+import HostedModel
+import HostedPackage
+import HostedTransfer
+import HostedFileIO
 
 /// Fetches one package into a staging folder, and verifies and unpacks it there.
 struct PackageFetch {

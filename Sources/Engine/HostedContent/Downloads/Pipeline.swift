@@ -1,8 +1,8 @@
-import Concurrency
-import ContentLibrary
-import ContentModel
-import ContentPackage
-import ContentTransfer
+import HostedConcurrency
+import HostedLibrary
+import HostedModel
+import HostedPackage
+import HostedTransfer
 import FoundationEssentials
 
 /// Runs one download, from a signed offer to an installed version.

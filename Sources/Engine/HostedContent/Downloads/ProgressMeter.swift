@@ -1,4 +1,4 @@
-import ContentTransfer
+import HostedTransfer
 
 /// The progress of a download, as shown by its handle.
 struct DownloadProgress: Hashable, Sendable {

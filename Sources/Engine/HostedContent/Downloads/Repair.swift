@@ -1,10 +1,10 @@
-import ContentLibrary
-public import ContentModel
-import ContentPackage
-import ContentTransfer
-import FileIO
+import HostedLibrary
+public import HostedModel
+import HostedPackage
+import HostedTransfer
+import HostedFileIO
 import FoundationEssentials
-import Concurrency
+import HostedConcurrency
 
 /// The result of repairing an installed version.
 public struct RepairReport: Hashable, Codable, Sendable {

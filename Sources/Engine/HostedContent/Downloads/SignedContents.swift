@@ -1,5 +1,5 @@
-import ContentModel
-import Concurrency
+import HostedModel
+import HostedConcurrency
 
 /// Looks up contents that a service names, and its receipt keys, in the store's signed catalog.
 ///

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentPackage
-import ContentTransfer
+import HostedModel
+import HostedPackage
+import HostedTransfer
 
 /// Fetches a small package whole from a distant server; returns its index and the package as a
 /// source.

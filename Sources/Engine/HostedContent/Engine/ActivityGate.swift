@@ -1,6 +1,6 @@
 import Dispatch
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// Counts activities in progress, and refuses new ones once it is closed.
 ///

@@ -1,6 +1,6 @@
-import Concurrency
-import ContentLibrary
-import ContentModel
+import HostedConcurrency
+import HostedLibrary
+import HostedModel
 import Dispatch
 
 /// Runs downloads: their threads, progress and staging folders. Used on the engine's serial queue.

@@ -1,7 +1,7 @@
-import ContentLibrary
-import ContentModel
+import HostedLibrary
+import HostedModel
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Applies events to the state machine, journals the changes, and performs the effects.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// Submitted events, in order.
 struct EngineInbox {

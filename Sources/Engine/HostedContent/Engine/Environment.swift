@@ -1,10 +1,10 @@
-package import Concurrency
-import ContentJournal
-import ContentLibrary
-package import ContentModel
-package import ContentTransfer
+package import HostedConcurrency
+import HostedJournal
+import HostedLibrary
+package import HostedModel
+package import HostedTransfer
 package import Dispatch
-package import FileIO
+package import HostedFileIO
 
 /// Replaceable dependencies of a queue, for tests and the simulation.
 package struct Environment: Sendable {

@@ -1,5 +1,5 @@
-import ContentLibrary
-public import ContentModel
+import HostedLibrary
+public import HostedModel
 public import FoundationEssentials
 
 /// Keeps a version's folder from being removed while the lease exists, across processes.

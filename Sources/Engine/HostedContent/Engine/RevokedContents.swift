@@ -1,5 +1,5 @@
-import ContentLibrary
-import ContentModel
+import HostedLibrary
+import HostedModel
 
 /// What happens to the installed content of a product that an account has lost.
 public enum RevokedContentPolicy: Hashable, Sendable {

@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import FoundationEssentials
 
 /// The numbers of a store's newest metadata on a host, to recover the publisher's files.

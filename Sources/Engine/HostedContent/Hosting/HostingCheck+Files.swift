@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
-import ContentTrust
-import Digests
+import HostedModel
+import HostedTransfer
+import HostedTrust
+import HostedDigests
 
 /// A file that signed metadata or a signed record names.
 struct HostedFile {

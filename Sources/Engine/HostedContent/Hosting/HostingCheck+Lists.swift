@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 
 /// The lists of the signed catalog: one, or hash bins.
 extension HostingCheck {

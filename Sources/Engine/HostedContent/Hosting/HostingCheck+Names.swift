@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 
 /// Names that the store does not have, or must not show.
 extension HostingCheck {

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTransfer
-import ContentTrust
+import HostedModel
+import HostedTransfer
+import HostedTrust
 package import FoundationEssentials
 
 /// Checks how a store is served, from outside, as a client sees it.

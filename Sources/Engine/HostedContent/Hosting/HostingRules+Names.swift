@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 
 /// The rules for names that a store does not have, or must not show.
 extension HostingRules {

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTransfer
-import ContentTrust
+import HostedModel
+import HostedTransfer
+import HostedTrust
 import FoundationEssentials
 
 /// The rules for the answers of a store's server; pure: the caller sends the requests.

@@ -1,6 +1,6 @@
-import Concurrency
-public import ContentModel
-public import ContentTrust
+import HostedConcurrency
+public import HostedModel
+public import HostedTrust
 public import FoundationEssentials
 
 /// Async forms of the blocking calls; each runs on another thread until it returns.

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
 
 /// Async calls for common tasks, without an observer.

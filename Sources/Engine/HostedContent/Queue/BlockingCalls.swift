@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Runs blocking calls on threads outside the task pool, until it is closed.
 final class BlockingCalls: Sendable {

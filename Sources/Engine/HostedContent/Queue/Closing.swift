@@ -1,5 +1,5 @@
-import Concurrency
-import ContentLibrary
+import HostedConcurrency
+import HostedLibrary
 package import Dispatch
 
 extension PaymentQueue {

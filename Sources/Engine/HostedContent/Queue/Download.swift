@@ -1,5 +1,5 @@
-public import ContentModel
-public import ContentTransfer
+public import HostedModel
+public import HostedTransfer
 public import FoundationEssentials
 
 /// The download of a content package: a handle that shows its last reported state.

@@ -1,7 +1,7 @@
-import Concurrency
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedConcurrency
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 
 /// A library that a queue has locked and recovered from a crash.
 struct OpenedLibrary {

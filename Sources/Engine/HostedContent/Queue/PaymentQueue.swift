@@ -1,8 +1,8 @@
-import Concurrency
-import ContentLibrary
-public import ContentModel
-public import ContentTransfer
-import FileIO
+import HostedConcurrency
+import HostedLibrary
+public import HostedModel
+public import HostedTransfer
+import HostedFileIO
 import FoundationEssentials
 
 /// A durable queue of purchases and their downloads, stored in a library folder.

@@ -1,6 +1,6 @@
-package import Concurrency
+package import HostedConcurrency
 public import Dispatch
-package import FileIO
+package import HostedFileIO
 public import FoundationEssentials
 
 extension PaymentQueue {

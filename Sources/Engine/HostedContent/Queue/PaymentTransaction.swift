@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
 
 /// A purchase in the queue: a handle that shows its last reported state.

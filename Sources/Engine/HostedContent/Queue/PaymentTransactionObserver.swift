@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// Receives the reports of a queue.
 ///

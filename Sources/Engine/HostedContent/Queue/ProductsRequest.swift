@@ -1,5 +1,5 @@
-public import ContentModel
-import Concurrency
+public import HostedModel
+import HostedConcurrency
 
 /// Looks up products by identifier and calls a delegate.
 ///

@@ -1,6 +1,6 @@
-import ContentModel
-public import ContentTrust
-import FileIO
+import HostedModel
+public import HostedTrust
+import HostedFileIO
 public import FoundationEssentials
 
 extension StoreLocation {

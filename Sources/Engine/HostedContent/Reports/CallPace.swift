@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Dispatch
 
 /// Limits the rate of calls about changed downloads; pure.

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Keeps the handles of a queue, and calls its observers on the delivery queue only.
 ///

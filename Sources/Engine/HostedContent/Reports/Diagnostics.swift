@@ -1,7 +1,7 @@
-import ContentModel
-public import ContentTransfer
+import HostedModel
+public import HostedTransfer
 public import FoundationEssentials
-import Concurrency
+import HostedConcurrency
 
 /// An event in a queue, for operators.
 ///

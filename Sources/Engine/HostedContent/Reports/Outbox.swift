@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Dispatch
 
 /// Pending notifications and their due times; combines notifications into calls.

@@ -1,5 +1,5 @@
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Delivers the notifications of an outbox on a serial queue when they are due.
 final class OutboxLine: Sendable {

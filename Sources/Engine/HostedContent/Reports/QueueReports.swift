@@ -1,6 +1,6 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
-import Concurrency
+import HostedConcurrency
 
 /// A report of the queue, as a value.
 public enum QueueReport: Sendable {

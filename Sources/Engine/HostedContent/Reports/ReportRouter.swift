@@ -1,5 +1,5 @@
-import ContentModel
-import Concurrency
+import HostedModel
+import HostedConcurrency
 
 /// Passes each report only to the calls that wait for its transaction or restore.
 ///

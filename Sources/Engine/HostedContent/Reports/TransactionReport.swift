@@ -1,5 +1,5 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 
 /// Data that all handles of one library share.
 final class ReportLibrary: Sendable {

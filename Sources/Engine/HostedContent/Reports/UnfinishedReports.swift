@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// The reports of a queue's unfinished transactions, by identifier and in the queue's order.
 struct UnfinishedReports {

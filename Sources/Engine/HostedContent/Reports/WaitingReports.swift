@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// Pending reports about downloads, combined into few calls.
 ///

@@ -1,8 +1,8 @@
-import Concurrency
-import ContentModel
-import FileIO
+import HostedConcurrency
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// The built-in seller: grants every product of a store's signed catalog and records it.
 final class CatalogStoreService: StoreService, GrantLookup {

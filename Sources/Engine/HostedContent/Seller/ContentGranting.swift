@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
 
 /// A store service with content that is only for buyers.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// A service that can look up a grant without listing all of them.
 protocol GrantLookup: StoreService {

@@ -1,8 +1,8 @@
-import Concurrency
-public import ContentModel
-import FileIO
+import HostedConcurrency
+public import HostedModel
+import HostedFileIO
 public import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// A seller behind the HTTP API of a store server.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Dispatch
 
 /// Schedules purchase orders and detects late calls; without clock and tasks.

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// A request for a purchase.
 public struct PurchaseOrder: Hashable, Sendable {

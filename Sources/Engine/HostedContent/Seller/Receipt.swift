@@ -1,5 +1,5 @@
-public import ContentModel
-import ContentTrust
+public import HostedModel
+import HostedTrust
 public import FoundationEssentials
 
 /// The content of a seller's signed receipt: who bought what, and when.

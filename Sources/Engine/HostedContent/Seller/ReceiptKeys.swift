@@ -1,5 +1,5 @@
-import ContentModel
-public import ContentTrust
+import HostedModel
+public import HostedTrust
 public import FoundationEssentials
 
 /// A seller's private key for signing receipts; may be used from any thread.

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 package import FoundationEssentials
-package import StoreLedger
+package import HostedLedger
 
 /// Purchases of the built-in seller in its ledger.
 extension PurchaseOrder {

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import Dispatch
-import Concurrency
+import HostedConcurrency
 
 /// Calls the store service for purchases and restores, and listens to its events.
 ///

@@ -1,5 +1,5 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 
 extension PaymentQueue {
   /// Returns the storefront as last reported, or asks the seller before the first report.

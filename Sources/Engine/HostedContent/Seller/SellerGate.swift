@@ -1,5 +1,5 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 
 /// Checks a seller's responses as they arrive, before anything is journaled.
 ///

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// An event at the seller.
 public enum StoreEvent: Hashable, Sendable {

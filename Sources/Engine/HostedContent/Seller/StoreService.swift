@@ -1,5 +1,5 @@
-public import ContentModel
-import StoreLedger
+public import HostedModel
+import HostedLedger
 
 /// A seller of products: describes them, sells them and lists what an account owns.
 ///

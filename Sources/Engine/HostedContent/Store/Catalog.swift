@@ -1,6 +1,6 @@
-import ContentModel
-package import ContentTrust
-package import FileIO
+import HostedModel
+package import HostedTrust
+package import HostedFileIO
 package import FoundationEssentials
 
 /// The catalog of a store from its verified metadata; blocks, may be used from any thread.

@@ -1,7 +1,7 @@
-import Concurrency
-package import ContentModel
-package import ContentTrust
-import Digests
+import HostedConcurrency
+package import HostedModel
+package import HostedTrust
+import HostedDigests
 
 /// A snapshot of the catalog; may be used from any thread.
 ///

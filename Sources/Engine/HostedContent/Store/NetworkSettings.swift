@@ -1,5 +1,5 @@
-import ContentModel
-public import ContentTransfer
+import HostedModel
+public import HostedTransfer
 public import FoundationEssentials
 
 /// How to reach a web store; a store in a folder uses only the rates of `limits`.

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTransfer
+import HostedTrust
+import HostedFileIO
 
 /// Access to a store's files: in a folder, or on web servers that mirror each other.
 ///

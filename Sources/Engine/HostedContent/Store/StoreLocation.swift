@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 public import FoundationEssentials
 
 /// The location of a store: a folder, its `file://` URL, or an `http://` or `https://` URL.

@@ -1,5 +1,5 @@
-import ContentLibrary
-public import ContentModel
+import HostedLibrary
+public import HostedModel
 
 /// A version that the store offers instead of an installed one, which is older or was withdrawn.
 public struct ContentUpdate: Hashable, Codable, Sendable {

@@ -1,7 +1,7 @@
-import ContentLibrary
-public import ContentModel
-import ContentPackage
-import ContentTransfer
+import HostedLibrary
+public import HostedModel
+import HostedPackage
+import HostedTransfer
 
 extension LibraryReader {
   /// Returns the available updates, with the bytes that each would fetch; blocks.

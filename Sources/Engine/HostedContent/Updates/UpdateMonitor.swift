@@ -1,5 +1,5 @@
-public import ContentModel
-import Concurrency
+public import HostedModel
+import HostedConcurrency
 
 /// Checks for updates of installed content, once or as a sequence of checks.
 ///

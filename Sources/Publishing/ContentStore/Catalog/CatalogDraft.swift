@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import Digests
+import HostedModel
+import HostedTrust
+import HostedDigests
 
 /// The changes of one publication to the catalog.
 ///

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 
 /// A change of a product's description.
 public struct ProductChange: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
 
 /// The description of a product.

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import Digests
+import HostedModel
+import HostedTrust
+import HostedDigests
 
 /// A new or changed target of the catalog.
 struct ChangedEntry {

@@ -1,4 +1,4 @@
-public import ContentTrust
+public import HostedTrust
 public import FoundationEssentials
 
 /// The public keys of the store's sellers, with which queues verify receipts.

@@ -1,5 +1,5 @@
-public import ContentModel
-import ContentTrust
+public import HostedModel
+import HostedTrust
 
 /// A product of a store folder, for its publisher.
 public struct StoredProduct: Hashable, Codable, Sendable {

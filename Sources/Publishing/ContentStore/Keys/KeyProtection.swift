@@ -1,5 +1,5 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// Protects folders and files that others could use to publish, or to make a publisher sign.

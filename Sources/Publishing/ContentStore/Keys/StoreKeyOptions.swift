@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 public import FoundationEssentials
 
 /// The four roles that sign a store's metadata.

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 import FoundationEssentials
 
 /// A snapshot that the store's keys have signed, which clients may have seen as a catalog.

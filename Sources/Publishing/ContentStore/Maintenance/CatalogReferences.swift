@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 
 /// The files that the kept catalogs of a store refer to.
 ///

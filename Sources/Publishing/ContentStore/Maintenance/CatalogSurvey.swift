@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import FoundationEssentials
 
 /// What the current catalog lists, compared with a listing of the store's files.

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 
 /// A list of the catalog with the records of its products.
 struct ListContents {

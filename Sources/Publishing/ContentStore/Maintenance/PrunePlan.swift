@@ -1,5 +1,5 @@
-import ContentModel
-import ContentTrust
+import HostedModel
+import HostedTrust
 import FoundationEssentials
 
 /// Which files of a store no catalog of the last days refers to.

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 public import FoundationEssentials
 
 /// The files of a store that no catalog of the last days refers to.

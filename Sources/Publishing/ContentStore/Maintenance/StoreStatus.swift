@@ -1,4 +1,4 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
 
 /// The state of a store: what it offers, what expires, and what needs attention.

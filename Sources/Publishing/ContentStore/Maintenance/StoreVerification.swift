@@ -1,5 +1,5 @@
-public import ContentModel
-package import FileIO
+public import HostedModel
+package import HostedFileIO
 
 /// A difference between a store's files and its signed metadata.
 public struct StoreDamage: Hashable, Codable, Sendable {

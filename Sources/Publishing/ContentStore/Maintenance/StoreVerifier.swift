@@ -1,7 +1,7 @@
-import ContentModel
-import ContentPackage
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedPackage
+import HostedTrust
+import HostedFileIO
 
 /// Compares the files of a catalog with its signed metadata.
 struct StoreVerifier {

@@ -1,5 +1,5 @@
-import ContentPackage
-import FileIO
+import HostedPackage
+import HostedFileIO
 
 /// A file that is read at a limited rate.
 ///

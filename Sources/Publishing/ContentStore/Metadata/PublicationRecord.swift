@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTrust
-import Digests
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 
 /// The last signed versions of a store, in a file that only the publisher can write.
 ///

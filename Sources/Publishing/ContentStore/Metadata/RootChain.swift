@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 
 /// A metadata file whose signatures are verified, and its role.
 struct VerifiedFile<Signed: Role> {

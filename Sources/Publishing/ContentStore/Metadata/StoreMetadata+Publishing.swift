@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTrust
-import Digests
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 import FoundationEssentials
 
 extension StoreMetadata {

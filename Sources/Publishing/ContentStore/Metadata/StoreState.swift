@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedTrust
+import HostedFileIO
 
 /// The folder of the publication record and the publishers' lock.
 struct StoreState {

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentPackage
-import Digests
+import HostedModel
+import HostedPackage
+import HostedDigests
 
 extension ByteSource {
   /// Calls `body` with all bytes, in order, in blocks of up to 1 MiB.

@@ -1,5 +1,5 @@
-public import ContentModel
-import ContentPackage
+public import HostedModel
+import HostedPackage
 
 /// A reason why `StoreFolder.publish` refuses a package.
 public struct PackageFinding: Hashable, Codable, Sendable {

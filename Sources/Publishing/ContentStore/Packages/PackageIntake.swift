@@ -1,7 +1,7 @@
-import ContentModel
-import ContentPackage
-import ContentTrust
-import FileIO
+import HostedModel
+import HostedPackage
+import HostedTrust
+import HostedFileIO
 
 /// A valid package and its contents.
 struct IncomingPackage {

@@ -1,8 +1,8 @@
-import ContentModel
-import ContentPackage
-import ContentTrust
-import Digests
-import FileIO
+import HostedModel
+import HostedPackage
+import HostedTrust
+import HostedDigests
+import HostedFileIO
 
 /// Writes files to a store's `targets` folder.
 ///

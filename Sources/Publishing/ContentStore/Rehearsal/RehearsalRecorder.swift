@@ -1,8 +1,8 @@
-import Concurrency
-import ContentModel
-import ContentPackage
-import ContentTrust
-import FileIO
+import HostedConcurrency
+import HostedModel
+import HostedPackage
+import HostedTrust
+import HostedFileIO
 
 /// Collects what the changes of a rehearsal would write, remove and publish.
 ///

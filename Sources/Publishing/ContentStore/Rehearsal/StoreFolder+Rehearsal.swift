@@ -1,4 +1,4 @@
-import FileIO
+import HostedFileIO
 
 extension StoreFolder {
   /// Runs `change` on a copy of this store that writes nothing, and returns what it would do.

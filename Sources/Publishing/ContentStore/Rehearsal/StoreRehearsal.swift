@@ -1,5 +1,5 @@
-public import ContentModel
-import ContentTrust
+public import HostedModel
+import HostedTrust
 
 /// What a change of a store would do; see `StoreFolder.rehearse(_:)`.
 public struct StoreRehearsal: Hashable, Sendable {

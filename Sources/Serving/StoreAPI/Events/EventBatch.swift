@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// An event as it is sent, encoded once for all receivers.
 struct EncodedEvent: Sendable {

@@ -1,4 +1,4 @@
-package import StoreLedger
+package import HostedLedger
 
 extension LedgerPosition {
   /// The opaque text of the position: `<incarnation>.<sequence>`.

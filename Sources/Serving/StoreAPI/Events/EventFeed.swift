@@ -1,8 +1,8 @@
-import Concurrency
-package import ContentModel
+import HostedConcurrency
+package import HostedModel
 import Dispatch
 package import FoundationEssentials
-package import StoreLedger
+package import HostedLedger
 
 /// Delivers the events of a ledger to waiting requests and event streams, with one thread for all.
 ///

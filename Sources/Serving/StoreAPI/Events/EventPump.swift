@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// A request that waits for events.
 struct EventPoll: Sendable {

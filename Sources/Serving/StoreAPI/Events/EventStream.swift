@@ -1,5 +1,5 @@
-import Concurrency
-import StoreLedger
+import HostedConcurrency
+import HostedLedger
 
 /// A stream of events to one client.
 ///

@@ -1,4 +1,4 @@
-import StoreServer
+import HostedFileServer
 
 /// How the content host decides who gets packages.
 package struct ContentGate: Sendable {

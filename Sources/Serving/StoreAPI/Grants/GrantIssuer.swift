@@ -1,6 +1,6 @@
-package import ContentModel
+package import HostedModel
 package import FoundationEssentials
-package import StoreLedger
+package import HostedLedger
 
 /// Gives buyers the URLs of packages, and decides for the content host whether a URL is valid.
 ///

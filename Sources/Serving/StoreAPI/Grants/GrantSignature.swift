@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import Digests
+import HostedModel
+import HostedTrust
+import HostedDigests
 
 /// The signature in a URL of the content host, for one file until a time.
 enum GrantSignature {

@@ -1,5 +1,5 @@
-import ContentModel
-import StoreLedger
+import HostedModel
+import HostedLedger
 
 /// Finds the offers of contents whose products are purchased.
 ///

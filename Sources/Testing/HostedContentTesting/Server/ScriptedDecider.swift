@@ -1,6 +1,6 @@
-import Concurrency
-import ContentModel
-import StoreAPI
+import HostedConcurrency
+import HostedModel
+import HostedStoreAPI
 
 /// Decides about purchases by script; approves those without a rule.
 final class ScriptedDecider: PurchaseDecider {

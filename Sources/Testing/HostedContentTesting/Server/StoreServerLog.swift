@@ -1,6 +1,6 @@
-import Concurrency
-import ContentModel
-import StoreAPIServer
+import HostedConcurrency
+import HostedModel
+import HostedStoreServer
 
 /// The requests to a server, and its own failures.
 ///

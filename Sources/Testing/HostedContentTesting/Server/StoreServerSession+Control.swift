@@ -1,9 +1,9 @@
-import Concurrency
-public import ContentModel
-import Digests
+import HostedConcurrency
+public import HostedModel
+import HostedDigests
 import HostedContent
-import StoreAPI
-import StoreLedger
+import HostedStoreAPI
+import HostedLedger
 
 /// Controls the server like its operator does, also while it is stopped.
 extension StoreServerSession {

@@ -1,11 +1,11 @@
-import Concurrency
-public import ContentModel
+import HostedConcurrency
+public import HostedModel
 public import FoundationEssentials
 public import HostedContent
-import StoreAPI
-import StoreAPIServer
-import StoreLedger
-import StoreServer
+import HostedStoreAPI
+import HostedStoreServer
+import HostedLedger
+import HostedFileServer
 
 /// A store server for tests: purchases over HTTP, in this process.
 ///

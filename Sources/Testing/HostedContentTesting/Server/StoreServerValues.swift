@@ -1,7 +1,7 @@
-public import ContentModel
+public import HostedModel
 public import FoundationEssentials
-import StoreAPI
-import StoreLedger
+import HostedStoreAPI
+import HostedLedger
 
 extension StoreServerSession {
   /// The decision about a purchase.

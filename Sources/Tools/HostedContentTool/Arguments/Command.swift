@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// A command of the tool: its name, its options, and its implementation.
 struct Command: Sendable {

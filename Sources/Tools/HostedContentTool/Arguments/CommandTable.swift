@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 enum CommandTable {
   static let version = "0.9.0"

@@ -1,5 +1,5 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
 
 /// Reads secrets from files and pipes, because all users can see the arguments of processes.

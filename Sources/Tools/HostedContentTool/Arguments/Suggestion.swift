@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 enum Suggestion {
   /// Returns the most similar candidate; nil if none is similar enough.

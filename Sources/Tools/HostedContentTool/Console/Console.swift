@@ -1,8 +1,8 @@
-import ContentModel
+import HostedModel
 import FoundationEssentials
-import FileIO
+import HostedFileIO
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// Prints results to standard output, and messages and progress to standard error.
 struct Console: Sendable {

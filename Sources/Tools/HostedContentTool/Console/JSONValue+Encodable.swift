@@ -1,4 +1,4 @@
-package import ContentModel
+package import HostedModel
 
 extension JSONValue: Encodable {
   /// Encodes the value, so that a console can print what a server has answered.

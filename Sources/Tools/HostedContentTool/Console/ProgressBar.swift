@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Glibc
 
 /// A progress bar in one line of a terminal.

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Glibc
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Progress on standard error: bars on a terminal, otherwise a line for each state and each 10 %.
 final class ProgressLines: Sendable {

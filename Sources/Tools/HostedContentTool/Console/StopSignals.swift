@@ -1,7 +1,7 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import Glibc
-import Concurrency
+import HostedConcurrency
 
 /// Turns SIGINT and SIGTERM into a clean stop.
 ///

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import Dispatch
 
 /// Calls a handler after a time without progress, so that no command waits forever.

@@ -1,5 +1,5 @@
 import AppUpdate
-import ContentModel
+import HostedModel
 import FoundationEssentials
 
 enum AppUpdateCommand {

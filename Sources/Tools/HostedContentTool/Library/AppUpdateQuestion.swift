@@ -1,5 +1,5 @@
 import AppUpdate
-import ContentModel
+import HostedModel
 import FoundationEssentials
 
 /// The query of `app-update`, validated before anything is sent.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import HostedContent
 
 /// A product that `get` or `update` has delivered, and its installed contents.

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 extension ContentError {
   static func deferred(_ product: ProductIdentifier) -> ContentError {

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 import HostedContent
 
 enum PinCommand {

@@ -1,4 +1,4 @@
-import ContentModel
+import HostedModel
 
 /// Prints products as a table or as JSON.
 ///

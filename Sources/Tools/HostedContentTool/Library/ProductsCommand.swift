@@ -1,5 +1,5 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import HostedContent
 
 enum ProductsCommand {

@@ -1,5 +1,5 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import Dispatch
 import Glibc
 import HostedContent

@@ -1,7 +1,7 @@
-import ContentModel
+import HostedModel
 import Dispatch
 import HostedContent
-import Concurrency
+import HostedConcurrency
 
 /// Completes transactions: starts their downloads and finishes them after the installation.
 ///

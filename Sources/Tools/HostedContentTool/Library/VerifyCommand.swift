@@ -1,6 +1,6 @@
-import ContentLibrary
-import ContentModel
-import FileIO
+import HostedLibrary
+import HostedModel
+import HostedFileIO
 import HostedContent
 
 enum VerifyCommand {

@@ -1,6 +1,6 @@
-import ContentModel
-import ContentPackage
-import FileIO
+import HostedModel
+import HostedPackage
+import HostedFileIO
 
 enum InspectCommand {
   static let command = Command(

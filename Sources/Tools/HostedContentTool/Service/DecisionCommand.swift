@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import HostedContent
-import StoreLedger
+import HostedLedger
 
 enum DecisionCommand {
   static let approve = command(

@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import HostedContent
-import StoreLedger
+import HostedLedger
 
 enum PurchaseCommand {
   static let command = Command(

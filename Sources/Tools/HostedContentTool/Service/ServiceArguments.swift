@@ -1,5 +1,5 @@
-import ContentTransfer
-import ContentModel
+import HostedTransfer
+import HostedModel
 import FoundationEssentials
 import HostedContent
 

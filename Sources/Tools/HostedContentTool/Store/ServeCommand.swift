@@ -1,7 +1,7 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 import ContentStore
-import StoreServer
+import HostedFileServer
 
 enum ServeCommand {
   static let command = Command(

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 
 /// `--dry-run` of commands that change a store.
 enum StoreDryRun {

@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 
 /// The options for the locations and passphrases of a store's keys and publication record.
 enum StoreKeyArguments {

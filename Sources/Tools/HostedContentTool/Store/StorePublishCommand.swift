@@ -1,6 +1,6 @@
-import ContentModel
+import HostedModel
 import ContentStore
-import FileIO
+import HostedFileIO
 
 enum StorePublishCommand {
   static let command = Command(

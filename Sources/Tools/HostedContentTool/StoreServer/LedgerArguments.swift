@@ -1,7 +1,7 @@
-import ContentModel
-import PostgresLedger
-import StoreAPIServer
-import StoreLedger
+import HostedModel
+import HostedPostgresLedger
+import HostedStoreServer
+import HostedLedger
 
 enum LedgerArguments {
   static let data = Command.Option("--data", "FOLDER", "the server's data folder")

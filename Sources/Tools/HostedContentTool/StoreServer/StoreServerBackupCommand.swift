@@ -1,6 +1,6 @@
-import ContentModel
-import StoreAPIServer
-import StoreLedger
+import HostedModel
+import HostedStoreServer
+import HostedLedger
 
 enum StoreServerBackupCommand {
   static let command = Command(

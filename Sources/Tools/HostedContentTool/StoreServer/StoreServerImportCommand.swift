@@ -1,8 +1,8 @@
-import ContentModel
-import FileIO
+import HostedModel
+import HostedFileIO
 import FoundationEssentials
-import StoreAPI
-import StoreLedger
+import HostedStoreAPI
+import HostedLedger
 
 enum StoreServerImportCommand {
   static let command = Command(

@@ -1,9 +1,9 @@
-import ContentModel
-import ContentTrust
-import Digests
+import HostedModel
+import HostedTrust
+import HostedDigests
 import FoundationEssentials
-import StoreAPI
-import StoreLedger
+import HostedStoreAPI
+import HostedLedger
 
 enum StoreServerKeyCommand {
   static let command = Command(

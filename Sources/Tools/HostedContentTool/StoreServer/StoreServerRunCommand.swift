@@ -1,11 +1,11 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import FoundationEssentials
 import Glibc
 import HostedContent
-import StoreAPI
-import StoreAPIServer
-import StoreServer
+import HostedStoreAPI
+import HostedStoreServer
+import HostedFileServer
 
 enum StoreServerRunCommand {
   static let command = Command(

@@ -1,6 +1,6 @@
-import ContentModel
-import Digests
-import StoreLedger
+import HostedModel
+import HostedDigests
+import HostedLedger
 
 enum StoreServerVoucherCommand {
   static let command = Command(

@@ -1,5 +1,5 @@
-import ContentModel
-import StoreLedger
+import HostedModel
+import HostedLedger
 
 /// Requests events from a store server until its task is cancelled, and passes them on.
 struct EventRequests: Sendable {

@@ -1,5 +1,5 @@
-import Concurrency
-import ContentModel
+import HostedConcurrency
+import HostedModel
 
 /// The orders that are not finished, the accounts that were used, and the queues, of one service.
 ///

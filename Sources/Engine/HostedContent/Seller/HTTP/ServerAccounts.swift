@@ -1,6 +1,6 @@
-import ContentModel
-import ContentTrust
-import StoreLedger
+import HostedModel
+import HostedTrust
+import HostedLedger
 
 /// The accounts of requests and of their answers.
 ///

@@ -1,7 +1,7 @@
-public import ContentModel
-import ContentTransfer
+public import HostedModel
+import HostedTransfer
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 extension HTTPStoreService: ContentGranting {
   /// Returns URLs of contents that `account` owns.

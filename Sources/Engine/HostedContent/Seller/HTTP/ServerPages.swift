@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// Lists of a store server, which are read page by page.
 extension StoreServerConnection {

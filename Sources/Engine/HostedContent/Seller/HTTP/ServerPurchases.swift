@@ -1,7 +1,7 @@
-import ContentModel
-import ContentTransfer
+import HostedModel
+import HostedTransfer
 import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// Purchases at a store server.
 ///

@@ -1,8 +1,8 @@
-import Concurrency
-import ContentModel
-package import ContentTransfer
+import HostedConcurrency
+import HostedModel
+package import HostedTransfer
 package import FoundationEssentials
-import StoreLedger
+import HostedLedger
 
 /// Sends requests with a token to a store server, and reads its answers.
 package final class StoreServerConnection: Sendable {

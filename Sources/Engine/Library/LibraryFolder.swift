@@ -1,0 +1,149 @@
+package import HostedFileIO
+import HostedModel
+import Glibc
+
+package struct LibraryFolder: Sendable {
+  package let root: Directory
+  /// Installed versions, one folder for each content.
+  package let products: Directory
+  /// Staging, one folder for each download.
+  package let staging: Directory
+
+  /// Opens the library at `path` for reading; throws `fileMissing` if it does not exist.
+  package init(reading path: String, fileSystem: FileSystem = .real) throws {
+    root = try fileSystem.directory(at: path)
+    products = try root.directory("products")
+    staging = try root.directory("staging")
+  }
+
+  /// Opens the library at `path` for an engine.
+  ///
+  /// Creates what is missing. Throws `libraryFolderTaken` if the folder has other files under the
+  /// names that a library uses.
+  package init(creating path: String, fileSystem: FileSystem = .real) throws {
+    root = try fileSystem.directory(at: path, creating: true)
+    try Self.checkOwnership(of: root)
+    products = try root.createDirectory("products")
+    // Readers of other users open this folder too. Its contents are for the engine only.
+    staging = try root.createDirectory("staging")
+    try root.sync()
+  }
+
+  /// Marks the folders as caches: for backup tools, and as a library's folders for the next start.
+  ///
+  /// The caller holds the lock.
+  package func markAsCaches() throws {
+    for folder in [products, staging] where try folder.status(of: "CACHEDIR.TAG") == nil {
+      try Self.checkLinks(in: folder)
+      // First, because the tag implies that both exist.
+      folder.setAttribute("user.xdg.robots.backup", to: "false")
+      try folder.replaceFile("CACHEDIR.TAG", with: Array(Self.cacheTag.utf8))
+    }
+  }
+
+  /// Makes all data and names on the file system durable.
+  ///
+  /// If it fails, staging is in doubt: its files can be read, but may not be on the disk.
+  package func sync() throws {
+    do {
+      // Always with this descriptor, because the kernel reports an error once to each open one.
+      try staging.syncFileSystem()
+    } catch {
+      _ = try? staging.updatedFile(Self.doubtName, mode: 0o600)
+      throw error
+    }
+  }
+
+  /// Whether a sync has failed since staging was empty, also in an earlier process.
+  func isInDoubt() throws -> Bool { try staging.status(of: Self.doubtName) != nil }
+
+  /// Ends the doubt; nothing that was written before is in staging anymore.
+  func endDoubt() throws { try staging.removeFile(Self.doubtName) }
+
+  private static let doubtName = ".sync-failed"
+
+  /// The text of CACHEDIR.TAG; files of other programs have other comments.
+  static let cacheTag = """
+    Signature: 8a477f597d28d172789f06886806bc55
+    # Everything here can be fetched again from the store. See https://bford.info/cachedir/
+
+    """
+
+  /// Throws `fileSystemUnsupported` if the file system has no symbolic links, before any download.
+  private static func checkLinks(in folder: Directory) throws {
+    // The next file takes this name.
+    let name = ".CACHEDIR.TAG.new"
+    do {
+      try folder.removeFile(name)
+      try folder.createLink(name, to: "CACHEDIR.TAG")
+    } catch let error as ContentError
+      where [.notPermitted, .fileSystemUnsupported].contains(error.code)
+    {
+      throw ContentError(
+        .fileSystemUnsupported,
+        "Cannot use \(folder.path) as a library: the file system does not support symbolic links",
+        remedy: "Choose a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
+        subject: folder.path, cause: error.cause)
+    }
+  }
+}
+
+/// The lock of a library; one engine holds it until it is released or the process ends.
+package final class LibraryLock: Sendable {
+  private let file: File
+
+  /// Takes the lock; throws `libraryLocked` with the name of the process that holds it.
+  package init(_ folder: Directory) throws {
+    // A user who could open the file could also lock it.
+    let file = try folder.privateFile("lock")
+    guard try file.tryLock() else {
+      let holder = try file.contents(limit: 4096)
+      throw ContentError(
+        .libraryLocked,
+        "The library \(folder.path) is in use by process \(Self.holder(holder))",
+        remedy: "Wait for that process to end, or use another library", subject: folder.path)
+    }
+    self.file = file
+    // From here on, `deinit` releases the lock, even if this throws.
+    let number = String(getpid())
+    let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
+    let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
+    do {
+      // Overwrite the existing block: on a full disk, an emptied file could not grow again.
+      try holder.withUnsafeBytes { try self.file.write($0, at: 0) }
+      try self.file.truncate(to: Int64(holder.count))
+    } catch let error as ContentError where error.code == .diskFull {
+      // The lock is valid without the text, which only helps other processes.
+    }
+  }
+
+  deinit { release() }
+
+  /// The width of the right-aligned process identifier, in columns.
+  ///
+  /// A power failure may leave any mixture of an old text, a new text and zeros. Because all parts
+  /// are at fixed positions, the mixture can be recognized.
+  private static let numberWidth = 10
+
+  /// Whether `text` is the text of a lock file, or what a power failure has left of it.
+  static func isHolder(_ text: [UInt8]) -> Bool {
+    let isNumber = text.prefix(numberWidth).allSatisfy {
+      $0.isDigit || [0, UInt8(ascii: " ")].contains($0)
+    }
+    let mark = zip(text.dropFirst(numberWidth), " (".utf8)
+    return isNumber && mark.allSatisfy { $0 == $1 || $0 == 0 }
+  }
+
+  /// The process in the text of a lock file.
+  private static func holder(_ text: [UInt8]) -> String {
+    let line = String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? "?"
+    return String(line.drop { $0 == " " })
+  }
+
+  /// Releases the lock, from any thread; another call does nothing.
+  package func release() { file.unlock() }
+
+  private static var processName: String {
+    CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown"
+  }
+}

@@ -1,0 +1,109 @@
+package import HostedModel
+
+/// A broken rule: the rule, the entry, and what the package's author can do.
+///
+/// Code that reads a package throws it where it cannot continue. Examination lists it, and
+/// unpacking converts it to a `ContentError`. Errors of the package's source are other types.
+package struct Finding: Error, Hashable, Codable {
+  /// The path of the entry, safe for messages, or nil for a finding about the whole package.
+  package let path: String?
+  /// The stable name of the rule, such as `path-parent`.
+  package let rule: String
+  /// The problem, as one sentence without a final period.
+  package let message: String
+  /// What the package's author can do, without a final period.
+  package let remedy: String
+  /// The code of the error if the package is refused.
+  package let code: ContentError.Code
+  /// The message of a library; nil in the result of an examination, whose messages include it.
+  let cause: String?
+
+  package init(
+    path: String?, rule: String, message: String, remedy: String, code: ContentError.Code,
+    cause: String? = nil
+  ) {
+    self.path = path
+    self.rule = rule
+    self.message = message
+    self.remedy = remedy
+    self.code = code
+    self.cause = cause
+  }
+
+  /// Returns the error that refuses the package `name` because of this finding.
+  package func error(in name: String) -> ContentError {
+    ContentError(code, "\(name): \(message)", remedy: remedy, subject: name, cause: cause)
+  }
+
+  /// The same finding with the cause in its message.
+  var withoutCause: Finding {
+    guard let cause else { return self }
+    return Finding(
+      path: path, rule: rule, message: "\(message) (\(cause))", remedy: remedy, code: code)
+  }
+}
+
+extension Finding {
+  /// The archive is truncated or inconsistent.
+  static func damaged(_ message: String, path: String? = nil, cause: String? = nil) -> Finding {
+    Finding(
+      path: path, rule: "archive-damaged", message: message,
+      remedy: "Fetch or build the package again", code: .archiveDamaged, cause: cause)
+  }
+
+  /// The entry at `path` breaks a rule.
+  static func entry(_ rule: String, _ message: String, path: String) -> Finding {
+    Finding(
+      path: path, rule: rule, message: message,
+      remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
+  }
+
+  static func form(_ rule: String, _ message: String, remedy: String) -> Finding {
+    Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formUnknown)
+  }
+
+  static func limit(_ rule: String, _ message: String, path: String? = nil) -> Finding {
+    Finding(
+      path: path, rule: rule, message: message,
+      remedy: "Reduce it, or split the content into several products", code: .limitExceeded)
+  }
+
+  static func contentInfo(_ error: ContentError) -> Finding {
+    Finding(
+      path: ContentInfo.fileName, rule: "content-info", message: error.message,
+      remedy: error.remedy, code: .contentInfoInvalid, cause: error.cause)
+  }
+
+  static var contentInfoMissing: Finding {
+    Finding(
+      path: nil, rule: "content-info-missing", message: "ContentInfo.plist not found",
+      remedy: "Add ContentInfo.plist next to the folder Contents", code: .contentInfoInvalid)
+  }
+}
+
+extension ContentError {
+  /// Returns one error that lists all packages with their findings and remedies.
+  ///
+  /// Each refusal has a message without the path of its package. Returns nil for an empty list, and
+  /// a single error unchanged. With several errors, the message starts with `summary`, and `remedy`
+  /// applies to all of them.
+  package static func combined(
+    _ refusals: [(path: String, message: String, error: ContentError)], _ summary: String,
+    remedy: String
+  ) -> ContentError? {
+    guard let first = refusals.first?.error, refusals.count > 1 else {
+      return refusals.first?.error
+    }
+    var paths: [String] = []
+    var findings: [String: [String]] = [:]
+    for (path, message, error) in refusals {
+      let cause = error.cause.map { " (\($0))" } ?? ""
+      if findings[path] == nil { paths.append(path) }
+      findings[path, default: []].append("\(message)\(cause). \(error.remedy)")
+    }
+    let packages = paths.map { "\($0): " + (findings[$0] ?? []).joined(separator: ". ") }
+    return ContentError(
+      first.code, "\(summary): " + packages.joined(separator: "; "), remedy: remedy,
+      subject: first.subject)
+  }
+}

@@ -1,0 +1,121 @@
+import HostedModel
+
+/// Reads a package once from start to end, and applies all rules.
+final class PackageWalk {
+  /// Receives a broken rule; throws to stop.
+  typealias Refuse = (Finding) throws -> Void
+
+  private let reader: PackageReader
+  private let isContent: Bool
+  private let readsInfo: Bool
+  private let plainLimit: Int64
+  private var rules: EntryRules
+  private var collector = EntryCollector()
+  private var plainTotal: Int64 = 0
+
+  var form: PackageForm { reader.form }
+
+  /// The values of ContentInfo.plist, or nil until a well-formed list was read.
+  var info: ContentInfo? { collector.info }
+
+  /// All entries so far that keep the rules, sorted by the bytes of their paths.
+  var entries: [IndexedFile] { collector.entries.sorted { $0.path.precedesByBytes($1.path) } }
+
+  /// Opens the package; throws a finding if it cannot be read at all.
+  ///
+  /// With `readsInfo`, ContentInfo.plist must exist and be valid.
+  init(
+    _ source: any ByteSource, limits: PackageLimits, isContent: Bool, readsInfo: Bool
+  ) throws {
+    reader = try PackageReader(source, limits: limits)
+    rules = EntryRules(limits: limits, isContent: isContent)
+    plainLimit = limits.plainLimit(packedLength: source.length)
+    self.isContent = isContent
+    self.readsInfo = readsInfo
+  }
+
+  /// Reads all entries, and writes them with `unpacker`.
+  ///
+  /// Throws a finding if the archive is damaged or exceeds a limit.
+  func run(_ unpacker: Unpacker? = nil, refuse: Refuse) throws {
+    for finding in reader.containerFindings { try refuse(finding) }
+    while let header = try reader.next() {
+      let verdict = rules.check(header)
+      for finding in verdict.findings {
+        // Stop here, since this finding would repeat for each entry that follows.
+        if ["limit-entries", "limit-paths"].contains(finding.rule) { throw finding }
+        try refuse(finding)
+      }
+      if let entry = verdict.entry {
+        collector.begin(entry, readsInfo: readsInfo)
+        try unpacker?.begin(entry)
+      }
+      if header.kind == .file {
+        try readFile(header, verdict, unpacker, refuse)
+      } else {
+        try readNothing(verdict)
+      }
+      if let entry = verdict.entry { try end(entry, unpacker, refuse) }
+    }
+    if readsInfo, !collector.entries.contains(where: { $0.path == ContentInfo.fileName }) {
+      try refuse(.contentInfoMissing)
+    }
+  }
+
+  private func end(_ entry: CheckedEntry, _ unpacker: Unpacker?, _ refuse: Refuse) throws {
+    let made = try collector.end(entry)
+    do {
+      try collector.readInfo()
+    } catch let error as ContentError where error.code == .contentInfoInvalid {
+      try refuse(.contentInfo(error))
+    }
+    try unpacker?.end(entry, made, info)
+  }
+
+  private func readFile(
+    _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ unpacker: Unpacker?, _ refuse: Refuse
+  ) throws {
+    let path = verdict.shown
+    try checkTotal(adding: header.size ?? 0, path)
+    var count: Int64 = 0
+    while true {
+      let bytes = try reader.nextBytes()
+      if bytes.isEmpty { break }
+      // Only the last read is shorter than the buffer, so the first one contains any magic number.
+      if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
+        try refuse(ExecutableCode.finding(kind, path: path))
+      }
+      try checkTotal(adding: Int64(bytes.count), path)
+      count += Int64(bytes.count)
+      plainTotal += Int64(bytes.count)
+      if let size = header.size, count > size { throw Self.sizeMismatch(path, size, count) }
+      guard verdict.entry != nil else { continue }
+      try collector.add(bytes)
+      try unpacker?.add(bytes)
+    }
+    if let size = header.size, count != size { throw Self.sizeMismatch(path, size, count) }
+  }
+
+  /// Checks that a folder or a link has no data.
+  private func readNothing(_ verdict: EntryRules.Verdict) throws {
+    guard try reader.nextBytes().isEmpty else {
+      // Do not read data that are not needed to their end, which may be far away.
+      let message = "“\(verdict.shown)” is not a regular file but has data"
+      throw Finding.entry("entry-data", message, path: verdict.shown)
+    }
+    try reader.skipData()
+  }
+
+  private func checkTotal(adding size: Int64, _ path: String) throws {
+    guard size <= plainLimit - plainTotal else {
+      throw Finding.limit(
+        "limit-size", "The files have more than \(plainLimit) bytes, the limit for this package",
+        path: path)
+    }
+  }
+
+  private static func sizeMismatch(_ path: String, _ expected: Int64, _ found: Int64) -> Finding {
+    let more = found > expected ? "at least " : ""
+    return .damaged("“\(path)” has \(more)\(found) bytes, expected \(expected)", path: path)
+  }
+}

@@ -1,0 +1,104 @@
+import HostedModel
+import HostedFileIO
+
+/// Writes the entries of a walk; stops at the first difference from the expected package.
+final class Unpacker {
+  private let name: String
+  private let expected: ExpectedPackage?
+  private let expectedEntries: [String: IndexedFile]?
+  // Two chains, because the targets of hard links are in other folders than the entries.
+  private let chain: FolderChain
+  private let linked: FolderChain
+  private let progress: (Int64) throws -> Void
+
+  private var file: File?
+  /// The decompressed bytes written so far.
+  private var written: Int64 = 0
+
+  /// Writes into `folder`; `progress` gets the decompressed bytes written so far.
+  init(
+    name: String, folder: Directory, expected: ExpectedPackage?,
+    progress: @escaping (Int64) throws -> Void
+  ) {
+    self.name = name
+    self.expected = expected
+    self.progress = progress
+    expectedEntries = expected?.entries.map {
+      Dictionary($0.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+    chain = FolderChain(folder)
+    linked = FolderChain(folder)
+  }
+
+  /// Creates the entry; throws before anything is written if it is not expected.
+  func begin(_ entry: CheckedEntry) throws {
+    try checkExpected(entry)
+    let place = try chain.parent(of: entry.path, creating: true)
+    switch entry.kind {
+    case .file: file = try place.folder.createFile(place.name, mode: 0o444)
+    case .directory: try chain.createFolders(entry.path)
+    case .link(let target): try place.folder.createLink(place.name, to: target)
+    case .hardLink(let path):
+      let source = try linked.parent(of: path)
+      try source.folder.hardLink(source.name, to: place.folder, place.name)
+    }
+  }
+
+  func add(_ bytes: UnsafeRawBufferPointer) throws {
+    try file?.write(bytes)
+    written += Int64(bytes.count)
+    try progress(written)
+  }
+
+  /// Ends the current entry, whose content is `made`; `info` is nil until it was read.
+  func end(_ entry: CheckedEntry, _ made: IndexedFile, _ info: ContentInfo?) throws {
+    file = nil
+    if let expected, let info { try expected.check(info, in: name) }
+    guard expectedEntries != nil else { return }
+    let known = expectedEntry(at: entry.path)
+    guard known == made, (known?.target).hasSameBytes(as: made.target) else {
+      throw ContentError.differs(entry.path, in: name)
+    }
+  }
+
+  /// Returns the files that were written as `entries`; throws if an expected entry is missing.
+  func finish(_ entries: [IndexedFile]) throws -> [InstalledFile] {
+    if let wanted = expected?.entries, wanted.count != entries.count {
+      let found = Set(entries.map(\.path))
+      let missing = wanted.first { !found.contains($0.path) }
+      throw ContentError.differs(
+        missing?.path ?? "an entry", "is missing, but listed in", in: name)
+    }
+    // Only now, since each hard link changes the inode, and therefore the identity.
+    return try entries.map { entry in
+      let identity = try entry.kind == .file ? chain.status(of: entry.path)?.identity : nil
+      return InstalledFile(entry: entry, identity: identity)
+    }
+  }
+
+  // MARK: The expected package
+
+  /// Returns the expected entry whose path has these bytes.
+  ///
+  /// Strings, and thus keys, are also equal in another Unicode form.
+  private func expectedEntry(at path: String) -> IndexedFile? {
+    expectedEntries?[path].flatMap { $0.path.hasSameBytes(as: path) ? $0 : nil }
+  }
+
+  /// Throws before anything is written if the entry is not expected.
+  private func checkExpected(_ entry: CheckedEntry) throws {
+    guard expectedEntries != nil else { return }
+    for folder in entry.impliedFolders where expectedEntry(at: folder)?.kind != .directory {
+      throw ContentError.differs(folder, "is not in", in: name)
+    }
+    guard let known = expectedEntry(at: entry.path) else {
+      throw ContentError.differs(entry.path, "is not in", in: name)
+    }
+    // ContentInfo.plist is read first, since its errors are more specific.
+    if entry.path == ContentInfo.fileName { return }
+    guard known.kind == entry.kind.indexed else { throw ContentError.differs(entry.path, in: name) }
+    if case .file = entry.kind, let size = entry.size, size != known.size {
+      throw ContentError.differs(entry.path, in: name)
+    }
+  }
+}

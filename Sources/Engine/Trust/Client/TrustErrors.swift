@@ -1,0 +1,89 @@
+import HostedModel
+import HostedDigests
+import FoundationEssentials
+
+extension ContentError {
+  private static let publisherRemedy =
+    "Try again later. If the error persists, inform the store's owner, and do not use the store"
+
+  static func metadataDamaged(_ role: MetadataName, _ reason: String) -> ContentError {
+    ContentError(
+      .metadataDamaged, "The \(role.text) metadata is damaged: \(reason)",
+      remedy: publisherRemedy, subject: role.fileName)
+  }
+
+  static func metadataTooLong(_ role: MetadataName, limit: Int64) -> ContentError {
+    metadataDamaged(role, "it is longer than \(limit) bytes, the maximum")
+  }
+
+  static func signaturesMissing(
+    _ role: MetadataName, found: Int, required: Int64, by source: String
+  ) -> ContentError {
+    ContentError(
+      .signatureInvalid,
+      "The \(role.text) metadata has \(found) of the \(required) valid signatures that "
+        + "\(source) requires",
+      remedy:
+        "Check that the trusted root is this store's root. If it is, inform the store's owner",
+      subject: role.fileName)
+  }
+
+  static func metadataExpired(_ role: MetadataName, _ expires: Date, now: Date) -> ContentError {
+    ContentError(
+      .metadataExpired,
+      "The \(role.text) metadata expired at \(expires.metadataText). The current time is "
+        + now.metadataText,
+      remedy: "Check the clock. If it is right, the store's owner must renew the metadata",
+      subject: role.fileName)
+  }
+
+  static func rolledBack(
+    _ role: MetadataName, _ found: Int64, trusted: Int64, in file: MetadataName? = nil
+  ) -> ContentError {
+    let place = file.map { "in the \($0.text) metadata " } ?? ""
+    return ContentError(
+      .metadataRolledBack,
+      "Version \(found) of the \(role.text) metadata \(place)is older than version \(trusted), "
+        + "which was trusted before",
+      remedy: "Ask the store's owner whether the server has an old copy. It is not accepted",
+      subject: role.fileName)
+  }
+
+  static func wrongVersion(
+    _ role: MetadataName, _ found: Int64, promised: Int64, by promiser: String
+  ) -> ContentError {
+    ContentError(
+      found < promised ? .metadataRolledBack : .metadataDamaged,
+      "The \(role.text) metadata has version \(found), but \(promiser) specifies \(promised)",
+      remedy: "Ask the store's owner whether the server mixes files of different publications",
+      subject: role.fileName)
+  }
+
+  static func digestMismatch(_ file: String, _ difference: String) -> ContentError {
+    ContentError(
+      .digestMismatch, "\(file) does not match the signed metadata: \(difference)",
+      remedy: publisherRemedy, subject: file)
+  }
+
+  /// The given root, whose bytes are `file`, is not connected to the root in `folder`.
+  static func rootMismatch(
+    given: RootRole, file: [UInt8], trusted: RootRole, in folder: TrustFolder, cause: String?
+  ) throws -> ContentError {
+    let kept = try folder.metadata(.root).map { try Digest(of: $0).hex } ?? "unknown"
+    return ContentError(
+      .rootMismatch,
+      "The given root (version \(given.version), SHA-256 \(try Digest(of: file).hex)) is not "
+        + "connected by signed roots to the trusted root (version \(trusted.version), SHA-256 "
+        + "\(kept))",
+      remedy: "Provide the root of the trusted store. To trust the given root instead, remove "
+        + "the folder \(folder.path)",
+      subject: folder.path, cause: cause)
+  }
+
+  static func storeMissing(_ path: String) -> ContentError {
+    ContentError(
+      .storeMissing, "The store has no \(path)",
+      remedy: "Check the store's address. If it is right, ask the store's owner to publish again",
+      subject: path)
+  }
+}

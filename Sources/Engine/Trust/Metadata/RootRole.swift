@@ -1,0 +1,106 @@
+package import HostedModel
+package import FoundationEssentials
+
+/// The root role: lists the keys of each role and how many of them must sign.
+package struct RootRole: Role {
+  package static let type = RoleName.root
+  package static let ownMembers: Set = ["consistent_snapshot", "keys", "roles"]
+
+  package let header: RoleHeader
+  /// The keys of each top-level role.
+  package let roles: [RoleName: RoleKeys]
+  /// Whether file names in the store contain a version or a digest.
+  package let usesConsistentSnapshots: Bool
+  private let list: KeyList
+  private var otherRoles: [String: JSONValue] = [:]
+
+  /// Public keys by identifier, without keys of unsupported kinds.
+  package var keys: [String: PublicKey] { list.keys }
+
+  /// Creates a root of a store with consistent snapshots; a threshold that is not given is 1.
+  package init(
+    version: Int64, expires: Date, keys: [RoleName: [PublicKey]],
+    thresholds: [RoleName: Int64] = [:]
+  ) throws {
+    header = RoleHeader(version: version, expires: expires)
+    list = try KeyList(keys.values.joined())
+    roles = try keys.reduce(into: [:]) {
+      $0[$1.key] = try RoleKeys($1.value, threshold: thresholds[$1.key] ?? 1)
+    }
+    usesConsistentSnapshots = true
+  }
+
+  /// Copies a root with another version and expiry, and with new keys for the roles in `keys`.
+  package init(
+    _ root: RootRole, version: Int64, expires: Date, keys: [RoleName: [PublicKey]] = [:],
+    thresholds: [RoleName: Int64] = [:]
+  ) throws {
+    header = RoleHeader(version: version, expires: expires, unknown: root.header.unknown)
+    var roles = root.roles
+    for (role, keys) in keys {
+      roles[role] = try RoleKeys(
+        keys, threshold: thresholds[role] ?? root.roles[role]?.threshold ?? 1)
+    }
+    self.roles = roles
+    let named = roles.values.reduce(into: Set()) { $0.formUnion($1.identifiers) }
+    list = try root.list.merging(KeyList(keys.values.joined())).keeping(named)
+    usesConsistentSnapshots = root.usesConsistentSnapshots
+    otherRoles = root.otherRoles
+  }
+
+  package init(_ header: RoleHeader, signed: MetadataField) throws {
+    self.header = header
+    usesConsistentSnapshots = try signed.optional("consistent_snapshot")?.bool ?? false
+    list = try KeyList(signed["keys"])
+    let fields = try signed["roles"]
+    roles = try RoleName.allCases.reduce(into: [:]) {
+      $0[$1] = try RoleKeys(fields[$1.rawValue])
+    }
+    otherRoles = try fields.members(atMost: 64) { $1.value }
+      .filter { RoleName(rawValue: $0.key) == nil }
+  }
+
+  package var members: [String: JSONValue] {
+    let roles = roles.reduce(into: otherRoles) { $0[$1.key.rawValue] = $1.value.json }
+    return [
+      "consistent_snapshot": .bool(usesConsistentSnapshots), "keys": list.json,
+      "roles": .object(roles),
+    ]
+  }
+
+  /// The distinct keys of `role`; empty if the root lists no supported key.
+  package func publicKeys(of role: RoleName) -> Set<PublicKey> {
+    Set((roles[role]?.identifiers ?? []).compactMap { keys[$0] })
+  }
+
+  /// Returns a copy in which only the keys in `keys` sign for `roles`.
+  ///
+  /// Thresholds do not change.
+  package func limited(to keys: Set<PublicKey>, for roles: [RoleName]) throws -> RootRole {
+    let kept = roles.reduce(into: [:]) { $0[$1] = Array(publicKeys(of: $1).intersection(keys)) }
+    return try RootRole(self, version: version, expires: expires, keys: kept)
+  }
+
+  /// Returns hash bins that the keys of the targets role sign.
+  package func targetBins(bits: Int64) throws -> Delegations {
+    guard let keys = roles[.targets] else {
+      throw ContentError.metadataDamaged(.root, "it names no keys for targets")
+    }
+    return Delegations(
+      HashBins(bits: bits, keys: keys, prefix: HashBins.storePrefix),
+      signedBy: list.keeping(keys.identifiers))
+  }
+
+  /// Returns the signers that metadata of `role` needs.
+  func signers(of role: RoleName) -> Signers? {
+    roles[role].map { Signers(keys: keys, required: $0, source: "root version \(version)") }
+  }
+}
+
+/// The signatures that a document needs, and the role that requires them.
+struct Signers {
+  let keys: [String: PublicKey]
+  let required: RoleKeys
+  /// The name of the role for messages, such as “root version 3”.
+  let source: String
+}

@@ -1,0 +1,95 @@
+import HostedFileIO
+
+/// A regular file, open while a response needs it.
+final class OpenedFile: Sendable {
+  let file: File
+  /// The status of the file when it was opened.
+  let status: FileStatus
+
+  init(_ file: consuming File) throws {
+    status = try file.status()
+    self.file = file
+  }
+}
+
+/// The body of a response: a part of a file or of memory, possibly damaged by a fault.
+struct Body: Sendable {
+  private let content: Content
+  /// The range to send, in bytes from the start.
+  var range: Range<Int64>
+  var damage: Damage?
+  /// Whether to send it as a gzip stream.
+  var isCompressed = false
+
+  private enum Content: Sendable {
+    case bytes([UInt8])
+    case file(OpenedFile)
+  }
+
+  /// What a fault does to the bytes.
+  enum Damage: Hashable {
+    /// One byte differs. The offset is from the start of the file.
+    case flip(at: Int64)
+    /// Every byte is inverted.
+    case inversion
+  }
+
+  init(_ bytes: [UInt8]) {
+    content = .bytes(bytes)
+    range = 0..<Int64(bytes.count)
+  }
+
+  init(_ file: OpenedFile) {
+    content = .file(file)
+    range = 0..<file.status.size
+  }
+
+  /// The number of bytes to send.
+  var length: Int64 {
+    let count = range.upperBound - range.lowerBound
+    return isCompressed ? GzipReader.length(of: count) : count
+  }
+
+  /// The file and its range, if the bytes are sent unchanged.
+  var plainFile: (file: OpenedFile, range: Range<Int64>)? {
+    guard case .file(let file) = content, damage == nil, !isCompressed else { return nil }
+    return (file, range)
+  }
+
+  /// Creates a reader at the start of the body.
+  func reader() -> ByteReader {
+    var offset = range.lowerBound
+    let slice: ByteReader = { buffer in
+      let wanted = Int(min(Int64(buffer.count), range.upperBound - offset))
+      let count = try read(into: .init(rebasing: buffer[..<wanted]), at: offset)
+      offset += Int64(count)
+      return count
+    }
+    return isCompressed ? GzipReader(slice).read : slice
+  }
+
+  /// Fills `buffer` with the bytes at `offset`; returns fewer only at the end.
+  private func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    let count: Int
+    switch content {
+    case .bytes(let bytes):
+      let slice = bytes[min(bytes.count, Int(offset))...].prefix(buffer.count)
+      slice.withUnsafeBytes { buffer.copyMemory(from: $0) }
+      count = slice.count
+    case .file(let opened): count = try opened.file.read(into: buffer, at: offset)
+    }
+    switch damage {
+    case nil: break
+    case .flip(let place):
+      let index = place - offset
+      if index >= 0, index < Int64(count) { buffer[Int(index)] ^= 0x01 }
+    case .inversion: for index in 0..<count { buffer[index] ^= 0xff }
+    }
+    return count
+  }
+}
+
+/// Fills the start of a buffer, which is not empty, with the next bytes; returns 0 only at the end.
+///
+/// Used by one thread at a time.
+typealias ByteReader = (UnsafeMutableRawBufferPointer) throws -> Int

@@ -1,0 +1,155 @@
+import HostedConcurrency
+package import HostedModel
+package import FoundationEssentials
+package import HostedContent
+package import HostedStoreAPI
+package import HostedLedger
+import HostedFileServer
+
+/// A running store server: the ledger, the catalog, the API and its HTTP server.
+///
+/// Thread-safe; calls block.
+package final class SellingServer: Sendable {
+  /// The URL at which it listens, with a trailing slash.
+  package let url: String
+  private let ledger: Ledger
+  private let catalog: StoreCatalog
+  private let publications: PublicationRecorder
+  private let decider: any PurchaseDecider
+  private let api: StoreAPI
+  private let server: APIServer
+  private let ticker: Ticker
+  /// Nil after the stop.
+  private let lock: Serialized<ServerLock?>
+
+  /// The settings of a store server.
+  package struct Configuration: Sendable {
+    /// The port and the limits; the server sets all other functions except `onRequest`.
+    package var http = APIServer.Configuration()
+    /// The URL under which clients reach the server; nil is the URL at which it listens.
+    package var origin: String?
+    package var decider: any PurchaseDecider = ApprovingDecider()
+    /// Nil: packages are public.
+    package var gate: ContentGate?
+    /// The database of the ledger; nil is SQLite in the data folder.
+    package var database: (any LedgerDatabase)?
+    package var now: @Sendable () -> Date = { Date() }
+
+    package init() {}
+  }
+
+  /// Locks the data folder, loads the catalog, prepares the ledger, and listens.
+  ///
+  /// Throws `storeLocked` if another server uses the folder. `report` gets errors that no caller
+  /// sees, on any thread; it must not stop the server.
+  package init(
+    _ folder: StoreServerFolder, selling source: Catalog, _ configuration: Configuration,
+    report: @escaping @Sendable (ContentError) -> Void = { _ in }
+  ) throws {
+    let lock = try ServerLock(in: folder.directory)
+    let key = try folder.receiptKey()
+    let catalog = try StoreCatalog(source, report: report)
+    Self.check(key.verificationKey, in: catalog, report)
+    let ledger = try Self.openLedger(in: folder, key, configuration)
+    let pruner = try EventPruner(ledger, now: configuration.now, report: report)
+    let publications = try PublicationRecorder(
+      catalog, ledger, folder, now: configuration.now, report: report)
+    // The API needs the URL before the server listens.
+    let port = try configuration.http.openPort()
+    let url = port.url(scheme: "http")
+    var settings = StoreAPI.Configuration(origin: configuration.origin ?? String(url.dropLast()))
+    settings.decider = configuration.decider
+    settings.gate = configuration.gate
+    settings.report = report
+    let api = try StoreAPI(
+      ledger, catalog: catalog, configuration: settings, now: configuration.now)
+    server = APIServer(Self.httpSettings(configuration, port, api, catalog)) {
+      api.handle($0, respond: $1)
+    }
+    try server.start()
+    ticker = try Ticker(every: .seconds(1)) {
+      catalog.refreshPeriodically()
+      publications.recordPeriodically()
+      pruner.pruneHourly()
+    }
+    self.url = url
+    self.ledger = ledger
+    self.catalog = catalog
+    self.publications = publications
+    self.api = api
+    decider = configuration.decider
+    self.lock = Serialized(lock)
+  }
+
+  deinit { stop() }
+
+  /// Completes running requests, ends waiting ones, and closes everything.
+  ///
+  /// A second call waits for the first one. The server cannot be started again.
+  package func stop() {
+    lock.use { lock in
+      guard lock != nil else { return }
+      server.stop()
+      // Ends requests to the store, for which the API and the ticker wait.
+      catalog.close()
+      api.close()
+      ticker.stop()
+      decider.close()
+      ledger.close()
+      lock = nil
+    }
+  }
+
+  /// Delivers the events of changes that another ledger has made, without delay.
+  package func deliverEvents() { api.events.wake() }
+
+  /// Fetches the catalog now, and reports it to clients if it has changed.
+  package func refreshCatalog() throws {
+    try catalog.refreshNow()
+    try publications.record()
+    deliverEvents()
+  }
+
+  // MARK: Parts
+
+  /// Reports a store that lists receipt keys, but not the server's: queues then refuse its
+  /// receipts.
+  private static func check(
+    _ key: ReceiptVerificationKey, in catalog: StoreCatalog, _ report: (ContentError) -> Void
+  ) {
+    guard let keys = try? catalog.receiptKeys(), !keys.contains(key) else { return }
+    report(
+      ContentError(
+        .keyUnusable, "The store does not list the public key that verifies this server's receipts",
+        remedy: "Add receipt-key.pub.pem of the data folder to the receipt keys of the store, or "
+          + "restore the listed key there. Clients refuse purchases until then"))
+  }
+
+  /// Opens the ledger, and detects a restored one.
+  private static func openLedger(
+    in folder: StoreServerFolder, _ key: ReceiptSigningKey, _ configuration: Configuration
+  ) throws -> Ledger {
+    let sign = key.signer(now: configuration.now)
+    if let database = configuration.database { return Ledger(database, sign: sign) }
+    let file = try folder.ledgerDatabase()
+    let ledger = Ledger(file, sign: sign)
+    try ledger.adopt(origin: file.origin)
+    return ledger
+  }
+
+  private static func httpSettings(
+    _ configuration: Configuration, _ port: HeldPort, _ api: StoreAPI, _ catalog: StoreCatalog
+  ) -> APIServer.Configuration {
+    var settings = configuration.http
+    settings.openPort = { port }
+    // Otherwise it would wait for event streams and long polls.
+    settings.onStop = { api.events.beginClose() }
+    // A store or a webhook that hangs must not delay the end.
+    settings.onStopTimeout = { [decider = configuration.decider] in
+      catalog.close()
+      decider.close()
+    }
+    settings.respondAtOnce = { api.immediateResponse(to: $0) }
+    return settings
+  }
+}

@@ -1,0 +1,146 @@
+import HostedConcurrency
+package import HostedModel
+import HostedTransfer
+package import FoundationEssentials
+package import HostedContent
+package import HostedStoreAPI
+
+/// Asks the operator's back end to decide about each purchase.
+///
+/// The request is signed as in Standard Webhooks 1.0. Its identifier is the transaction, so a
+/// repeated request has the same.
+package final class WebhookDecider: PurchaseDecider {
+  private let calls: CallThreads
+  private let sender: WebhookSender
+
+  private static let threadCount = 8
+
+  /// Creates a decider that sends requests to `url`, which are signed with `secret`.
+  ///
+  /// Does not connect yet. Throws `insecureConnectionRefused` for plain HTTP to another machine,
+  /// unless `network` allows it: an attacker in the network could approve purchases.
+  package init(
+    url: String, secret: [UInt8], network: NetworkSettings = NetworkSettings(),
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) throws {
+    sender = try WebhookSender(url: url, secret: secret, network, now)
+    calls = try CallThreads(count: Self.threadCount)
+  }
+
+  package func decide(
+    _ purchase: PurchaseRequest,
+    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
+  ) {
+    if !calls.run({ [sender] in answer(sender.decision(about: purchase)) }) {
+      answer(
+        .failure(
+          ContentError(
+            .serverBusy, "Too many purchases wait for the webhook",
+            remedy: "Repeat the purchase later with the same transaction")))
+    }
+  }
+
+  /// Ends running requests, whose purchases are not decided, and the threads.
+  package func close() {
+    sender.close()
+    calls.close()
+  }
+}
+
+/// Sends purchases to the webhook and reads its decisions.
+private struct WebhookSender: Sendable {
+  private let url: WebURL
+  private let secret: [UInt8]
+  private let session: HTTPSession
+  private let now: @Sendable () -> Date
+
+  private static let maximumAnswer = 16 << 10
+  private static let timeout: Duration = .seconds(15)
+
+  init(
+    url text: String, secret: [UInt8], _ network: NetworkSettings,
+    _ now: @escaping @Sendable () -> Date
+  ) throws {
+    url = try WebURL(text)
+    self.secret = secret
+    self.now = now
+    var network = network
+    // These are for the store.
+    (network.bearerToken, network.headers) = (nil, [:])
+    session = try network.session(for: [url])
+    guard session.configuration.allowsSecrets(for: url) else {
+      throw ContentError(
+        .insecureConnectionRefused,
+        "Decisions of the webhook at \(url.origin) would be received without encryption",
+        remedy: "Use an https:// URL", subject: url.origin)
+    }
+  }
+
+  func close() { session.close() }
+
+  func decision(about purchase: PurchaseRequest) -> Result<Decision, ContentError> {
+    do {
+      let response = try session.send(request(for: purchase))
+      guard (200..<300).contains(response.status) else {
+        throw unusable("it answered with status \(response.status)")
+      }
+      return .success(try decision(in: response.body))
+    } catch {
+      let error = ContentError(error, while: "asking the webhook")
+      return .failure(error.about(purchase.transaction.printable(limit: 128)))
+    }
+  }
+
+  private func request(for purchase: PurchaseRequest) throws -> HTTPRequest {
+    let body = purchase.webhookBody
+    let timestamp = String(Int64(now().timeIntervalSince1970.rounded(.down)))
+    let signature = try WebhookSignature.text(
+      id: purchase.transaction, timestamp: timestamp, body: body, secret: secret)
+    var request = HTTPRequest(
+      url,
+      headers: [
+        HTTPHeader("Content-Type", "application/json"),
+        HTTPHeader("webhook-id", purchase.transaction),
+        HTTPHeader("webhook-timestamp", timestamp), HTTPHeader("webhook-signature", signature),
+      ], limit: Self.maximumAnswer)
+    request.method = "POST"
+    request.body = body
+    request.attempts = 1
+    request.deadline = Self.timeout.inSeconds
+    request.returnsEveryStatus = true
+    return request
+  }
+
+  private func decision(in body: [UInt8]) throws -> Decision {
+    let json = try? JSONValue(parsing: body, limit: Self.maximumAnswer, rules: .anyNumber)
+    guard let answer = json else { throw unusable("its answer is not JSON") }
+    switch answer["decision"]?.string {
+    case "approve": return .approve
+    case "decline":
+      let reason = (answer["reason"]?.string ?? "").printable(limit: 200)
+      return .decline(reason: reason.isEmpty ? "The seller declined the purchase" : reason)
+    case "later": return .later
+    case "interrupt": return .interrupt
+    default: throw unusable("its answer has no known decision")
+    }
+  }
+
+  private func unusable(_ reason: String) -> ContentError {
+    ContentError(
+      .sellerNotResponding, "The webhook at \(url) did not decide: \(reason)",
+      remedy: "Check the webhook. The buyer repeats the purchase with the same transaction")
+  }
+}
+
+extension PurchaseRequest {
+  fileprivate var webhookBody: [UInt8] {
+    JSONValue.object([
+      "transactionIdentifier": .string(transaction),
+      "productIdentifier": .string(product.rawValue),
+      "account": .string(account.rawValue),
+      "quantity": .integer(Int64(quantity)),
+      "askToBuy": .bool(asksToBuy),
+      "voucher": voucher.map { .string($0) } ?? .null,
+    ]).encoded
+  }
+}

@@ -1,0 +1,223 @@
+import HostedModel
+import ContentStore
+import HostedFileIO
+import FoundationEssentials
+import Glibc
+import HostedContent
+import HostedLedger
+import HostedFileServer
+import HostedTestSupport
+import HostedTestTraits
+import Testing
+
+@testable import HostedStoreServer
+
+@Suite("A selling server", .waiting, .timeLimit(.hang))
+struct SellingServerTests {
+  @Test func `a second stop waits for the first, which completes requests`() throws {
+    let isHeld = Watched(false)
+    let isReached = Watched(false)
+    let store = try SampleStore()
+    let port = try HeldPort("127.0.0.1", 0)
+    var configuration = SellingServer.Configuration()
+    configuration.http.openPort = { port }
+    // Called for each request that needs a key.
+    configuration.now = {
+      if isHeld.value { isReached.change { $0 = true } }
+      isHeld.block { !$0 }
+      return Date()
+    }
+    let server = try SellingServer(store.data(), selling: store.catalog(), configuration)
+    isHeld.change { $0 = true }
+    let client = try APIClient(port: port.number, of: server)
+    client.request("GET", "/v1/products")
+    isReached.block { $0 }
+    let first = ThreadCall { server.stop() }
+    blockUntil { !Loopback.answers(on: Int(port.number)) }
+    let second = ThreadCall { server.stop() }
+    #expect(second.isWaiting())
+    isHeld.change { $0 = false }
+    #expect(try client.response().status == 401)
+    first.wait()
+    second.wait()
+  }
+
+  @Test func `a publication that is not recorded does not repeat a newer one`() throws {
+    let store = try SampleStore()
+    let catalog = try StoreCatalog(store.catalog()) { _ in }
+    let database = FailingDatabase(try store.data().ledgerDatabase())
+    let ledger = Ledger(database)
+    let publications = try PublicationRecorder(
+      catalog, ledger, store.data(), now: { Date() }, report: { _ in })
+    try store.add("a")
+    try catalog.refreshNow()
+    let first = ThreadCall { try? publications.record() }
+    database.state.block { $0.writes == 1 }
+    try store.add("b")
+    try catalog.refreshNow()
+    let second = ThreadCall { try? publications.record() }
+    _ = second.isWaiting()
+    database.state.change { $0.isHeld = false }
+    first.wait()
+    second.wait()
+    try publications.record()
+    #expect(try ledger.events(after: 0, limit: 10).map(\.kind) == [.published])
+  }
+
+  @Test func `a store that cannot be read since the start is reported once`() throws {
+    let store = try SampleStore()
+    _ = try StoreCatalog(store.catalog()) { _ in }
+    try store.hideMetadata()
+    let reports = Watched<[ContentError]>([])
+    let catalog = try StoreCatalog(store.catalog()) { error in
+      reports.change { $0.append(error) }
+    }
+    catalog.refreshPeriodically()
+    #expect(reports.value.count == 1)
+  }
+
+  @Test func `a refresh that the stop of the server ends is not reported`() throws {
+    let store = try SampleStore()
+    _ = try StoreCatalog(store.catalog()) { _ in }
+    // It refuses connections.
+    let port = try HeldPort("127.0.0.1", 0)
+    let reports = Watched<[ContentError.Code]>([])
+    let catalog = try StoreCatalog(store.catalog(at: port.url(scheme: "http"))) { error in
+      reports.change { $0.append(error.code) }
+    }
+    #expect(reports.value == [.connectionRefused])
+    catalog.close()
+    catalog.refreshPeriodically()
+    #expect(reports.value == [.connectionRefused])
+  }
+
+  @Test func `a store that cannot be read at a start is not a publication`() throws {
+    let store = try SampleStore()
+    let ledger = Ledger(try store.data().ledgerDatabase())
+    let publications = { (catalog: StoreCatalog) in
+      try PublicationRecorder(
+        catalog, ledger, store.data(), now: { Date() }, report: { _ in })
+    }
+    try publications(StoreCatalog(store.catalog()) { _ in }).record()
+    try store.hideMetadata()
+    let catalog = try StoreCatalog(store.catalog()) { _ in }
+    let recorder = try publications(catalog)
+    try recorder.record()
+    #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+    try store.showMetadata()
+    try catalog.refreshNow()
+    try recorder.record()
+    #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+    try store.add("a")
+    try catalog.refreshNow()
+    try recorder.record()
+    #expect(try ledger.events(after: 0, limit: 10).map(\.kind) == [.published])
+  }
+
+  @Test func `events are deleted after 30 days, once an hour`() throws {
+    let folder = try TemporaryFolder()
+    let ledger = Ledger(try SQLiteLedger(in: folder.directory))
+    let start = Date(timeIntervalSince1970: 1_800_000_000)
+    let date = Watched(start)
+    let time = Watched(ContinuousClock.now)
+    let pruner = try EventPruner(ledger, now: { date.value }, clock: { time.value }) { _ in }
+    _ = try ledger.commit([.publish], at: start)
+    let old = try #require(try ledger.head()).position
+    _ = try ledger.commit([.publish], at: start.addingTimeInterval(2))
+    date.change { $0 += Double(30 * 86_400 + 1) }
+    time.change { $0 += .seconds(3_599) }
+    pruner.pruneHourly()
+    #expect(try ledger.head()?.pruned == 0)
+    time.change { $0 += .seconds(2) }
+    pruner.pruneHourly()
+    #expect(try ledger.head()?.pruned == old.sequence)
+    #expect(try ledger.events(after: old.sequence, limit: 10).count == 1)
+  }
+
+  @Test func `a receipt key that is not durable is not used`() throws {
+    let folder = try TemporaryFolder()
+    let syncs = Watched(0)
+    let files = FileSystem { operation, _ in
+      guard operation == .sync else { return }
+      let number = syncs.change { (count: inout Int) -> Int in
+        count += 1
+        return count
+      }
+      // The first sync is that of the file, the second one that of its folder.
+      if number == 2 { throw SystemFailure(EIO) }
+    }
+    let data = StoreServerFolder(try folder.opened(files))
+    #expect(throws: ContentError.self) { try data.receiptKey() }
+  }
+}
+
+/// An empty store, and the data folder of its server.
+private final class SampleStore {
+  private let folder: TemporaryFolder
+  private let store: StoreFolder
+  private let root: [UInt8]
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try StoreFolder.create(at: folder.path("store"))
+    root = try store.initialRoot()
+  }
+
+  func add(_ product: ProductIdentifier) throws { try store.add(product) }
+
+  func data() throws -> StoreServerFolder {
+    try StoreServerFolder(folder.path("data"), creating: true)
+  }
+
+  /// Returns the catalog of the store, or of a copy at a URL.
+  func catalog(at url: String? = nil) throws -> Catalog {
+    var network = NetworkSettings()
+    network.attempts = 1
+    return try Catalog(
+      at: StoreLocation(url ?? folder.path("store")), trustedRoot: root, network: network,
+      trustFolder: data().trustFolder())
+  }
+
+  /// Makes the store unreadable.
+  func hideMetadata() throws {
+    let store = try folder.directory.directory("store")
+    try store.rename("metadata", to: store, "hidden")
+  }
+
+  /// Makes it readable again.
+  func showMetadata() throws {
+    let store = try folder.directory.directory("store")
+    try store.rename("hidden", to: store, "metadata")
+  }
+}
+
+/// A SQLite ledger whose first write is held, and then fails.
+private final class FailingDatabase: LedgerDatabase {
+  struct State: Sendable {
+    var writes = 0
+    var isHeld = true
+  }
+
+  let state = Watched(State())
+  private let database: SQLiteLedger
+
+  init(_ database: SQLiteLedger) { self.database = database }
+
+  func write<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value {
+    let number = state.change { (state: inout State) -> Int in
+      state.writes += 1
+      return state.writes
+    }
+    guard number > 1 else {
+      state.block { !$0.isHeld }
+      throw ContentError(.ledgerFailed, "The test's ledger failed", remedy: "Try again")
+    }
+    return try database.write(body)
+  }
+
+  func read<Value: Sendable>(_ body: (any LedgerConnection) throws -> Value) throws -> Value? {
+    try database.read(body)
+  }
+
+  func close() { database.close() }
+}
