@@ -38,7 +38,7 @@ struct Cell {
     return outcome
   }
 
-  private func run(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
+  private func run(_ fixture: Fixture, _ server: FileServer, _ library: String) async throws
     -> Outcome
   {
     var outcome = Outcome()
@@ -130,7 +130,7 @@ struct Cell {
   }
 
   /// Fetches a part of the first package and closes the queue; returns the number of bytes.
-  private func fetchHalf(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
+  private func fetchHalf(_ fixture: Fixture, _ server: FileServer, _ library: String) async throws
     -> Int64
   {
     try server.setFaults(FaultScript("/targets/*.pkg rate 6MB/s"))

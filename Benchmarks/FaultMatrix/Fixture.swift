@@ -41,19 +41,19 @@ struct Fixture {
     }
   }
 
-  func server(isSecure: Bool) throws -> StoreServer {
-    var configuration = StoreServer.Configuration()
+  func server(isSecure: Bool) throws -> FileServer {
+    var configuration = FileServer.Configuration()
     if isSecure {
       configuration.certificate = Certificate(
         chain: folder.path("right.pem"), key: folder.path("right.key"))
     }
-    let server = try StoreServer(folder: folder.path("store"), configuration: configuration)
+    let server = try FileServer(folder: folder.path("store"), configuration: configuration)
     try server.start()
     return server
   }
 
   /// Returns a queue on `library` with short timeouts, so that hundreds of runs finish soon.
-  func queue(_ server: StoreServer, library: String) async throws -> PaymentQueue {
+  func queue(_ server: FileServer, library: String) async throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path(library)), store: try StoreLocation(server.url))
     configuration.trustedRoot = Array(

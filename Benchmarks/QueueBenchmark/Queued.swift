@@ -14,7 +14,7 @@ enum Queued {
     try Idle.fill(path, count)
     try FileManager.default.createDirectory(
       atPath: "\(path)-store", withIntermediateDirectories: true)
-    let server = try StoreServer(folder: "\(path)-store", faults: FaultScript("* latency 60s"))
+    let server = try FileServer(folder: "\(path)-store", faults: FaultScript("* latency 60s"))
     try server.start()
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: path), store: try StoreLocation(server.url))

@@ -11,14 +11,14 @@ import Testing
 /// A server in this process, and the file that it serves.
 final class AppServer: Sendable {
   let folder: TemporaryFolder
-  let server: StoreServer
+  let server: FileServer
   let url: URL
 
   init(faults: String = "") throws {
     folder = try TemporaryFolder()
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     try configuration.serveApps(ofFolder: folder.path)
-    server = try StoreServer(
+    server = try FileServer(
       folder: folder.path, faults: try FaultScript(faults), configuration: configuration)
     try server.start()
     url = try link("\(server.url)")
@@ -96,7 +96,7 @@ struct HTTPTests {
 
   /// Starts to serve a folder, to get its errors.
   private func serve(_ folder: TemporaryFolder) throws {
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     try configuration.serveApps(ofFolder: folder.path)
   }
 

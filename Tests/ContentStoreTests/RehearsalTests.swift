@@ -177,7 +177,7 @@ import Testing
 
   @Test func `archives are converted outside of the store`() throws {
     let store = try fixture.create()
-    let archive = SourceTree.path("SamplePackages/forms/zip.pkg")
+    let archive = SourceTree.path("SamplePackages/formats/zip.pkg")
     let rehearsal = try compare(store) {
       try $0.publish([archive], repackaging: true, now: now)
     }

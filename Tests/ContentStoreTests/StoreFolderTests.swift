@@ -262,7 +262,7 @@ import Testing
       #expect(error?.message.contains(name) == true)
     }
     #expect(error?.message.contains(good) == false)
-    #expect(error?.code == .formUnknown)
+    #expect(error?.code == .formatUnknown)
     #expect(try files() == before)
   }
 

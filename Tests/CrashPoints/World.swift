@@ -6,7 +6,7 @@ import Foundation
 package import HostedContent
 import HostedTestSupport
 
-/// A folder with a store, libraries and a grants file, for operations that tests interrupt.
+/// A folder with a store, libraries and a ledger, for operations that tests interrupt.
 package struct World: Sendable {
   /// The product whose packages we build, with members.
   package static let own = "com.example.own"
@@ -32,7 +32,7 @@ package struct World: Sendable {
 
   package var storePath: String { "\(path)/store" }
   package var grantsName: String { "ledger.sqlite" }
-  package var grantsPath: String { "\(path)/\(grantsName)" }
+  package var ledgerPath: String { "\(path)/\(grantsName)" }
 
   package func libraryPath(_ name: String = "library") -> String { "\(path)/\(name)" }
 
@@ -41,7 +41,7 @@ package struct World: Sendable {
   {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: libraryPath(library)), store: try StoreLocation(storePath))
-    configuration.grantsFile = URL(filePath: grantsPath)
+    configuration.ledgerFile = URL(filePath: ledgerPath)
     configuration.fileSystem = fileSystem
     return configuration
   }
@@ -143,7 +143,7 @@ package struct World: Sendable {
   }
 
   package func publishForeign() throws {
-    try store().publish([Self.samples.appending(path: "forms/zip.pkg").path()])
+    try store().publish([Self.samples.appending(path: "formats/zip.pkg").path()])
   }
 
   /// Copies the whole folder.

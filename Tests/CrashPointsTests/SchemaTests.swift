@@ -140,7 +140,7 @@ struct SchemaTests {
     var bytes = PackageIndex(packageLength: 0, blockLength: 4096, blocks: [], files: []).encoded
     bytes[4] += 1
     let error = #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes) }
-    #expect(error?.code == .formUnknown)
+    #expect(error?.code == .formatUnknown)
     #expect(throws: ContentError.self) { try PackageIndex(encoded: Array("{}".utf8)) }
   }
 }

@@ -188,11 +188,11 @@ try checker.gate.enter("send order")                                  // in fron
 // MARK: The server
 
 private func serving(path: String, bytes: [UInt8]) throws {
-var configuration = StoreServer.Configuration()          // 127.0.0.1, any free port
+var configuration = FileServer.Configuration()          // 127.0.0.1, any free port
 configuration.routes["/lookup"] = { request in           // before files; request.location?.parameter("id")
   Answer(200, contentType: "application/json", bytes)
 }
-let server = try StoreServer(folder: path, faults: try FaultScript("*.pkg cut 64kB once"), configuration: configuration)
+let server = try FileServer(folder: path, faults: try FaultScript("*.pkg cut 64kB once"), configuration: configuration)
 try server.start()
 _ = server.url                                           // http://127.0.0.1:PORT/
 _ = server.requests                                      // method, path, range, headers, status, bytesSent, faults

@@ -5,7 +5,7 @@ import HostedTestSupport
 /// A server for a temporary folder.
 struct ServerFixture: Sendable {
   let folder: TemporaryFolder
-  let server: StoreServer
+  let server: FileServer
   private let finished = Finished()
 
   /// 1,000 bytes that depend on their position.
@@ -15,7 +15,7 @@ struct ServerFixture: Sendable {
   /// Creates a store's folder with some files.
   ///
   /// `change` adapts the configuration.
-  init(_ faults: String = "", _ change: (inout StoreServer.Configuration) -> Void = { _ in })
+  init(_ faults: String = "", _ change: (inout FileServer.Configuration) -> Void = { _ in })
     throws
   {
     folder = try TemporaryFolder()
@@ -42,11 +42,11 @@ struct ServerFixture: Sendable {
     let targets = try store.directory("targets")
     try targets.createLink("inner", to: "file.bin")
     try targets.createLink("outer", to: "../../secret")
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     let finished = finished
     configuration.onRequest = { finished.add($0) }
     change(&configuration)
-    server = try StoreServer(
+    server = try FileServer(
       folder: folder.path("store"), faults: FaultScript(faults), configuration: configuration)
     try server.start()
   }

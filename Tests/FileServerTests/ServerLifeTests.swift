@@ -88,15 +88,15 @@ struct ServerLifeTests {
   @Test("A port in use, a missing folder and an unknown address have their own errors")
   func failures() throws {
     let fixture = try ServerFixture()
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     configuration.port = fixture.server.port
-    let second = try StoreServer(folder: fixture.folder.path, configuration: configuration)
+    let second = try FileServer(folder: fixture.folder.path, configuration: configuration)
     #expect(#expect(throws: ContentError.self) { try second.start() }?.code == .cannotListen)
     configuration.address = "256.0.0.1"
-    let third = try StoreServer(folder: fixture.folder.path, configuration: configuration)
+    let third = try FileServer(folder: fixture.folder.path, configuration: configuration)
     #expect(#expect(throws: ContentError.self) { try third.start() }?.code == .cannotListen)
     let missing = #expect(throws: ContentError.self) {
-      try StoreServer(folder: fixture.folder.path("nothing"))
+      try FileServer(folder: fixture.folder.path("nothing"))
     }
     #expect(missing?.code == .fileMissing)
   }

@@ -153,9 +153,9 @@ struct RequestTests {
       #"{"trackId": 5, "version": "1.0", "trackViewUrl": "https://apps.example.com/app/id5"}"#
     try Data(#"{"apps": [{"listing": \#(listing)}]}"#.utf8)
       .write(to: URL(filePath: folder.path("apps.json")))
-    var apps = StoreServer.Configuration()
+    var apps = FileServer.Configuration()
     try apps.serveApps(ofFolder: folder.path)
-    let server = try StoreServer(folder: folder.path, configuration: apps)
+    let server = try FileServer(folder: folder.path, configuration: apps)
     try server.start()
     var configuration = SKHostConfiguration(queue: try session.configuration())
     configuration.queue.deliveryQueue = DispatchQueue(label: "page")

@@ -5,21 +5,21 @@ import HostedTestSupport
 
 /// A server on a free port.
 final class APIFixture: Sendable {
-  let server: APIServer
+  let server: StoreServer
   /// The requests whose responses have ended.
   let handled: Watched<[HandledRequest]>
 
   /// Starts a server; `change` adapts its configuration.
   init(
-    _ change: (inout APIServer.Configuration) -> Void = { _ in },
-    handle: @escaping APIServer.Handler = echo
+    _ change: (inout StoreServer.Configuration) -> Void = { _ in },
+    handle: @escaping StoreServer.Handler = echo
   ) throws {
     let handled = Watched<[HandledRequest]>([])
-    var configuration = APIServer.Configuration()
+    var configuration = StoreServer.Configuration()
     configuration.onRequest = { request in handled.change { $0.append(request) } }
     change(&configuration)
     self.handled = handled
-    server = APIServer(configuration, handle: handle)
+    server = StoreServer(configuration, handle: handle)
     try server.start()
   }
 
@@ -42,7 +42,7 @@ final class APIFixture: Sendable {
 final class WaitingRequests: Sendable {
   private let responders = Watched<[String: @Sendable (APIResponse) -> Void]>([:])
 
-  var handler: APIServer.Handler {
+  var handler: StoreServer.Handler {
     { [responders] request, respond in
       responders.change { $0[request.head.path] = respond }
     }
@@ -79,7 +79,7 @@ final class AddedStream: ResponseStream {
     return response
   }
 
-  var handler: APIServer.Handler { { _, respond in respond(self.response) } }
+  var handler: StoreServer.Handler { { _, respond in respond(self.response) } }
 
   func next(_ limit: Int, onReady: @escaping @Sendable () -> Void) -> ResponsePart {
     state.change { state in

@@ -117,7 +117,7 @@ extension ContentError.Code {
 
   // Package: the content archive.
   /// The archive format is not supported.
-  public static let formUnknown = Self(rawValue: 600)
+  public static let formatUnknown = Self(rawValue: 600)
   /// The archive is incomplete or contradicts itself.
   public static let archiveDamaged = Self(rawValue: 601)
   /// An entry breaks a safety rule.

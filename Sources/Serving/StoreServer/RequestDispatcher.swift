@@ -9,8 +9,8 @@ import HostedFileServer
 /// Thread-safe.
 final class RequestDispatcher: Sendable {
   let connections: ConnectionTable
-  let configuration: APIServer.Configuration
-  let handle: APIServer.Handler
+  let configuration: StoreServer.Configuration
+  let handle: StoreServer.Handler
   let workers: CallThreads
   private let state = Mutex(State())
   /// Has one entry for each pending response.
@@ -29,8 +29,8 @@ final class RequestDispatcher: Sendable {
   private static let lastTimeout: Duration = .seconds(5)
 
   init(
-    _ configuration: APIServer.Configuration, _ connections: ConnectionTable,
-    _ handle: @escaping APIServer.Handler
+    _ configuration: StoreServer.Configuration, _ connections: ConnectionTable,
+    _ handle: @escaping StoreServer.Handler
   ) throws {
     self.configuration = configuration
     self.connections = connections

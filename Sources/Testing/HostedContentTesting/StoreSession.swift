@@ -35,13 +35,13 @@ public final class StoreSession: Sendable {
   struct Place: Sendable {
     let folder: SessionFolder
     let store: StoreFolder
-    let server: StoreServer
+    let server: FileServer
     let url: URL
 
     init(now: Date) throws {
       folder = try SessionFolder()
       store = try StoreFolder.create(at: "\(folder.path)/store", now: now)
-      server = try StoreServer(folder: "\(folder.path)/store")
+      server = try FileServer(folder: "\(folder.path)/store")
       try server.start()
       url = try URL(ofServer: server.url)
     }

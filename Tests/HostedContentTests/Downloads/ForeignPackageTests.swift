@@ -12,7 +12,7 @@ import Testing
 @Suite("Packages from other tools", .timeLimit(.hang))
 struct ForeignPackageTests {
   private let fixture: StoreFixture
-  private let server: StoreServer
+  private let server: FileServer
 
   init() throws {
     fixture = try StoreFixture()

@@ -13,7 +13,7 @@ import Testing
 struct GatedContentTests {
   private let fixture: StoreFixture
   private let gate: BuyersGate
-  private let server: StoreServer
+  private let server: FileServer
 
   init() throws {
     fixture = try StoreFixture()

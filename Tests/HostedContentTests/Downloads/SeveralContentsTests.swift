@@ -159,12 +159,12 @@ struct SeveralContentsTests {
     do {
       let queue = try fixture.queue {
         $0.library = URL(filePath: fixture.folder.path("first"))
-        $0.grantsFile = grants
+        $0.ledgerFile = grants
       }
       try await buy(queue, .delivering())
       queue.close()
     }
-    let queue = try fixture.queue { $0.grantsFile = grants }
+    let queue = try fixture.queue { $0.ledgerFile = grants }
     let observer = RecordingObserver.delivering(of: queue)
     queue.restoreCompletedTransactions()
     await observer.wait { $0.removed.count == 1 }

@@ -19,7 +19,7 @@ struct HostingBinTests {
 
   private func check(
     _ script: String = "", comparesAll: Bool = false,
-    _ change: (inout StoreServer.Configuration) -> Void = { _ in }
+    _ change: (inout FileServer.Configuration) -> Void = { _ in }
   ) throws -> HostingReport {
     let server = try fixture.store.server(script, change)
     return try withExtendedLifetime(server) {

@@ -129,7 +129,7 @@ struct HostingCheckTests {
   // MARK: Caches
 
   /// Answers for the timestamp with headers.
-  private func server(sending headers: [String: String?]) throws -> StoreServer {
+  private func server(sending headers: [String: String?]) throws -> FileServer {
     let bytes = try fixture.bytes("metadata/timestamp.json")
     return try fixture.store.server {
       $0.routes["/metadata/timestamp.json"] = { _ in

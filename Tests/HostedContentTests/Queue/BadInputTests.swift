@@ -220,7 +220,7 @@ struct BadInputTests {
   func ledgerAddress() throws {
     let fixture = try StoreFixture()
     let error = #expect(throws: ContentError.self) {
-      try fixture.queue { $0.grantsFile = URL(string: "https://example.com/ledger.sqlite") }
+      try fixture.queue { $0.ledgerFile = URL(string: "https://example.com/ledger.sqlite") }
     }
     #expect(error?.code == .usage)
     // The refused queue does not keep the library.

@@ -12,12 +12,12 @@ struct RestoreTests {
     try ProductIdentifier(validating: text)
   }
 
-  /// Buys `products` in the fixture's library with a grants file that can be shared.
+  /// Buys `products` in the fixture's library with a ledger that can be shared.
   private func buy(_ products: [String], _ fixture: StoreFixture, account: AccountID? = nil)
     async throws
   {
     let queue = try fixture.queue {
-      $0.grantsFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
+      $0.ledgerFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
     }
     let observer = RecordingObserver.delivering(of: queue)
     for product in products {
@@ -31,7 +31,7 @@ struct RestoreTests {
   private func second(_ fixture: StoreFixture) throws -> PaymentQueue {
     try fixture.queue {
       $0.library = URL(filePath: fixture.folder.path("second"))
-      $0.grantsFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
+      $0.ledgerFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
     }
   }
 

@@ -5,7 +5,7 @@ import HostedTestSupport
 import HostedTestTraits
 import Testing
 
-/// A grants file that several libraries share, used through their queues.
+/// A ledger that several libraries share, used through their queues.
 @Suite("Grants that libraries share", .timeLimit(.hang))
 struct SharedGrantsTests {
   private let fixture: StoreFixture
@@ -15,13 +15,13 @@ struct SharedGrantsTests {
     for product in ["a", "b"] { try fixture.publish(product, "1.0") }
   }
 
-  private var grantsPath: String { fixture.folder.path("shared/grants") }
+  private var ledgerPath: String { fixture.folder.path("shared/grants") }
 
   /// Creates a queue of the library `name` whose transactions all have the same identifier.
   private func queue(_ name: String) throws -> PaymentQueue {
     try fixture.queue {
       $0.library = URL(filePath: fixture.folder.path(name))
-      $0.grantsFile = URL(filePath: grantsPath)
+      $0.ledgerFile = URL(filePath: ledgerPath)
       $0.environment.newIdentifier = { "the-only-identifier" }
     }
   }
@@ -66,7 +66,7 @@ struct SharedGrantsTests {
   {
     try FileManager.default.createDirectory(
       atPath: fixture.folder.path("shared"), withIntermediateDirectories: true)
-    try Data(text.utf8).write(to: URL(filePath: grantsPath))
+    try Data(text.utf8).write(to: URL(filePath: ledgerPath))
     let queue = try queue("library")
     defer { queue.close() }
     let bought = await #expect(throws: ContentError.self) {
@@ -76,6 +76,6 @@ struct SharedGrantsTests {
     #expect(bought?.remedy.contains("backup") == true, "\(bought?.remedy ?? "")")
     let listed = await #expect(throws: ContentError.self) { try await queue.grants() }
     #expect(listed?.code == .ledgerFailed)
-    #expect(try String(contentsOfFile: grantsPath, encoding: .utf8) == text)
+    #expect(try String(contentsOfFile: ledgerPath, encoding: .utf8) == text)
   }
 }

@@ -11,7 +11,7 @@ import Testing
 @Suite("A store on the web", .timeLimit(.hang))
 struct WebStoreTests {
   private let fixture: StoreFixture
-  private let server: StoreServer
+  private let server: FileServer
 
   init() throws {
     fixture = try StoreFixture()

@@ -82,11 +82,11 @@ final class StoreFixture: Sendable {
 
   /// Starts a server for the store, with a fault script.
   func server(
-    _ faults: String = "", _ change: (inout StoreServer.Configuration) -> Void = { _ in }
-  ) throws -> StoreServer {
-    var configuration = StoreServer.Configuration()
+    _ faults: String = "", _ change: (inout FileServer.Configuration) -> Void = { _ in }
+  ) throws -> FileServer {
+    var configuration = FileServer.Configuration()
     change(&configuration)
-    let server = try StoreServer(
+    let server = try FileServer(
       folder: storePath, faults: FaultScript(faults), configuration: configuration)
     try server.start()
     return server

@@ -19,7 +19,7 @@ struct BuildTests {
     let folder = try chapterFolder()
     let bytes = try builtChapter()
     let examination = try examine(bytes)
-    #expect(examination.form == .flatProductArchive)
+    #expect(examination.format == .flatProductArchive)
     #expect(examination.isValid)
     let unpacked = try Unpacked(bytes, expected: expectedPackage(entries: examination.entries))
     #expect(unpacked.made == (try tree(folder.directory)))

@@ -13,8 +13,8 @@ struct ConversionTests {
 
   init() throws { output = try TemporaryFolder() }
 
-  /// The supported forms, as archives of the chapter.
-  enum Form: String, CaseIterable, CustomTestStringConvertible {
+  /// The supported formats, as archives of the chapter.
+  enum Format: String, CaseIterable, CustomTestStringConvertible {
     case ustar, pax, gnutar, gzip, xz, zstd, bzip2, zip, storedZip, xar
     case gzipProduct, plainProduct, pbzxProduct, ownProduct
 
@@ -62,10 +62,10 @@ struct ConversionTests {
   }
 
   @Test(
-    "Each form is converted to the package of its folder, byte for byte", .slow,
-    arguments: Form.allCases)
-  func forms(_ form: Form) throws {
-    let examination = try convert(form.archive(of: chapterFolder()))
+    "Each format is converted to the package of its folder, byte for byte", .slow,
+    arguments: Format.allCases)
+  func formats(_ format: Format) throws {
+    let examination = try convert(format.archive(of: chapterFolder()))
     #expect(examination.info?.productIdentifier.rawValue == "com.example.test")
     #expect(try converted() == builtChapter())
     #expect(try names == ["out.pkg"])

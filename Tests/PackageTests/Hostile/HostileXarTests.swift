@@ -131,11 +131,11 @@ struct HostileXarTests {
       (bytes[4], bytes[5]) = (0xff, 0xff)
       return bytes
     },
-    ContainerAttack("two payloads", .formUnknown) {
+    ContainerAttack("two payloads", .formatUnknown) {
       let payload = cpio([.info(), .folder("Contents")])
       return productWriter(["a.pkg": ["Payload": payload], "b.pkg": ["Payload": payload]]).bytes
     },
-    ContainerAttack("no payload", .formUnknown) { productWriter(["a.pkg": [:]]).bytes },
+    ContainerAttack("no payload", .formatUnknown) { productWriter(["a.pkg": [:]]).bytes },
     ContainerAttack("installer scripts", .executableContent) {
       let payload = cpio([.info(), .folder("Contents")])
       return productWriter(["a.pkg": ["Payload": payload, "Scripts": [1]]]).bytes

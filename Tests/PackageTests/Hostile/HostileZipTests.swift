@@ -44,12 +44,12 @@ struct HostileZipTests {
       $0.entries[1].local.checksum ^= 1
     },
     attack("the methods differ") { $0.entries[1].central.method = 8 },
-    attack("an unknown method", .formUnknown) {
+    attack("an unknown method", .formatUnknown) {
       $0.entries[1].central.method = 99
       $0.entries[1].local.method = 99
     },
     attack("only one of the headers has the encryption flag") { $0.entries[1].local.flags |= 1 },
-    attack("the entry is encrypted", .formUnknown) {
+    attack("the entry is encrypted", .formatUnknown) {
       $0.entries[1].local.flags |= 1
       $0.entries[1].central.flags |= 1
     },
@@ -130,7 +130,7 @@ struct HostileZipTests {
     },
     ContainerAttack("only an end record") { Array(ZipWriter([]).bytes) },
     ContainerAttack("no end record") { Array(ZipWriter(entries).bytes.dropLast(22)) },
-    ContainerAttack("bytes before the first entry", .formUnknown) {
+    ContainerAttack("bytes before the first entry", .formatUnknown) {
       Array("MZ junk".utf8) + ZipWriter(entries).bytes
     },
   ]

@@ -54,7 +54,7 @@ struct ExitStatusTests {
     "store-server run": ["folder", "--data", "data"],
     "store-server key": ["list", "--data", "nothing"],
     "store-server voucher": ["add", "--data", "store/metadata/1.root.json"],
-    "store-server import": ["--grants", "nothing.sqlite", "--data", "data"],
+    "store-server import": ["--ledger", "nothing.sqlite", "--data", "data"],
     "store-server backup": ["--data", "nothing", "--output", "copy.sqlite"],
     "purchase": ["com.example.x"] + service, "entitlements": service, "history": service,
     "approve": ["order"] + service, "decline": ["order"] + service, "refund": ["order"] + service,
@@ -110,7 +110,7 @@ struct ExitStatusTests {
     arguments: [
       ["products"], ["updates", "--library", "lib"],
       ["get", Tool.chapter2, "--library", "lib"], ["update", "--library", "lib"],
-      ["restore", "--download", "--grants", "lib/ledger.sqlite", "--library", "second"],
+      ["restore", "--download", "--ledger", "lib/ledger.sqlite", "--library", "second"],
     ])
   func interrupted(words: [String]) throws {
     let tool = try Tool.withBook()

@@ -149,11 +149,11 @@ struct MessageTests {
     let tool = try Tool.withBook()
     try tool.write(TestCertificate.right.chain, to: "chain.pem")
     try tool.write(TestCertificate.right.key, to: "key.pem")
-    var configuration = StoreServer.Configuration()
-    let plain = try StoreServer(folder: tool.folder.path("store"), configuration: configuration)
+    var configuration = FileServer.Configuration()
+    let plain = try FileServer(folder: tool.folder.path("store"), configuration: configuration)
     configuration.certificate = Certificate(
       chain: tool.folder.path("chain.pem"), key: tool.folder.path("key.pem"))
-    let secure = try StoreServer(folder: tool.folder.path("store"), configuration: configuration)
+    let secure = try FileServer(folder: tool.folder.path("store"), configuration: configuration)
     try plain.start()
     try secure.start()
     for (url, texts) in [

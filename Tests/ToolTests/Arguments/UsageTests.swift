@@ -105,7 +105,7 @@ struct UsageTests {
 
   @Test(
     "Empty values, such as from unset variables, are usage errors",
-    arguments: ["--store", "--library", "--account", "--grants", "--root"])
+    arguments: ["--store", "--library", "--account", "--ledger", "--root"])
   func emptyValue(option: String) throws {
     let tool = try Tool()
     let result = try tool.run("get", "x", "--store", "s", "--library", "l", option, "")

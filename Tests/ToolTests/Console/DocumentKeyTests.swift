@@ -26,7 +26,7 @@ struct DocumentKeyTests {
     try expect(
       tool, ["inspect", package],
       [
-        "form", "productIdentifier", "contentIdentifier", "contentVersion", "packedBytes",
+        "format", "productIdentifier", "contentIdentifier", "contentVersion", "packedBytes",
         "unpackedBytes", "findings", "entries",
       ])
     try expect(tool, ["validate", package], ["isValid", "findings"])
@@ -63,7 +63,7 @@ struct DocumentKeyTests {
       tool, ["queue", "--finished"] + library, ["transactions"], "transactions",
       ["id", "productIdentifier", "state"])
     try expect(
-      tool, ["restore", "--grants", "lib/ledger.sqlite", "--library", "second"] + store,
+      tool, ["restore", "--ledger", "lib/ledger.sqlite", "--library", "second"] + store,
       ["restored"], "restored",
       ["productIdentifier", "originalTransactionIdentifier", "contents"])
     try expect(tool, ["verify"] + library, ["verified", "damages"])

@@ -57,11 +57,11 @@ struct HostileTextTests {
       ["store", "status", "store"], ["store", "verify", "store"], ["store", "prune", "store"],
       ["inspect", packages[0]], ["validate", packages[0]],
       ["unpack", packages[0], "--into", "out\(Self.invisible)"],
-      ["get", name] + at + ["--grants", "grants"], ["list", "--library", library],
+      ["get", name] + at + ["--ledger", "grants"], ["list", "--library", library],
       ["pin", name, "1.0", "--library", library], ["pin", "--library", library],
       ["store", "publish", "store", packages[1]], ["updates"] + at,
       ["queue", "--library", library], ["queue", "--finished", "--library", library],
-      ["restore"] + at + ["--grants", "grants", "--account", Self.title],
+      ["restore"] + at + ["--ledger", "grants", "--account", Self.title],
     ] { #expect(try run(words).status == 0, "\(words)") }
     try tool.makeWritable(installed)
     try tool.write("damaged", to: installed)

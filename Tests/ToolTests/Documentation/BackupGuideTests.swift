@@ -78,7 +78,7 @@ struct BackupGuideTests {
   func host() throws {
     try FileManager.default.copyItem(
       atPath: tool.folder.path("store"), toPath: tool.folder.path("served"))
-    let server = try StoreServer(folder: tool.folder.path("served"))
+    let server = try FileServer(folder: tool.folder.path("served"))
     try server.start()
     defer { server.stop() }
     let output = try follow("--at ", host: server.url)

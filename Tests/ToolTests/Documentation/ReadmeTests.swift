@@ -58,7 +58,7 @@ struct ReadmeTests {
       try tool.succeed("store", "init", "store")
       for (sample, name) in [("zip", "chapter1.zip"), ("tar-gz", "chapter2.tar.gz")] {
         try FileManager.default.copyItem(
-          atPath: Tool.sample("forms/\(sample).pkg"), toPath: tool.folder.path(name))
+          atPath: Tool.sample("formats/\(sample).pkg"), toPath: tool.folder.path(name))
       }
     case Self.moving:
       try makeChapter(tool)
@@ -131,7 +131,7 @@ struct ReadmeTests {
     var output = ""
     for block in try DocumentPage(page).blocks where Self.usesTool(block) {
       var script = block.text
-      var server: StoreServer?
+      var server: FileServer?
       defer { server?.stop() }
       if script.contains(Self.address) {
         let store = try tool.serveStore()

@@ -21,7 +21,7 @@ struct ToolBadInputTests {
 
   @Test(
     "A file that is not a package is a finding with the rule that it breaks",
-    arguments: [("070701", "form-cpio"), ("text", "form-unknown"), ("", "form-unknown")])
+    arguments: [("070701", "format-cpio"), ("text", "format-unknown"), ("", "format-unknown")])
   func form(text: String, rule: String) throws {
     let tool = try Tool.withStore()
     try tool.write(text, to: "file.pkg")

@@ -14,7 +14,7 @@ struct InterruptionTests {
   static let (length, sent) = (9_000_000, 3_000_000)
 
   /// Returns a tool with a store of one film, and a server that stalls during the transfer.
-  private func filmTool() throws -> (tool: Tool, server: StoreServer) {
+  private func filmTool() throws -> (tool: Tool, server: FileServer) {
     let tool = try Tool()
     var random = SplitMix(state: 1)
     let package = try tool.makePackage(
@@ -25,18 +25,18 @@ struct InterruptionTests {
     return (tool, server)
   }
 
-  private func words(_ server: StoreServer) -> [String] {
+  private func words(_ server: FileServer) -> [String] {
     ["get", Self.film] + options(server)
   }
 
-  private func options(_ server: StoreServer) -> [String] {
+  private func options(_ server: FileServer) -> [String] {
     ["--store", server.url, "--root", "store/metadata/1.root.json", "--library", "lib"]
   }
 
   /// Buys the film in another library; returns the words that restore it.
-  private func restoring(_ tool: Tool, _ server: StoreServer) throws -> [String] {
+  private func restoring(_ tool: Tool, _ server: FileServer) throws -> [String] {
     try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
-    return ["restore", "--download", "--grants", "first/ledger.sqlite"] + options(server)
+    return ["restore", "--download", "--ledger", "first/ledger.sqlite"] + options(server)
   }
 
   /// The number of the film's bytes in staging.
@@ -65,7 +65,7 @@ struct InterruptionTests {
   /// Swift only imports them with `_GNU_SOURCE`.
   private static let (seekData, seekHole) = (Int32(3), Int32(4))
 
-  private func expectNextRunCompletes(_ tool: Tool, _ server: StoreServer) throws {
+  private func expectNextRunCompletes(_ tool: Tool, _ server: FileServer) throws {
     #expect(fetched(tool) >= Self.sent / 2, "fetched data is kept")
     let open = try tool.unfinished()
     #expect(open.count == 1)

@@ -78,12 +78,12 @@ struct TwoProcessTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("Two processes that buy with one grants file lose no grant", .slow)
-  func oneGrantsFile() throws {
+  @Test("Two processes that buy with one ledger lose no grant", .slow)
+  func oneLedger() throws {
     let (tool, packages) = try workplace()
     try publish(packages, tool)
     let runs = ["one", "two"].map {
-      ["get"] + Self.products + ["--store", "store", "--grants", "grants", "--library", $0]
+      ["get"] + Self.products + ["--store", "store", "--ledger", "grants", "--library", $0]
     }
     for result in try atOnce(runs, tool) { #expect(result.status == 0, "\(result.errors)") }
 

@@ -9,9 +9,9 @@ struct HousekeepingCommandTests {
   func restore() throws {
     let tool = try Tool.withBook()
     try tool.succeed(
-      "get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib", "--grants",
+      "get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib", "--ledger",
       "ledger.sqlite")
-    let common = ["--store", "store", "--library", "second", "--grants", "ledger.sqlite"]
+    let common = ["--store", "store", "--library", "second", "--ledger", "ledger.sqlite"]
     let shown = try tool.run(["restore", "--json"] + common)
     #expect(shown.status == 0, "\(shown.errors)")
     let restored = try #require(try shown.json()["restored"] as? [[String: Any]])

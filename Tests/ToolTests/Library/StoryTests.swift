@@ -131,7 +131,7 @@ struct StoryTests {
     try tool.succeed("store", "init", "store")
     let published = try tool.run(
       ["store", "publish", "store", Tool.sample("many-files.pkg")]
-        + forms.map { Tool.sample("forms/\($0).pkg") })
+        + forms.map { Tool.sample("formats/\($0).pkg") })
     #expect(published.status == 0)
     #expect(published.output.split(separator: "\n").count == 8)
     try tool.succeed(
@@ -254,7 +254,7 @@ struct StoryTests {
   @Test("An account's grants are in the given file, and another account buys separately", .slow)
   func accounts() throws {
     let tool = try Tool.withBook()
-    let common = ["--store", "store", "--library", "lib", "--grants", "grants/all.sqlite"]
+    let common = ["--store", "store", "--library", "lib", "--ledger", "grants/all.sqlite"]
     #expect(try tool.run(["get", Tool.chapter1, "--account", "joe"] + common).status == 0)
     #expect(try tool.grants("grants/all.sqlite", account: "joe").count == 1)
     #expect(!tool.exists("lib/ledger.sqlite"))

@@ -8,7 +8,7 @@ import Testing
 @Suite("The trusted metadata of a library", .timeLimit(.hang))
 struct TrustedLibraryCommandTests {
   private let tool: Tool
-  private let server: StoreServer
+  private let server: FileServer
 
   init() throws {
     tool = try Tool.withStore()

@@ -9,7 +9,7 @@ import Testing
 @Suite("A store on the web", .timeLimit(.hang))
 struct WebStoreCommandTests {
   private let tool: Tool
-  private let server: StoreServer
+  private let server: FileServer
 
   init() throws {
     tool = try Tool.withStore()
@@ -31,7 +31,7 @@ struct WebStoreCommandTests {
     #expect(try tool.run(["updates"] + store + library).output.contains("1.1"))
     #expect(try tool.run(["update"] + store + library).status == 0)
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Another\n")
-    let restore = ["restore", "--download", "--grants", "lib/ledger.sqlite", "--library", "lib2"]
+    let restore = ["restore", "--download", "--ledger", "lib/ledger.sqlite", "--library", "lib2"]
     #expect(try tool.run(restore + store).status == 0)
     #expect(try tool.text("lib2/products/com.example.a/current/Contents/text") == "Another\n")
   }

@@ -8,7 +8,7 @@ import Testing
 @Suite("The command store check", .timeLimit(.hang))
 struct StoreCheckTests {
   private let tool: Tool
-  private let server: StoreServer
+  private let server: FileServer
 
   init() throws {
     tool = try Tool.withBook()

@@ -145,7 +145,7 @@ struct StoreDryRunTests {
   @Test("A dry run converts archives outside of the store")
   func conversion() throws {
     try tool.succeed("store", "init", "store")
-    let archive = Tool.sample("forms/zip.pkg")
+    let archive = Tool.sample("formats/zip.pkg")
     let temporary = tool.folder.path("temporary")
     try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: false)
     let before = try files()

@@ -12,7 +12,7 @@ import Testing
 @Suite("The command store recover", .timeLimit(.hang))
 struct StoreRecoverTests {
   private let tool: Tool
-  private let server: StoreServer
+  private let server: FileServer
 
   /// Creates a store, a host and a client that have seen version 1.10, and a backup with 1.0.
   init() throws {
@@ -28,8 +28,8 @@ struct StoreRecoverTests {
     for name in ["store", "store.keys"] { try Self.copy("backup-\(name)", to: name, in: tool) }
   }
 
-  private static func serving(_ name: String, of tool: Tool) throws -> StoreServer {
-    let server = try StoreServer(folder: tool.folder.path(name))
+  private static func serving(_ name: String, of tool: Tool) throws -> FileServer {
+    let server = try FileServer(folder: tool.folder.path(name))
     try server.start()
     return server
   }
@@ -50,7 +50,7 @@ struct StoreRecoverTests {
 
   /// Runs the command, which must fail and change nothing.
   private func expectRefusal(
-    at other: StoreServer? = nil, saying texts: [String],
+    at other: FileServer? = nil, saying texts: [String],
     _ location: SourceLocation = #_sourceLocation
   ) throws {
     let before = try tool.tree("store")

@@ -134,7 +134,7 @@ struct StoreServerLifeTests {
       ["store-server", "import", "--data", "data"],
       ["get", "a", "--store", "store", "--library", "lib", "--service", "http://127.0.0.1:1/"],
       ["get", "a", "--store", "store", "--library", "lib", "--service-token-file", "token"],
-      ["get", "a", "--store", "store", "--library", "lib", "--grants", "g"] + service,
+      ["get", "a", "--store", "store", "--library", "lib", "--ledger", "g"] + service,
       ["purchase", "a b"] + service, ["purchase", "a", "--service", "http://127.0.0.1:1/"],
       ["entitlements", "alice"] + service, ["account", "erase", "-"] + service,
       ["approve", "order", "--reason", "Because"] + service,

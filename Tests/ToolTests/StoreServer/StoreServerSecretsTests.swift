@@ -13,7 +13,7 @@ import Testing
 struct StoreServerSecretsTests {
   private let tool: Tool
   /// The content host.
-  private let host: StoreServer
+  private let host: FileServer
   private let search = SecretSearch(holders: Self.holders)
 
   /// The only files that may contain a secret.
@@ -30,12 +30,12 @@ struct StoreServerSecretsTests {
 
   init() throws {
     tool = try Tool.withBook()
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     configuration.authorize = { request in
       let isSigned = request.target.contains("?grant=") || request.target.contains("?md5=")
       return request.path.hasSuffix(".pkg") && !isSigned ? 403 : nil
     }
-    host = try StoreServer(folder: tool.folder.path("store"), configuration: configuration)
+    host = try FileServer(folder: tool.folder.path("store"), configuration: configuration)
     try host.start()
     search.add("signed URL", "?grant=")
     search.add("signed URL", "?md5=")

@@ -161,7 +161,7 @@ struct StoreServerTests {
     let bytes = Data(String(repeating: "not a ledger ", count: 100).utf8)
     try bytes.write(to: URL(filePath: file))
     try tool.fail(
-      ["store-server", "import", "--grants", "ledger.sqlite", "--data", "data"], status: 1)
+      ["store-server", "import", "--ledger", "ledger.sqlite", "--data", "data"], status: 1)
     #expect(try Data(contentsOf: URL(filePath: file)) == bytes)
     #expect(!FileManager.default.fileExists(atPath: tool.folder.path("data")))
   }
@@ -175,7 +175,7 @@ struct StoreServerTests {
     let own = try tool.grants()
     let alices = try tool.grants(account: "alice")
     let command = [
-      "store-server", "import", "--grants", "lib/ledger.sqlite", "--data", "data", "--json",
+      "store-server", "import", "--ledger", "lib/ledger.sqlite", "--data", "data", "--json",
     ]
     // The library's own account becomes that of a key.
     try tool.fail(command, status: 2, saying: ["--key", "no key"])

@@ -39,8 +39,8 @@ extension Tool {
   static func withCourse() throws -> Tool { try StoreTemplate.course.copy() }
 
   /// Starts a server of this process for the store, with a fault script.
-  func serveStore(_ faults: String = "") throws -> StoreServer {
-    let server = try StoreServer(folder: folder.path("store"), faults: FaultScript(faults))
+  func serveStore(_ faults: String = "") throws -> FileServer {
+    let server = try FileServer(folder: folder.path("store"), faults: FaultScript(faults))
     try server.start()
     return server
   }

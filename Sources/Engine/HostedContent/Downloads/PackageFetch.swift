@@ -141,14 +141,14 @@ extension PackageSpool: ByteSource {}
 extension PackageIndex {
   /// Reads the index of the package of `offer`, and checks its length and digest.
   ///
-  /// Throws `storeDamaged` if it cannot be read, `formUnknown` if newer software wrote it,
+  /// Throws `storeDamaged` if it cannot be read, `formatUnknown` if newer software wrote it,
   /// `digestMismatch` if it describes a package of another length, and any error of `source`.
   init(signedAs offer: ContentOffer, from source: any PieceSource, ticket: TransferTicket) throws {
     let file = offer.index
     let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
     do {
       try self.init(encoded: bytes)
-    } catch let error as ContentError where error.code == .formUnknown {
+    } catch let error as ContentError where error.code == .formatUnknown {
       throw error.about(file.path)
     } catch {
       throw ContentError(

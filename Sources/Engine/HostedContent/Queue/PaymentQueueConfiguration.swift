@@ -31,7 +31,7 @@ extension PaymentQueue {
     ///
     /// Several libraries and processes may share one file, on a local file system. The first
     /// purchase creates it.
-    public var grantsFile: URL?
+    public var ledgerFile: URL?
     /// The key that the built-in seller signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?
     /// The verifier of receipts; nil verifies those of the built-in seller with `receiptKey`, and

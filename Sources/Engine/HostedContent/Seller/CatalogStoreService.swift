@@ -25,7 +25,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
   private static func database(
     _ configuration: PaymentQueue.Configuration, _ libraryFolder: Directory
   ) throws -> SQLiteLedger {
-    guard let url = configuration.grantsFile else { return try SQLiteLedger(in: libraryFolder) }
+    guard let url = configuration.ledgerFile else { return try SQLiteLedger(in: libraryFolder) }
     let parent = try url.deletingLastPathComponent().filePath(of: "ledger")
     return try SQLiteLedger(
       url.lastPathComponent,

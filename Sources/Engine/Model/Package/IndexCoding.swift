@@ -27,7 +27,7 @@ extension PackageIndex {
 
   /// Decodes an index.
   ///
-  /// Throws `storeDamaged` if it is truncated or inconsistent, and `formUnknown` if newer software
+  /// Throws `storeDamaged` if it is truncated or inconsistent, and `formatUnknown` if newer software
   /// wrote it.
   package init(encoded bytes: [UInt8]) throws {
     do {
@@ -51,7 +51,7 @@ extension PackageIndex {
     let format = try reader.take(1).first ?? 0
     guard format == Self.currentFormat else {
       throw ContentError(
-        .formUnknown,
+        .formatUnknown,
         "The index of a package has format \(format), expected \(Self.currentFormat)",
         remedy: "Use a newer version of this software")
     }

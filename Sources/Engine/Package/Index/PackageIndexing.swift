@@ -19,7 +19,7 @@ extension PackageIndex {
       try self.init(blocksOf: source, entries: entries, obstacle: obstacle.reason)
     } catch is Finding {
       try self.init(
-        blocksOf: source, entries: entries, obstacle: "The form of the package is unknown")
+        blocksOf: source, entries: entries, obstacle: "The format of the package is unknown")
     }
   }
 

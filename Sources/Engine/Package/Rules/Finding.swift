@@ -58,8 +58,8 @@ extension Finding {
       remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
   }
 
-  static func form(_ rule: String, _ message: String, remedy: String) -> Finding {
-    Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formUnknown)
+  static func format(_ rule: String, _ message: String, remedy: String) -> Finding {
+    Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formatUnknown)
   }
 
   static func limit(_ rule: String, _ message: String, path: String? = nil) -> Finding {

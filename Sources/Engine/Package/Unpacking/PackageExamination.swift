@@ -2,7 +2,7 @@ package import HostedModel
 
 /// The result of reading all of a package.
 package struct PackageExamination: Sendable {
-  package let form: PackageForm
+  package let format: PackageFormat
   /// The values of ContentInfo.plist, or nil if it is missing or invalid.
   package let info: ContentInfo?
   /// All entries that keep the rules, sorted by the bytes of their paths.
@@ -23,7 +23,7 @@ package struct PackageExamination: Sendable {
 
 /// Reads a package and returns all broken rules.
 ///
-/// Throws `formUnknown`, with a message that uses `name` for the package, if its form is not
+/// Throws `formatUnknown`, with a message that uses `name` for the package, if its format is not
 /// supported, and the errors of `source`.
 package func examinePackage(
   _ source: any ByteSource, name: String, limits: PackageLimits = .standard
@@ -37,8 +37,8 @@ package func examinePackage(
 
 /// Reads a package and returns all broken rules.
 ///
-/// A truncated archive or an exceeded limit is also a finding, and ends the examination. The form
-/// of a xar that is damaged at its start is `xar`. Throws the finding if the form is not supported,
+/// A truncated archive or an exceeded limit is also a finding, and ends the examination. The format
+/// of a xar that is damaged at its start is `xar`. Throws the finding if the format is not supported,
 /// and the errors of `source`.
 package func examinePackage(
   _ source: any ByteSource, limits: PackageLimits = .standard
@@ -59,15 +59,15 @@ package func examinePackage(
       findings.append(finding.withoutCause)
     }
     return PackageExamination(
-      form: walk.form, info: walk.info, entries: walk.entries, findings: findings,
+      format: walk.format, info: walk.info, entries: walk.entries, findings: findings,
       packedLength: source.length)
   } catch let finding as Finding {
     // If the container is known, a package that is damaged at its start is still a package.
-    guard finding.code != .formUnknown, let container = try? Container(source) else {
+    guard finding.code != .formatUnknown, let container = try? Container(source) else {
       throw finding
     }
     return PackageExamination(
-      form: container.form, info: nil, entries: [], findings: [finding.withoutCause],
+      format: container.format, info: nil, entries: [], findings: [finding.withoutCause],
       packedLength: source.length)
   }
 }
@@ -80,5 +80,5 @@ package func packageNameFinding(_ name: String) -> Finding? {
     ? nil
     : Finding(
       path: nil, rule: "package-extension", message: "“\(name)” does not end in .pkg",
-      remedy: "Rename the package so that it ends in .pkg", code: .formUnknown)
+      remedy: "Rename the package so that it ends in .pkg", code: .formatUnknown)
 }

@@ -13,7 +13,7 @@ final class PackageWalk {
   private var collector = EntryCollector()
   private var plainTotal: Int64 = 0
 
-  var form: PackageForm { reader.form }
+  var format: PackageFormat { reader.format }
 
   /// The values of ContentInfo.plist, or nil until a well-formed list was read.
   var info: ContentInfo? { collector.info }

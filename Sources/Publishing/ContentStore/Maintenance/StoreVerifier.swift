@@ -237,7 +237,7 @@ struct StoreVerifier {
     do {
       index = try PackageIndex(encoded: indexSource.contents())
     } catch let error as ContentError
-      where [.storeDamaged, .formUnknown, .limitExceeded].contains(error.code)
+      where [.storeDamaged, .formatUnknown, .limitExceeded].contains(error.code)
     {
       return try add(listed, .inconsistent, error.message)
     }

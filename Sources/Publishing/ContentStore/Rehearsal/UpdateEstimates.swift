@@ -65,7 +65,7 @@ extension ContentOffer {
       guard try Digest(of: bytes) == index.digest else { return nil }
       return try PackageIndex(encoded: bytes)
     } catch let error as ContentError
-      where [.fileMissing, .limitExceeded, .storeDamaged, .formUnknown].contains(error.code)
+      where [.fileMissing, .limitExceeded, .storeDamaged, .formatUnknown].contains(error.code)
     {
       return nil
     }

@@ -2,7 +2,7 @@ import AppUpdate
 package import HostedModel
 import HostedFileIO
 
-extension StoreServer.Configuration {
+extension FileServer.Configuration {
   /// Serves `/lookup`, `/search` and `/app-version` from `apps.json` in the folder at `path`.
   ///
   /// Reads the file now, and again after it has changed. Without the file, the paths return 404.

@@ -4,7 +4,7 @@ import HostedFileIO
 /// What the requests of a server share.
 struct RequestContext: Sendable {
   let files: StaticFiles
-  let configuration: StoreServer.Configuration
+  let configuration: FileServer.Configuration
   let book: FaultBook
   /// Nil if requests are not recorded.
   let log: RequestLog?

@@ -17,7 +17,7 @@ package final class SellingServer: Sendable {
   private let publications: PublicationRecorder
   private let decider: any PurchaseDecider
   private let api: StoreAPI
-  private let server: APIServer
+  private let server: StoreServer
   private let ticker: Ticker
   /// Nil after the stop.
   private let lock: Serialized<ServerLock?>
@@ -25,7 +25,7 @@ package final class SellingServer: Sendable {
   /// The settings of a store server.
   package struct Configuration: Sendable {
     /// The port and the limits; the server sets all other functions except `onRequest`.
-    package var http = APIServer.Configuration()
+    package var http = StoreServer.Configuration()
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
     package var decider: any PurchaseDecider = ApprovingDecider()
@@ -63,7 +63,7 @@ package final class SellingServer: Sendable {
     settings.report = report
     let api = try StoreAPI(
       ledger, catalog: catalog, configuration: settings, now: configuration.now)
-    server = APIServer(Self.httpSettings(configuration, port, api, catalog)) {
+    server = StoreServer(Self.httpSettings(configuration, port, api, catalog)) {
       api.handle($0, respond: $1)
     }
     try server.start()
@@ -139,7 +139,7 @@ package final class SellingServer: Sendable {
 
   private static func httpSettings(
     _ configuration: Configuration, _ port: HeldPort, _ api: StoreAPI, _ catalog: StoreCatalog
-  ) -> APIServer.Configuration {
+  ) -> StoreServer.Configuration {
     var settings = configuration.http
     settings.openPort = { port }
     // Otherwise it would wait for event streams and long polls.

@@ -48,7 +48,7 @@ struct Command: Sendable {
     static let account = Option(
       "--account", "NAME", "the buyer's account; default: the library's own")
     static let grants = Option(
-      "--grants", "FILE", "the ledger of purchases; default: ledger.sqlite in the library")
+      "--ledger", "FILE", "the ledger of purchases; default: ledger.sqlite in the library")
     static let limitRate = Option(
       "--limit-rate", "BYTES", "the maximum number of bytes per second, such as 500k or 20M")
     static let requireUpdate = Option(

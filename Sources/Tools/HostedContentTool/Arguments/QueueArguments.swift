@@ -2,7 +2,7 @@ import FoundationEssentials
 import HostedContent
 
 extension Arguments {
-  /// The queue for `--library`, `--store`, `--grants`, `--service` and the network options.
+  /// The queue for `--library`, `--store`, `--ledger`, `--service` and the network options.
   func queueConfiguration(_ console: Console) throws -> PaymentQueue.Configuration {
     var configuration = PaymentQueue.Configuration(
       library: try library(), store: try storeLocation())
@@ -10,7 +10,7 @@ extension Arguments {
     configuration.trustsOnFirstUse = trustsOnFirstUse(console)
     configuration.mirrors = try mirrors()
     configuration.network = try network()
-    configuration.grantsFile = try text("--grants").map { URL(filePath: $0) }
+    configuration.ledgerFile = try text("--ledger").map { URL(filePath: $0) }
     configuration.service = try storeService(configuration.network)
     return configuration
   }
@@ -23,8 +23,8 @@ extension Arguments {
       }
       return nil
     }
-    guard !has("--grants") else {
-      throw wrong("--grants is for the built-in seller: --service has its own ledger")
+    guard !has("--ledger") else {
+      throw wrong("--ledger is for the built-in seller: --service has its own ledger")
     }
     let service = try service(address)
     var network = network

@@ -8,7 +8,7 @@ enum RestoreCommand {
     options: InstallSession.options + [
       .init("--download", nil, "download and install the restored products"), .json,
     ],
-    example: "hostedcontent restore --store store --library lib2 --grants ledger.sqlite --download",
+    example: "hostedcontent restore --store store --library lib2 --ledger ledger.sqlite --download",
     run: run)
 
   private struct Purchase: Encodable {

@@ -9,7 +9,7 @@ enum InspectCommand {
     example: "hostedcontent inspect chapter1.pkg --json", run: run)
 
   private struct Report: Encodable {
-    let form: String
+    let format: String
     let productIdentifier: ProductIdentifier?
     let contentIdentifier: ProductIdentifier?
     let contentVersion: ContentVersion?
@@ -24,7 +24,7 @@ enum InspectCommand {
     let source = try FileByteSource(FileSystem.real.file(at: path))
     let examination = try examinePackage(source, name: path)
     let report = Report(
-      form: examination.form.rawValue,
+      format: examination.format.rawValue,
       productIdentifier: examination.info?.productIdentifier,
       contentIdentifier: examination.info?.contentIdentifier,
       contentVersion: examination.info?.version, packedBytes: examination.packedLength,
@@ -32,7 +32,7 @@ enum InspectCommand {
       findings: examination.findings.count, entries: examination.entries)
     try console.print(report) {
       for line in [
-        "form      \(report.form)",
+        "format    \(report.format)",
         "product   \(report.productIdentifier?.rawValue ?? "unknown")",
         "content   \(report.contentIdentifier?.rawValue ?? "unknown")",
         "version   \(report.contentVersion?.rawValue ?? "unknown")",

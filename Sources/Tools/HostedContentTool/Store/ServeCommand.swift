@@ -31,7 +31,7 @@ enum ServeCommand {
     // Only serve a store, so that a wrong path does not publish other files.
     _ = try StoreFolder.open(at: path)
     let checkApps = try configuration.serveApps(ofFolder: path) { console.report($0) }
-    let server = try StoreServer(folder: path, faults: script, configuration: configuration)
+    let server = try FileServer(folder: path, faults: script, configuration: configuration)
     try server.start()
     console.signals?.hold()
     console.print(listeningAt: server.url)
@@ -44,9 +44,9 @@ enum ServeCommand {
   }
 
   private static func configuration(_ arguments: Arguments, _ console: Console) throws
-    -> StoreServer.Configuration
+    -> FileServer.Configuration
   {
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     let listen = try arguments.listenAddress(defaultPort: 8080)
     (configuration.address, configuration.port) = (listen.address, listen.port)
     configuration.certificate = try certificate(arguments)

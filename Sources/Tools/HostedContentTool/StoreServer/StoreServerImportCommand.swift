@@ -9,13 +9,13 @@ enum StoreServerImportCommand {
     name: "store-server import",
     summary: "Adds the purchases in a library's ledger to the server's. Safe to repeat.",
     options: [
-      .init("--grants", "FILE", "the library's ledger.sqlite", isRequired: true),
+      .init("--ledger", "FILE", "the library's ledger.sqlite", isRequired: true),
       LedgerArguments.data, LedgerArguments.database,
       .init(
         "--key", "KID", "the key that gets purchases without account; default: the only buyer"),
       .json,
     ],
-    example: "hostedcontent store-server import --grants library/ledger.sqlite --data data",
+    example: "hostedcontent store-server import --ledger library/ledger.sqlite --data data",
     run: run)
 
   private struct Report: Encodable {
@@ -25,12 +25,12 @@ enum StoreServerImportCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let place = try FilePlace(arguments.required("--grants"))
+    let place = try FilePlace(arguments.required("--ledger"))
     let folder = try place.folder()
     guard try folder.status(of: place.name) != nil else {
       throw ContentError(
         .fileMissing, "No ledger found at \(place.path)",
-        remedy: "Give ledger.sqlite of a library, or the file of --grants", subject: place.path)
+        remedy: "Give ledger.sqlite of a library, or the file of --ledger", subject: place.path)
     }
     let source = Ledger(try SQLiteLedger(place.name, in: folder))
     defer { source.close() }

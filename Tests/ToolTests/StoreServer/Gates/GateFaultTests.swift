@@ -64,9 +64,9 @@ struct GateFaultTests {
   @Test("Whatever the server that decides does, a client without a grant gets nothing")
   func authorizer() throws {
     let tool = try GatedStore.shop()
-    var configuration = StoreServer.Configuration()
+    var configuration = FileServer.Configuration()
     configuration.routes["/internal/authorize"] = { _ in Answer(401, text: "No grant.") }
-    let authorizer = try StoreServer(
+    let authorizer = try FileServer(
       folder: tool.folder.path("store"), configuration: configuration)
     try authorizer.start()
     let store = try GatedStore(tool, .authRequest, authorizer: authorizer.port)

@@ -3,8 +3,8 @@ enum Container {
   case xar, zip
   case tar(ArchiveReader.Filter?)
 
-  /// The form, as far as the first bytes determine it.
-  var form: PackageForm {
+  /// The format, as far as the first bytes determine it.
+  var format: PackageFormat {
     switch self {
     case .xar: .xar
     case .zip: .zip
@@ -16,8 +16,8 @@ enum Container {
     let block = try source.bytes(at: 0, count: 512)
     if block.starts(with: Self.cpioMark) { throw Self.cpioFinding }
     guard let container = Self(first: block[...]) else {
-      throw Finding.form(
-        "form-unknown",
+      throw Finding.format(
+        "format-unknown",
         block.isEmpty ? "The file is empty" : "The file is not a xar, zip or tar archive",
         remedy: "Build a package from a folder with Contents and ContentInfo.plist")
     }
@@ -27,8 +27,8 @@ enum Container {
   /// The first bytes of each cpio archive with text headers.
   static let cpioMark = Array("07070".utf8)
 
-  static let cpioFinding = Finding.form(
-    "form-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
+  static let cpioFinding = Finding.format(
+    "format-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
     remedy: "Build a zip or tar archive, or a package from a folder with ContentInfo.plist")
 
   private init?(first bytes: ArraySlice<UInt8>) {

@@ -2,7 +2,7 @@ import HostedModel
 
 /// The names and checksums in the table of contents of a xar archive.
 ///
-/// libarchive reads the archive. This table determines which of the two xar forms it has. It also
+/// libarchive reads the archive. This table determines which of the two xar formats it has. It also
 /// provides the checksums of files, because libarchive 3.6.2 does not detect a wrong one. Source:
 /// the xar format, header and table of contents.
 struct XarTable {
@@ -97,7 +97,7 @@ struct XarTable {
   private static func checkDigest(_ number: UInt64) throws {
     let name = number == 3 ? "SHA-256" : number == 4 ? "SHA-512" : nil
     guard number > 2 else { return }
-    throw Finding.form(
+    throw Finding.format(
       "xar-table-digest",
       "The digest of the xar table of contents is \(name ?? "number \(number)"), which "
         + "libarchive 3.6.2 does not support",

@@ -17,7 +17,7 @@ struct FlatProduct {
     let hasDistribution = table.files.contains { $0.path == "Distribution" }
     guard hasDistribution || !payloads.isEmpty else { return nil }
     guard let payload = payloads.first, payloads.count == 1 else {
-      throw Finding.form(
+      throw Finding.format(
         "payload-count", "The product archive has \(payloads.count) payloads, expected 1",
         remedy: "Build it from one content folder, for example with productbuild --content")
     }

@@ -56,25 +56,25 @@ struct CpioScanner {
   /// Returns the length of the current header, as far as it is known.
   private func headerLength() throws -> Int {
     guard header.count >= 6 else { return 6 }
-    guard let form = Form(magic: header) else { throw Self.unknown }
-    guard header.count >= form.fixedLength else { return form.fixedLength }
-    guard let name = form.nameLength(header), name > 0 else { throw Self.unknown }
+    guard let format = Format(magic: header) else { throw Self.unknown }
+    guard header.count >= format.fixedLength else { return format.fixedLength }
+    guard let name = format.nameLength(header), name > 0 else { throw Self.unknown }
     guard name <= Self.nameLimit else {
       throw Finding.limit("limit-header", "The header of an entry exceeds the size limit")
     }
-    return form.padded(form.fixedLength + name)
+    return format.padded(format.fixedLength + name)
   }
 
   private mutating func endHeader() throws {
-    guard let form = Form(magic: header), let nameLength = form.nameLength(header),
-      let mode = form.mode(header), let size = form.size(header)
+    guard let format = Format(magic: header), let nameLength = format.nameLength(header),
+      let mode = format.mode(header), let size = format.size(header)
     else { throw Self.unknown }
-    if let count = form.linkCount(header), count > 1 { linkedCount += 1 }
+    if let count = format.linkCount(header), count > 1 { linkedCount += 1 }
     guard linkedCount <= Self.linkedLimit else {
       throw Finding.limit(
         "limit-entries", "More than \(Self.linkedLimit) files and folders have several links")
     }
-    let name = header[form.fixedLength..<(form.fixedLength + nameLength)]
+    let name = header[format.fixedLength..<(format.fixedLength + nameLength)]
     guard name.last == 0 else { throw Self.unknown }
     let path = name.dropLast()
     // NULs that pad the name are allowed.
@@ -86,12 +86,12 @@ struct CpioScanner {
     } else if keepsEntries {
       entries.append(Entry(path: Array(path), mode: mode, offset: position, size: size))
     }
-    skip = form.isPadded ? (size + 3) / 4 * 4 : size
+    skip = format.isPadded ? (size + 3) / 4 * 4 : size
     header.removeAll(keepingCapacity: true)
   }
 
   /// The two supported formats, and the offsets of their fields.
-  private enum Form {
+  private enum Format {
     case odc, newc
 
     init?(magic: [UInt8]) {

@@ -1,11 +1,11 @@
 import HostedModel
 
-/// Reads the entries of a package of any form with libarchive.
+/// Reads the entries of a package of any format with libarchive.
 ///
 /// It opens the layers and returns headers and data unchecked. It also detects two errors that
 /// libarchive ignores: a tar that is truncated between entries, and wrong checksums in a xar.
 final class PackageReader {
-  let form: PackageForm
+  let format: PackageFormat
   private(set) var containerFindings: [Finding] = []
 
   private let reader: ArchiveReader
@@ -18,7 +18,7 @@ final class PackageReader {
   private var checksum: FileChecksum?
   private var lastEntryEnd: Int64 = 0
 
-  /// Opens the package; throws a finding if the form is unknown or the start is damaged.
+  /// Opens the package; throws a finding if the format is unknown or the start is damaged.
   init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
       throw Finding.limit(
@@ -33,7 +33,7 @@ final class PackageReader {
       let table = try XarTable(source)
       try table.checkData(in: source, limit: limit)
       if let product = try FlatProduct(table) {
-        form = .flatProductArchive
+        format = .flatProductArchive
         containerFindings = product.findings
         let (cpio, checkRest) = try product.openPayload(stream, source, limit: limit)
         self.checkRest = checkRest
@@ -42,7 +42,7 @@ final class PackageReader {
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
       } else {
-        form = .xar
+        format = .xar
         // Duplicate paths are rejected anyway. Until then, use the first checksum.
         checksums = Dictionary(
           table.files.compactMap { file in file.checksum.map { (file.path, $0) } },
@@ -50,11 +50,11 @@ final class PackageReader {
         reader = try ArchiveReader(stream, format: .xar)
       }
     case .zip:
-      form = .zip
+      format = .zip
       try ZipDirectory.check(source, limits: limits)
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
-      form = .tar
+      format = .tar
       var plain: any ByteStream
       (plain, checkRest) = try Self.plain(stream, filter, source)
       if filter != nil { plain = try Self.refusingCpio(plain) }
@@ -127,7 +127,7 @@ final class PackageReader {
     // libarchive accepts the end of the file as the end of a tar. A complete tar has a block of
     // zeros there, which libarchive has consumed after the last entry and its padding.
     let paddedEnd = (lastEntryEnd + 511) / 512 * 512
-    if form == .tar, reader.plainPosition < paddedEnd + 512 {
+    if format == .tar, reader.plainPosition < paddedEnd + 512 {
       throw Finding.damaged("The tar archive is truncated: its end-of-archive block is missing")
     }
     // Only padding may follow the last entry, since another program could read more bytes as

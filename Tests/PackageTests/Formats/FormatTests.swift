@@ -5,20 +5,20 @@ import HostedTestSupport
 import HostedTestTraits
 import Testing
 
-@Suite("Package forms")
-struct FormTests {
-  static let options: [(options: [String], form: PackageForm)] = [
+@Suite("Package formats")
+struct FormatTests {
+  static let options: [(options: [String], format: PackageFormat)] = [
     (["--format", "xar"], .xar), (["--format", "zip"], .zip), (["--format", "ustar"], .tar),
     (["--format", "pax"], .tar), (["--format", "gnutar"], .tar), (["-z"], .tar), (["-J"], .tar),
     (["--zstd"], .tar), (["-j"], .tar),
   ]
 
-  @Test("Each form unpacks to its source folder", .slow, arguments: options)
-  func eachForm(options: [String], form: PackageForm) throws {
+  @Test("Each format unpacks to its source folder", .slow, arguments: options)
+  func eachFormat(options: [String], format: PackageFormat) throws {
     let folder = try chapterFolder()
     let bytes = try bsdtar(options, folder: folder.path)
     let examination = try examine(bytes)
-    #expect(examination.form == form)
+    #expect(examination.format == format)
     #expect(examination.findings == [])
     #expect(examination.info?.productIdentifier.rawValue == "com.example.test")
     let unpacked = try Unpacked(bytes, expected: expectedPackage(entries: examination.entries))
@@ -27,7 +27,7 @@ struct FormTests {
   }
 
   @Test("A single top folder is removed", arguments: options)
-  func topFolder(options: [String], form: PackageForm) throws {
+  func topFolder(options: [String], format: PackageFormat) throws {
     let outer = try TemporaryFolder()
     try write(chapter, to: outer.directory.createDirectory("chapter-1"))
     let bytes = try bsdtar(options, folder: outer.path, ["chapter-1"])
@@ -42,7 +42,7 @@ struct FormTests {
     ]
     let bytes = try flatPackage(payload: cpio(entries))
     #expect(try examine(bytes).findings == [])
-    #expect(try examine(bytes).form == .flatProductArchive)
+    #expect(try examine(bytes).format == .flatProductArchive)
     #expect(
       try Unpacked(bytes).made.keys.sorted() == ["ContentInfo.plist", "Contents", "Contents/a"])
   }
@@ -112,7 +112,7 @@ struct FormTests {
     var bytes = try builtChapter()
     bytes[27] = number
     let error = #expect(throws: ContentError.self) { try examine(bytes) }
-    #expect(error?.code == .formUnknown)
+    #expect(error?.code == .formatUnknown)
     #expect(error?.message.contains("libarchive") == true)
     #expect(error?.remedy.contains("sha1") == true)
   }
@@ -121,8 +121,8 @@ struct FormTests {
     "Bytes that are not a package are refused",
     arguments: [[], Array("just text".utf8), Array("07070701".utf8), Array("Rar!\u{1a}".utf8)])
   func unknown(bytes: [UInt8]) throws {
-    #expect(code { _ = try examine(bytes) } == .formUnknown)
-    #expect(code { _ = try Unpacked(bytes) } == .formUnknown)
+    #expect(code { _ = try examine(bytes) } == .formatUnknown)
+    #expect(code { _ = try Unpacked(bytes) } == .formatUnknown)
   }
 
   @Test("Only the name of a published package must end in .pkg")

@@ -6,7 +6,7 @@ import HostedConcurrency
 /// Serves a folder's files over HTTP or HTTPS, optionally with scripted faults.
 ///
 /// Thread-safe. Each connection has a thread, which calls routes and `onRequest`.
-package final class StoreServer: Sendable {
+package final class FileServer: Sendable {
   private let folder: Directory
   private let configuration: Configuration
   private let book: FaultBook

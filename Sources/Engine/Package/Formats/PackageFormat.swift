@@ -1,5 +1,5 @@
 /// The format of a package; it is detected by its bytes, not by its name.
-package enum PackageForm: String, Codable, Sendable, CaseIterable {
+package enum PackageFormat: String, Codable, Sendable, CaseIterable {
   /// A xar archive with `Distribution` and a nested component, as productbuild creates it.
   case flatProductArchive
   /// A xar archive with the content as its direct entries.

@@ -14,18 +14,18 @@ struct SampleTests {
     let path: String
     let product: String
     let version: String
-    let form: PackageForm
+    let format: PackageFormat
     let content: String
 
     init(
-      _ path: String, _ product: String, _ version: String, _ form: PackageForm,
+      _ path: String, _ product: String, _ version: String, _ format: PackageFormat,
       content: String? = nil
     ) {
       self.content = content ?? product
       self.path = path
       self.product = product
       self.version = version
-      self.form = form
+      self.format = format
     }
   }
 
@@ -37,10 +37,10 @@ struct SampleTests {
       }
     }
     + ["tar", "tar-gz", "tar-xz", "tar-zst", "tar-bz2"].map { name in
-      Good("forms/\(name).pkg", "com.example.forms.\(name)", "1.0", .tar)
+      Good("formats/\(name).pkg", "com.example.forms.\(name)", "1.0", .tar)
     } + [
-      Good("forms/xar.pkg", "com.example.forms.xar", "1.0", .xar),
-      Good("forms/zip.pkg", "com.example.forms.zip", "1.0", .zip),
+      Good("formats/xar.pkg", "com.example.forms.xar", "1.0", .xar),
+      Good("formats/zip.pkg", "com.example.forms.zip", "1.0", .zip),
       Good("course-1.0.pkg", "com.example.course", "1.0", .flatProductArchive),
       Good(
         "course-audio-1.0.pkg", "com.example.course", "1.0", .flatProductArchive,
@@ -58,7 +58,7 @@ struct SampleTests {
     ("bad/escaping-link.pkg", .entryRefused), ("bad/link-chain.pkg", .entryRefused),
     ("bad/executable-inside.pkg", .executableContent),
     ("bad/missing-plist.pkg", .contentInfoInvalid), ("bad/bad-plist.pkg", .contentInfoInvalid),
-    ("bad/bad-version.pkg", .contentInfoInvalid), ("bad/not-an-archive.pkg", .formUnknown),
+    ("bad/bad-version.pkg", .contentInfoInvalid), ("bad/not-an-archive.pkg", .formatUnknown),
   ]
 
   private func source(_ path: String) throws -> FileByteSource {
@@ -69,7 +69,7 @@ struct SampleTests {
   func goodSamples(sample: Good) throws {
     let examination = try examinePackage(source(sample.path), name: sample.path)
     #expect(examination.findings == [])
-    #expect(examination.form == sample.form)
+    #expect(examination.format == sample.format)
     #expect(examination.info?.productIdentifier.rawValue == sample.product)
     #expect(examination.info?.contentIdentifier.rawValue == sample.content)
     #expect(examination.info?.version.rawValue == sample.version)
@@ -98,7 +98,7 @@ struct SampleTests {
     }
     #expect(thrown == sample.code)
     #expect(try outside.directory.entries().map(\.name) == ["inside"])
-    if sample.code != .formUnknown {
+    if sample.code != .formatUnknown {
       let examination = try examinePackage(source(sample.path), name: sample.path)
       #expect(examination.isValid == isCompared)
     }
@@ -108,7 +108,7 @@ struct SampleTests {
   func complete() throws {
     let tested = Set(Self.good.map(\.path) + Self.bad.map(\.path))
     var found: Set<String> = []
-    for (part, prefix) in [("", ""), ("/forms", "forms/"), ("/bad", "bad/")] {
+    for (part, prefix) in [("", ""), ("/formats", "formats/"), ("/bad", "bad/")] {
       let names = try FileSystem.real.directory(at: Self.folder + part).entries().map(\.name)
       found.formUnion(names.filter { $0.hasSuffix(".pkg") }.map { prefix + $0 })
     }

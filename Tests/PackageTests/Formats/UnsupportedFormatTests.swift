@@ -5,9 +5,9 @@ import HostedConcurrency
 import HostedTestSupport
 import Testing
 
-/// Archives that are valid, but in an unsupported form.
-@Suite("Unsupported forms")
-struct UnsupportedFormTests {
+/// Archives that are valid, but in an unsupported format.
+@Suite("Unsupported formats")
+struct UnsupportedFormatTests {
   private static let entries: [RawEntry] = [.info(), .file("Contents/a", "some text")]
 
   /// Returns the error or the only finding that refuses a package.
@@ -30,7 +30,7 @@ struct UnsupportedFormTests {
   func encrypted() throws {
     for bytes in [zip { $0.flags |= 1 }, zip { $0.method = 99 }] {
       let error = try #require(refusal(bytes))
-      #expect(error.code == .formUnknown)
+      #expect(error.code == .formatUnknown)
       #expect(error.message.contains("“Contents/a” is encrypted"))
       #expect(error.remedy.contains("without a password"))
     }
@@ -41,7 +41,7 @@ struct UnsupportedFormTests {
     arguments: [(9, "Deflate64"), (1, "1"), (6, "6"), (10, "10"), (97, "97")])
   func method(method: Int, name: String) throws {
     let error = try #require(refusal(zip { $0.method = method }))
-    #expect(error.code == .formUnknown)
+    #expect(error.code == .formatUnknown)
     #expect(error.message.contains("compression method \(name)"))
     #expect(error.remedy.contains("Deflate"))
   }
@@ -57,7 +57,7 @@ struct UnsupportedFormTests {
     let plain = isNew ? cpioNewc(Self.entries) : cpio(Self.entries)
     for bytes in [gzipped(plain), plain] {
       let error = try #require(refusal(bytes))
-      #expect(error.code == .formUnknown)
+      #expect(error.code == .formatUnknown)
       #expect(error.message.contains("cpio"))
     }
   }

@@ -6,7 +6,7 @@ package import HostedFileServer
 /// Serves an API over HTTP/1.1: one thread for all connections, and a few that call the handler.
 ///
 /// Thread-safe. It has no TLS; a proxy such as nginx adds it.
-package final class APIServer: Sendable {
+package final class StoreServer: Sendable {
   private let configuration: Configuration
   private let handle: Handler
   private let lifetime: ServerLifetime

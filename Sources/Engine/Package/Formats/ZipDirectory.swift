@@ -111,15 +111,15 @@ struct ZipDirectory {
   /// Throws for valid but unsupported entries (APPNOTE.TXT 6.3, §4.4.4 and §4.4.5).
   private static func checkCompression(_ entry: Entry, _ name: String) throws {
     guard entry.flags & 1 == 0, entry.method != 99 else {
-      throw Finding.form(
-        "form-encrypted", "“\(name)” is encrypted, which is not supported",
+      throw Finding.format(
+        "format-encrypted", "“\(name)” is encrypted, which is not supported",
         remedy: "Build the zip without a password")
     }
     // Stored, Deflate, bzip2, LZMA, Zstandard, xz and PPMd, if libarchive was built with them.
     guard ![0, 8, 12, 14, 93, 95, 98].contains(entry.method) else { return }
     let method = entry.method == 9 ? "Deflate64" : "\(entry.method)"
-    throw Finding.form(
-      "form-compression", "“\(name)” has the unsupported compression method \(method)",
+    throw Finding.format(
+      "format-compression", "“\(name)” has the unsupported compression method \(method)",
       remedy: "Build the zip with Deflate, the default of zip")
   }
 
