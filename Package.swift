@@ -119,11 +119,18 @@ let package = Package(
     module(
       "Library", in: .engine,
       ["Concurrency", "Model", "FileIO", "Digests", "Package"]),
+    module("Catalog", in: .engine, ["Concurrency", "Model", "Transfer"]),
+    module("Selling", in: .engine, ["Concurrency", "Model", "Trust", "Ledger"]),
+    module(
+      "StoreClient", in: .engine,
+      [
+        "Concurrency", "Model", "FileIO", "Transfer", "Trust", "Ledger", "Selling", "Catalog",
+      ]),
     module(
       "HostedContent", in: .engine,
       [
         "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
-        "Package", "Journal", "Library", "Ledger",
+        "Package", "Journal", "Library", "Ledger", "Selling", "StoreClient", "Catalog",
       ]),
     module(
       "ContentStore", in: .publishing,
@@ -291,7 +298,7 @@ let package = Package(
       [
         "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
         "Package", "Database", "Journal", "Library", "ContentStore",
-        "HostedContent", "Ledger", "FileServer", "CSQLite", "TestSupport",
+        "HostedContent", "StoreClient", "Ledger", "FileServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "CrashPointsTests",

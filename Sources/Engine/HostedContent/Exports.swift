@@ -5,3 +5,6 @@
 @_exported public import struct HostedTransfer.TransferStatistics
 @_exported public import struct HostedTransfer.TransferWait
 @_exported public import struct HostedTrust.ReceiptVerificationKey
+@_exported public import HostedCatalog
+@_exported public import HostedSelling
+@_exported public import HostedStoreClient

@@ -5,6 +5,7 @@ import HostedTestTraits
 import Testing
 
 @testable import HostedContent
+@testable import HostedStoreClient
 
 /// The notices with which a queue tells its service about finished purchases.
 @Suite("Notices of finished purchases", .timeLimit(.hang))

@@ -1,3 +1,4 @@
+import HostedSelling
 import HostedModel
 import Dispatch
 

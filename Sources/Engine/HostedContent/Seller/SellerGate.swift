@@ -1,3 +1,5 @@
+import HostedSelling
+import HostedStoreClient
 import HostedConcurrency
 import HostedModel
 

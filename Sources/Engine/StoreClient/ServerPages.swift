@@ -1,4 +1,5 @@
-import HostedModel
+import HostedSelling
+package import HostedModel
 import HostedTransfer
 import FoundationEssentials
 import HostedLedger

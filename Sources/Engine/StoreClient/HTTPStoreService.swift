@@ -1,3 +1,5 @@
+public import HostedCatalog
+public import HostedSelling
 import HostedConcurrency
 public import HostedModel
 import HostedFileIO
@@ -12,7 +14,7 @@ import HostedLedger
 /// once. While the server does not answer, purchases stay open and are repeated. One service may
 /// serve several queues. May be used from any thread.
 public final class HTTPStoreService: StoreService {
-  let connection: StoreServerConnection
+  package let connection: StoreServerConnection
   private let openOrders = OpenOrders()
   /// Where the events of a library without a cursor begin; nil for the time of its first request.
   private let firstCursor: String?
@@ -191,7 +193,7 @@ public final class HTTPStoreService: StoreService {
   }
 
   /// Adds accounts of a library, in whose history revocations are looked up after lost events.
-  func note(accounts: Set<AccountID?>) {
+  package func note(accounts: Set<AccountID?>) {
     for account in accounts { openOrders.note(account) }
   }
 }

@@ -1,4 +1,4 @@
-import HostedModel
+public import HostedModel
 public import HostedTrust
 public import FoundationEssentials
 
@@ -101,7 +101,7 @@ extension ReceiptVerifier {
   /// Throws `receiptInvalid` unless the receipt of `grant` matches it.
   ///
   /// `ownAccount` is the account in receipts for grants without an account; usually nil.
-  func check(_ grant: Grant, ownAccount: AccountID?, now: Date) throws {
+  package func check(_ grant: Grant, ownAccount: AccountID?, now: Date) throws {
     guard let text = grant.receipt else {
       throw ContentError.receiptInvalid("it is missing")
     }

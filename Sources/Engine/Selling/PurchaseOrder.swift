@@ -31,7 +31,7 @@ extension StoreService {
   }
 
   /// Calls `purchase(_:transaction:)` for one order; an error is the order's failure.
-  func outcome(of order: PurchaseOrder) async -> PurchaseOutcome {
+  package func outcome(of order: PurchaseOrder) async -> PurchaseOutcome {
     do {
       return try await purchase(order.payment, transaction: order.transaction)
     } catch {
@@ -42,7 +42,7 @@ extension StoreService {
 
 extension PurchaseOutcome {
   /// Creates the failure of an order from an error.
-  init(failing order: PurchaseOrder, _ error: any Error) {
+  package init(failing order: PurchaseOrder, _ error: any Error) {
     let product = order.payment.productIdentifier.rawValue
     self = .failed(ContentError(error, while: "buying \(product)").about(product))
   }

@@ -1,14 +1,14 @@
-import HostedModel
+package import HostedModel
 
 /// A service that can look up a grant without listing all of them.
-protocol GrantLookup: StoreService {
+package protocol GrantLookup: StoreService {
   /// Returns the last grant of `product` to `account`; nil if it was never granted.
   func latestGrant(of product: ProductIdentifier, account: AccountID?) async throws -> Grant?
 }
 
 extension StoreService {
   /// Returns the last grant of `product` to `account`; nil if it was never granted.
-  func latest(of product: ProductIdentifier, account: AccountID?) async throws -> Grant? {
+  package func latest(of product: ProductIdentifier, account: AccountID?) async throws -> Grant? {
     if let service = self as? any GrantLookup {
       return try await service.latestGrant(of: product, account: account)
     }

@@ -1,11 +1,11 @@
-import HostedModel
+package import HostedModel
 package import FoundationEssentials
 package import HostedLedger
 
 /// Purchases of the built-in seller in its ledger.
 extension PurchaseOrder {
   /// Returns the purchase of `product` to be recorded.
-  func draft(of product: Product) throws -> PurchaseDraft {
+  package func draft(of product: Product) throws -> PurchaseDraft {
     PurchaseDraft(
       transaction: transaction.rawValue, account: payment.applicationUsername,
       product: payment.productIdentifier, quantity: payment.quantity,
@@ -18,7 +18,7 @@ extension PurchaseOrder {
 }
 
 extension Grant {
-  init(_ record: PurchaseRecord) {
+  package init(_ record: PurchaseRecord) {
     self.init(
       transactionIdentifier: record.transaction, date: record.date, payment: record.payment,
       receipt: record.receipt)
@@ -41,14 +41,14 @@ extension Receipt {
 }
 
 extension PurchaseRecord {
-  var payment: Payment {
+  package var payment: Payment {
     Payment(productIdentifier: product, quantity: quantity, applicationUsername: account)
   }
 }
 
 extension Result<LedgerOutcome, LedgerRefusal> {
   /// Returns the purchase of `order`; throws `transactionExists` if it is for another payment.
-  func purchase(for order: PurchaseOrder) throws -> PurchaseRecord {
+  package func purchase(for order: PurchaseOrder) throws -> PurchaseRecord {
     switch self {
     case .success(let outcome):
       guard let purchase = outcome.purchase, purchase.state == .purchased else { break }

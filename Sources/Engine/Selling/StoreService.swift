@@ -5,7 +5,7 @@ import HostedLedger
 ///
 /// Implement it over your own entitlements, or use the built-in one, which grants every product of
 /// a store to every caller. The queue may call several methods at the same time, from any task.
-/// <doc:WritingAStoreService> describes how responses are checked.
+/// The page “Writing a store service” of HostedContent describes how responses are checked.
 public protocol StoreService: Sendable {
   /// Looks up products; the response lists unknown ones.
   ///
@@ -109,7 +109,7 @@ extension StoreService {
   }
 
   /// Restores `originals`, the first grant of each product of an account.
-  func restore(
+  package func restore(
     _ originals: [Grant], _ found: (RestoredPurchase) throws -> Void
   ) async throws {
     let response = try await products(Set(originals.map(\.payment.productIdentifier)))
@@ -164,7 +164,7 @@ public struct ProductsResponse: Hashable, Sendable {
   }
 
   /// Returns the response with the identifiers that the store offers.
-  func offering(_ identifiers: [ProductIdentifier]) -> ProductsResponse {
+  package func offering(_ identifiers: [ProductIdentifier]) -> ProductsResponse {
     var response = self
     response.offeredIdentifiers = identifiers
     return response
@@ -173,7 +173,7 @@ public struct ProductsResponse: Hashable, Sendable {
 
 extension ProductsResponse {
   /// Looks up `texts`; those that are not identifiers are returned as invalid, unchanged.
-  init(
+  package init(
     to texts: Set<String>, from products: (Set<ProductIdentifier>) async throws -> ProductsResponse
   ) async rethrows {
     let (valid, invalid) = Self.sorted(texts)
@@ -181,7 +181,7 @@ extension ProductsResponse {
   }
 
   /// Divides `texts` into identifiers and others.
-  static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
+  package static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
     var (valid, invalid): (Set<ProductIdentifier>, [String]) = ([], [])
     for text in texts {
       if let identifier = try? ProductIdentifier(validating: text) {
@@ -193,10 +193,19 @@ extension ProductsResponse {
     return (valid, invalid)
   }
 
-  func adding(invalid: [String]) -> ProductsResponse {
+  package func adding(invalid: [String]) -> ProductsResponse {
     ProductsResponse(
       products: products,
       invalidProductIdentifiers: (invalidProductIdentifiers + invalid).sorted(), failures: failures
     ).offering(offeredIdentifiers)
+  }
+}
+
+extension ContentError {
+  /// The error of a product that the store does not offer.
+  package static func notOffered(_ product: String) -> ContentError {
+    ContentError(
+      .productUnknown, "The store does not offer \(product)",
+      remedy: "Check the identifier, or list the products of the store", subject: product)
   }
 }

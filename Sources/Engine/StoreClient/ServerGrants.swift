@@ -1,3 +1,4 @@
+public import HostedSelling
 public import HostedModel
 import HostedTransfer
 import FoundationEssentials

@@ -1,5 +1,6 @@
+package import HostedCatalog
 import HostedConcurrency
-import HostedModel
+package import HostedModel
 package import HostedTransfer
 package import FoundationEssentials
 import HostedLedger
@@ -18,7 +19,7 @@ package final class StoreServerConnection: Sendable {
   /// The only account that the token allows: the claim `sub` of a JWT; nil for other tokens.
   ///
   /// Requests without an account are for this one. Without it, they are for the key's own account.
-  let pinnedAccount: AccountID?
+  package let pinnedAccount: AccountID?
   private let retry: RetryPolicy
   /// A request blocks its thread until it is answered.
   private let threads = DispatchExecution().group()
