@@ -152,3 +152,14 @@ public struct TransferWait: Hashable, Sendable {
     case serverAsked(code: ContentError.Code, message: String)
   }
 }
+
+extension TransferWait.Reason {
+  /// Creates the reason why the next attempt after `fault` waits.
+  init(_ fault: TransferFault, from url: WebURL) {
+    let error = ContentError(fault, from: url, subject: url.description)
+    self =
+      fault.retryAfter == nil
+      ? .retry(code: error.code, message: error.message)
+      : .serverAsked(code: error.code, message: error.message)
+  }
+}

@@ -1,4 +1,6 @@
+import Glibc
 import HostedCCurl
+import HostedConcurrency
 
 /// A request to one URL, for one answer.
 struct ExchangeRequest: Sendable {
@@ -89,24 +91,26 @@ final class Exchange: @unchecked Sendable {
   unowned let loop: TransferLoop
 
   /// The current URL, after redirects.
-  var url: WebURL
-  var redirects = 0
+  private(set) var url: WebURL
+  private(set) var redirects = 0
   var easy: EasyHandle?
   var startedAt = 0.0
-  var collector: HeadCollector
+  private var collector: HeadCollector
   var stallGuard: StallGuard
   /// The received bytes of headers and body.
-  var progress: Int64 = 0
-  var phase = Phase.head
+  private(set) var progress: Int64 = 0
+  private(set) var phase = Phase.head
   /// The head that was passed to the handler.
-  var head: HTTPHead?
+  private(set) var head: HTTPHead?
   /// The sockets that were created for it, until the head of the answer arrives.
-  var newSockets: [Int32] = []
+  private var newSockets: [Int32] = []
   /// Whether a socket could not be created because too many files are open.
-  var lacksSockets = false
+  private(set) var lacksSockets = false
 
   /// The maximum bytes of the headers of all answers, including redirects.
   private static let headerLimit = 64 << 10
+  /// The maximum bytes of an unwanted body that are read to keep the connection.
+  private static let discardLimit = 64 << 10
 
   /// How far the answer from the current URL has arrived.
   enum Phase {
@@ -153,7 +157,7 @@ final class Exchange: @unchecked Sendable {
 
   /// Whether the request needs a different connection than most requests to its host.
   var usesSecondConnection: Bool {
-    request.usesSecondConnection && loop.schedule.multiplexed.contains(url.origin)
+    request.usesSecondConnection && loop.isShared(url.origin)
   }
 
   var entry: TransferSchedule.Entry {
@@ -161,4 +165,137 @@ final class Exchange: @unchecked Sendable {
       id: id, owner: ticket.id, origin: request.url.origin, priority: ticket.priority,
       notBefore: request.notBefore, memory: request.memory)
   }
+
+  func isLate(at now: Double) -> Bool { (request.deadline ?? .infinity) <= now }
+
+  /// Whether it could start, but its URL has expired.
+  func isExpired(at now: Double) -> Bool {
+    request.notBefore <= now && (request.grant?.expiresAt ?? .infinity) <= now
+  }
+
+  /// Whether the answer is a redirect.
+  var isRedirected: Bool { collector.head.isRedirect }
+
+  /// Prepares for the answer from the target of a redirect.
+  func redirect(to target: WebURL) {
+    url = target
+    redirects += 1
+    phase = .head
+    collector.restart()
+  }
+
+  /// Expects more of the body after a pause.
+  func endPause() { phase = .body }
+
+  /// Returns the end of the request, with the results so far.
+  func ending(_ fault: TransferFault?) -> ExchangeEnd {
+    let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
+    return ExchangeEnd(
+      fault: fault, head: head, url: url, startedAt: startedAt,
+      timeToFirstByte: firstByte > 0 ? firstByte : nil,
+      certificateExpiry: request.readsCertificate ? easy?.certificateExpiry : nil)
+  }
+
+  // MARK: Callbacks of libcurl
+
+  // They run on the loop's thread, and do as little as possible.
+
+  /// Creates a socket that child processes do not inherit.
+  func openSocket(for address: curl_sockaddr) -> curl_socket_t {
+    let kind = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    let socket = socket(address.family, kind, address.protocol)
+    guard socket >= 0 else {
+      if errno == EMFILE || errno == ENFILE { lacksSockets = true }
+      return CURL_SOCKET_BAD
+    }
+    // It is not known yet whether this one connects, since several addresses may be tried at once.
+    newSockets.append(socket)
+    return socket
+  }
+
+  /// Takes a header line, and returns false to abort the request.
+  func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+    progress += Int64(line.count)
+    if collector.add(line) { return true }
+    phase = .failed(TransferFault(.headersTooLong))
+    return false
+  }
+
+  /// Takes a part of the body, and returns the value for libcurl.
+  func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    settleHead()
+    switch phase {
+    case .head, .body, .paused: break
+    case .discarding(let left, let fault):
+      count(bytes.count)
+      phase = .discarding(bytes: left - bytes.count, fault)
+      return left > bytes.count ? bytes.count : 0
+    case .complete, .failed: return 0
+    }
+    if let instant = loop.mayTake(bytes.count, of: self) { return pause(until: instant) }
+    // Count first, since the worker may have used the bytes before the call returns.
+    count(bytes.count)
+    switch handler.receive(bytes) {
+    case .wait:
+      count(-bytes.count)
+      loop.giveBack(bytes.count, of: self)
+      return pause(until: nil)
+    case .taken: return bytes.count
+    case .complete: phase = .complete
+    case .refused(let fault): phase = .failed(fault)
+    }
+    return 0
+  }
+
+  /// Passes the head to the handler once, unless it is a redirect.
+  func settleHead() {
+    guard case .head = phase else { return }
+    let head = collector.head
+    guard !head.isRedirect else {
+      phase = .discarding(bytes: Self.discardLimit, nil)
+      return
+    }
+    self.head = head
+    boundNewSocket()
+    if url.origin == request.url.origin {
+      loop.noteProtocol(of: url.origin, isShared: head.version.hasPrefix("HTTP/2"))
+    }
+    // A handler may accept a refusal, to examine it, but it does not end the pause of the host.
+    if !TransferFault.isRefusal(head.status) {
+      loop.pauses.answer(id, at: request.url.origin, now: loop.clock.uptime())
+    }
+    guard let fault = handler.receive(head) else {
+      phase = .body
+      return
+    }
+    // Read a short error page to its end. A long one costs more than a new connection.
+    let length = head.contentLength ?? .max
+    let isShortPage = fault.kind.isStatus && length <= Self.discardLimit
+    phase = .discarding(bytes: isShortPage ? Self.discardLimit : 0, fault)
+  }
+
+  /// Limits the buffer of a new connection, now that its round-trip time is known.
+  private func boundNewSocket() {
+    guard !newSockets.isEmpty, let port = easy?.number(CURLINFO_LOCAL_PORT) else { return }
+    for socket in newSockets {
+      guard let roundTrip = ReceiveWindow.bound(socket, port: port) else { continue }
+      loop.distances.note(roundTrip, to: request.url.origin)
+    }
+    newSockets = []
+  }
+
+  private func count(_ bytes: Int) {
+    progress += Int64(bytes)
+    ticket.counters.receive(bytes)
+    loop.counters.receive(bytes)
+  }
+
+  private func pause(until instant: Double?) -> Int {
+    phase = .paused(until: instant)
+    return Int(CURL_WRITEFUNC_PAUSE)
+  }
+}
+
+extension TransferFault.Kind {
+  fileprivate var isStatus: Bool { if case .status = self { true } else { false } }
 }

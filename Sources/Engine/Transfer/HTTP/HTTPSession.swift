@@ -1,5 +1,6 @@
-import HostedModel
+import Dispatch
 package import HostedConcurrency
+import HostedModel
 
 /// An HTTP client with shared connections, limits and statistics.
 ///
@@ -87,4 +88,223 @@ package final class HTTPSession: Sendable {
   ///
   /// Waiting callers get `stopped`, now and later.
   package func close() { loop.close() }
+
+  // MARK: Small answers
+
+  /// Sends a request, and returns the answer with any final status, such as 404.
+  ///
+  /// Blocks. Failed connections and temporary statuses (408, 425, 429, 5xx) are retried according
+  /// to the retry policy. After 429 and 503, requests are retried until the deadline, as the pause
+  /// of the host allows. Throws the last fault, `limitExceeded` for a body longer than `limit`,
+  /// `timedOut` at the deadline unless a fault was the cause, `stopped` if the ticket is cancelled,
+  /// and `usage` for malformed headers. Requests that are not repeatable have one attempt.
+  package func send(_ request: HTTPRequest) throws -> HTTPResponse {
+    try Self.check(request.headers, for: request.url)
+    let ticket = request.ticket ?? TransferTicket(priority: .max)
+    let maximum = request.isAttemptedOnce ? 1 : request.attempts
+    let attempts = max(1, maximum ?? configuration.retry.attempts)
+    let start = loop.clock.uptime()
+    var exchange = ExchangeRequest(request, deadline: start + request.deadline)
+    var lastFault: TransferFault?
+    var failures = 0
+    while true {
+      exchange.idleFactor = idleFactor(after: failures, of: attempts)
+      let askedAt = loop.clock.uptime()
+      let collector = ResponseCollector(request, clock: loop.clock)
+      var response = perform(exchange, collector, ticket: ticket)
+      note(response.fault, from: request.url.origin, startedAt: askedAt)
+      guard let fault = response.fault else {
+        response.isRepeated = lastFault != nil
+        return response
+      }
+      let isWaiting = fault.isRefusal && maximum == nil
+      if !isWaiting { failures += 1 }
+      let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
+      if isOver || fault.isLasting {
+        try ticket.checkCancelled()
+        // The earlier fault says more than that the time is over.
+        let cause = lastFault ?? pause(at: request.url)?.fault
+        throw ContentError(
+          fault.kind == .deadline ? cause ?? fault : fault, from: response.url,
+          subject: request.url.description)
+      }
+      lastFault = fault
+      exchange.isFresh = fault.mayBeOfAddress
+      // The pause of a host that refuses applies to all requests to it.
+      guard !fault.isRefusal else { continue }
+      let delay = configuration.retry.delay(
+        afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
+      exchange.notBefore = loop.clock.uptime() + delay
+      exchange.reason = TransferWait.Reason(fault, from: request.url)
+    }
+  }
+
+  /// Returns a factor that grows with each attempt, so that a slow server gets more time.
+  private func idleFactor(after failures: Int, of attempts: Int) -> Double {
+    failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
+  }
+
+  /// Sends `exchange`, and waits for the answer.
+  private func perform(
+    _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket
+  ) -> HTTPResponse {
+    let id = loop.submit(exchange, ticket: ticket, handler: collector)
+    let listener = ticket.addListener { [loop] in loop.cancel(id) }
+    defer { ticket.removeListener(listener) }
+    return collector.wait()
+  }
+
+  // MARK: Examining
+
+  /// Sends `request`, and returns the answer with any status, encoding, length and fault.
+  ///
+  /// Blocks. The body is read up to the limit. A fault that may be temporary is retried once. Each
+  /// attempt may take a minute and the time of the body at 100 kB/s; the request's own deadline is
+  /// not used. Throws `usage` for malformed headers.
+  package func examine(_ request: HTTPRequest) throws -> HTTPResponse {
+    try Self.check(request.headers, for: request.url)
+    // The certificate is only known if the request opens a connection.
+    let first = examine(request, isFresh: request.readsCertificate)
+    guard let fault = first.fault, !fault.isLasting else { return first }
+    return examine(request, isFresh: true)
+  }
+
+  private func examine(_ request: HTTPRequest, isFresh: Bool) -> HTTPResponse {
+    let seconds = 60 + Double(request.limit) / 100_000
+    var exchange = ExchangeRequest(request, deadline: loop.clock.uptime() + seconds)
+    exchange.idleFactor = .infinity
+    exchange.isFresh = isFresh
+    let collector = ResponseCollector(request, isExamined: true, clock: loop.clock)
+    return perform(
+      exchange, collector, ticket: request.ticket ?? TransferTicket(priority: .max))
+  }
+
+  // MARK: Mirrors
+
+  /// Returns `mirrors` with recently failed hosts last.
+  package func ordered(_ mirrors: [WebURL]) -> [WebURL] {
+    guard mirrors.count > 1 else { return mirrors }
+    let failures = health.withLock { table in mirrors.map { table[$0.origin]?.failures ?? 0 } }
+    let order = mirrors.indices.sorted { (failures[$0], $0) < (failures[$1], $1) }
+    return order.map { mirrors[$0] }
+  }
+
+  /// Returns all bytes of the file at `path` below `mirror`, or nil if it does not exist.
+  ///
+  /// Blocks. Makes at most `attempts` attempts, by default those of the retry policy. Throws
+  /// `limitExceeded` for more than `limit` bytes, `answerUnusable` for a web page instead of the
+  /// file, and the errors of `send`.
+  package func contents(
+    of path: String, at mirror: WebURL, limit: Int, attempts: Int? = nil,
+    headers: [HTTPHeader] = []
+  ) throws -> [UInt8]? {
+    var request = HTTPRequest(try mirror.appending(path), headers: headers, limit: limit)
+    request.attempts = attempts
+    request.refusesPages = true
+    let response = try send(request)
+    switch response.status {
+    case 200, 203: return response.body
+    case 404, 410: return nil
+    // Buckets answer 403 for a missing file if the client may not list them.
+    case 403 where configuration.secrets(for: mirror).isEmpty: return nil
+    default:
+      let fault = TransferFault(response)
+      throw ContentError(fault, from: response.url, subject: request.url.description)
+    }
+  }
+}
+
+extension ExchangeRequest {
+  fileprivate init(_ request: HTTPRequest, deadline: Double) {
+    url = request.url
+    method = request.method
+    headers = request.headers
+    body = request.body
+    self.deadline = deadline
+    memory = min(request.limit, 1 << 20)
+    stallTimeout = request.stallTimeout
+    readsCertificate = request.readsCertificate
+  }
+}
+
+/// Collects an answer in memory; the caller waits for it.
+private final class ResponseCollector: ExchangeHandler {
+  private struct State {
+    var response: HTTPResponse
+    /// The bytes of the body, including those that were not kept.
+    var received = 0
+  }
+
+  private let state: Mutex<State>
+  private let hasEnded = DispatchSemaphore(value: 0)
+  private let request: HTTPRequest
+  private let isExamined: Bool
+  private let clock: EngineClock
+
+  /// The maximum bytes of an error page that are read to keep the connection.
+  private static let errorPageLimit = 64 << 10
+
+  /// Creates a handler for an answer to `request`.
+  ///
+  /// No status, encoding or length of an answer that is examined is a fault.
+  init(_ request: HTTPRequest, isExamined: Bool = false, clock: EngineClock) {
+    state = Mutex(State(response: HTTPResponse(from: request.url)))
+    self.request = request
+    self.isExamined = isExamined
+    self.clock = clock
+  }
+
+  func receive(_ head: HTTPHead) -> TransferFault? {
+    state.withLock { $0.response.head = head }
+    if isExamined { return nil }
+    if !request.returnsEveryStatus, TransferFault.isTemporary(head.status) {
+      return TransferFault(statusOf: head, now: clock.now())
+    }
+    // An error page may have any length and encoding, since the status is the error.
+    guard head.isSuccess else { return nil }
+    if let encoding = head.encoding { return TransferFault(.encoded(encoding)) }
+    if let length = head.contentLength, length > request.limit { return tooLong(head, []) }
+    return nil
+  }
+
+  func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer {
+    state.withLock { state in
+      let head = state.response.head
+      let room = request.limit - state.response.body.count
+      if body.count > room, head.isSuccess, !isExamined {
+        return .refused(tooLong(head, state.response.body + body))
+      }
+      state.response.body += body.prefix(room)
+      state.received += body.count
+      if body.count > room { state.response.isCut = true }
+      if isExamined { return state.response.isCut ? .complete : .taken }
+      let length = max(Int64(state.received), head.contentLength ?? 0)
+      return !head.isSuccess && length > Self.errorPageLimit ? .complete : .taken
+    }
+  }
+
+  private func tooLong(_ head: HTTPHead, _ body: [UInt8]) -> TransferFault {
+    if request.refusesPages, let page = head.isPage ? "text/html" : WebPage.type(of: body) {
+      return TransferFault(.unexpectedType(page))
+    }
+    return TransferFault(.bodyTooLong, "More than \(request.limit) bytes")
+  }
+
+  func end(_ end: ExchangeEnd) {
+    state.withLock { state in
+      state.response.url = end.url
+      state.response.certificateExpiry = end.certificateExpiry
+      state.response.fault = end.fault
+      guard request.refusesPages, end.fault == nil, state.response.head.isSuccess,
+        let page = WebPage.type(of: state.response.body)
+      else { return }
+      state.response.fault = TransferFault(.unexpectedType(page))
+    }
+    hasEnded.signal()
+  }
+
+  func wait() -> HTTPResponse {
+    hasEnded.wait()
+    return state.withLock { $0.response }
+  }
 }

@@ -1,6 +1,6 @@
 import HostedConcurrency
-import HostedModel
 import HostedFileIO
+import HostedModel
 
 /// Fetches pieces over HTTP for one worker: requests ranges, verifies, delivers, retries.
 ///
@@ -337,3 +337,156 @@ final class PieceFetch {
     mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
   }
 }
+
+/// A running or waiting request for pieces.
+struct PieceRequest {
+  let handler: RangeHandler
+  /// The requested pieces, by their numbers in the plan.
+  let pieces: [Int]
+  let mirror: Int
+  let exchange: ExchangeRequest
+  var id = 0
+  /// The uptime at which it was submitted.
+  let askedAt: Double
+  var delivered = 0
+  /// The number of its wrong pieces.
+  var wrong = 0
+  /// Whether no byte has arrived for a while.
+  var isIdle = false
+  /// The bytes of its first piece that came with the idle request before it.
+  var bytesBefore = 0
+  /// The incomplete piece at the time when the request became idle.
+  var partial: PartialPiece?
+  /// Whether it was cancelled because another mirror is faster.
+  var isLeft = false
+
+  /// A request can be continued if it brought at least one part in this many of its first piece.
+  private static let minimumShare = 20
+
+  /// Whether it brought enough of its first piece for another request to continue it.
+  ///
+  /// `pieces` are the pieces of the plan. The share limits the number of requests for one piece, so
+  /// that a server that sends a few bytes per request is given up. Complete pieces count when they
+  /// are verified.
+  func isAhead(in pieces: [Piece], _ configuration: HTTPConfiguration) -> Bool {
+    guard let partial, partial.index == 0 else { return false }
+    let share = pieces[self.pieces[0]].length / Self.minimumShare
+    return Int64(partial.bytes.count - bytesBefore) >= max(configuration.minimumBytes, Int64(share))
+  }
+
+  /// Returns the bytes that it has of the first piece of `missing`.
+  func beginning(of missing: [Int]) -> [UInt8] {
+    guard let partial, pieces[partial.index] == missing.first else { return [] }
+    return partial.bytes
+  }
+}
+
+extension Sequence<PieceRequest> {
+  /// Whether another request for `count` bytes uses the second connection to its host.
+  ///
+  /// A connection delivers at most its window per round trip, for all requests that share it. For
+  /// few bytes, another connection is not worth its handshake.
+  func useSecondConnection(for count: Int) -> Bool {
+    count >= 4 << 20 && reduce(0) { $0 + ($1.exchange.usesSecondConnection ? -1 : 1) } > 0
+  }
+}
+
+/// The hedged requests of one fetch, for pieces of idle requests.
+///
+/// Pure. There is at most one pair of requests for the same pieces at a time. The first one to
+/// deliver a piece continues, and the other one is cancelled.
+struct HedgedRequests {
+  /// The role of a request in the pair.
+  enum Part {
+    case idle, second
+  }
+
+  /// The maximum share of wasted bytes is one in this many.
+  private static let lostShare: Int64 = 20
+
+  private var pair: (idle: Int, second: Int)?
+  /// The second requests that turned out useless and have not ended yet.
+  private var lost: Set<Int> = []
+  /// The bytes of useless second requests that have ended.
+  private var lostBytes: Int64 = 0
+
+  /// Whether there is a pair now.
+  var isActive: Bool { pair != nil }
+
+  /// Whether few enough bytes were wasted for another pair, in a file of `length` bytes.
+  func allowsMore(length: Int64) -> Bool { lostBytes * Self.lostShare <= length }
+
+  /// Records that `second` was sent for the pieces of `idle`.
+  mutating func begin(idle: Int, second: Int) { pair = (idle, second) }
+
+  /// Ends the pair if `number` belongs to it.
+  ///
+  /// Returns its role, and the number of the other request.
+  mutating func end(_ number: Int) -> (part: Part, rival: Int)? {
+    guard let pair, number == pair.idle || number == pair.second else { return nil }
+    self.pair = nil
+    return number == pair.idle ? (.idle, pair.second) : (.second, pair.idle)
+  }
+
+  /// Whether `number` is the second request of the pair.
+  func isSecond(_ number: Int) -> Bool { pair?.second == number }
+
+  /// Records that `second` was cancelled because the idle request continued.
+  mutating func lose(_ second: Int) { lost.insert(second) }
+
+  /// Records that `number` has ended with `received` bytes.
+  mutating func count(_ received: Int64, of number: Int) {
+    if lost.remove(number) != nil { lostBytes += received }
+  }
+}
+
+/// Records which pieces of a file were wrong, and at which addresses.
+///
+/// Pure. A file that was replaced by another one of the same length must not be fetched again and
+/// again.
+struct WrongPieces {
+  /// The number of wrong pieces that cannot be an accident.
+  static let limit = 3
+  /// A piece that is wrong this often at an address is stored wrong, not damaged in transit.
+  private static let repetitions = 2
+
+  /// How often each piece was wrong, by address.
+  private var counts: [[Int: Int]]
+
+  /// Creates an empty record for `addresses` addresses.
+  init(addresses: Int) { counts = Array(repeating: [:], count: addresses) }
+
+  /// Records that a piece from an address was wrong.
+  mutating func add(_ piece: Int, at address: Int) { counts[address][piece, default: 0] += 1 }
+
+  /// Whether several pieces are wrong at all `addresses`.
+  ///
+  /// False for an empty list.
+  func areSeveral(at addresses: [Int]) -> Bool {
+    guard let first = addresses.first else { return false }
+    let wrong = counts[first].keys.filter { piece in
+      addresses.allSatisfy { counts[$0][piece, default: 0] >= Self.repetitions }
+    }
+    return wrong.count >= Self.limit
+  }
+}
+
+/// What a request of a fetch has brought.
+enum FetchEvent: Sendable {
+  /// Complete pieces of a request.
+  case pieces(request: Int, Slab)
+  /// A request is idle.
+  ///
+  /// Its complete pieces were delivered before. The partial piece contains the received bytes of
+  /// the next piece.
+  case idle(request: Int, PartialPiece?)
+  /// A request has ended with `received` bytes; all its pieces were delivered before.
+  case ended(request: Int, ExchangeEnd, received: Int64)
+  /// A renewal of the URLs has ended.
+  case authorized
+  /// The ticket was cancelled.
+  case cancelled
+}
+
+/// A queue of events from the loop to a worker; the slabs that a request may use limit its length.
+typealias Handover = BlockingQueue<FetchEvent>

@@ -91,3 +91,171 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     }
   }
 }
+
+/// Splits a body into pieces: skips unneeded bytes, and fills slabs with verified pieces.
+///
+/// It does not use the network or threads. Callers pass slabs in and take them out.
+struct PieceAssembler {
+  /// The wanted pieces, sorted by offset.
+  let pieces: [Piece]
+  /// The offset of the next byte of the body.
+  private var cursor: Int64 = 0
+  private var answer = RangeAnswer(start: 0, end: 0)
+  /// The index of the current or next piece.
+  private var next = 0
+  /// The bytes of that piece in the slab, after its complete pieces.
+  private var filled = 0
+  private var slab: Slab?
+  /// The bytes of a chunk that were taken before a wait; the whole chunk is passed again.
+  private var taken = 0
+  /// The bytes of the next piece from another answer, or from a slab that was handed over.
+  ///
+  /// Empty once they are in the slab.
+  private var beginning: [UInt8]
+
+  /// Creates an assembler; `beginning` are the first bytes of the first piece, from another answer.
+  init(_ pieces: [Piece], beginning: [UInt8] = []) {
+    self.pieces = pieces
+    self.beginning = beginning
+  }
+
+  /// Starts a body with the range of `answer`; earlier pieces are not in it.
+  mutating func begin(_ answer: RangeAnswer) {
+    self.answer = answer
+    cursor = answer.start
+    if let first = pieces.first, answer.start == first.offset + Int64(beginning.count) {
+      next = 0
+    } else {
+      beginning = []
+      next = pieces.firstIndex { $0.offset >= answer.start } ?? pieces.count
+    }
+  }
+
+  /// The incomplete piece and its bytes.
+  ///
+  /// Nil without an incomplete piece, or if it has too many bytes.
+  var partial: PartialPiece? {
+    if filled == 0, !beginning.isEmpty { return PartialPiece(index: next, bytes: beginning) }
+    guard let slab, (1...PartialPiece.limit).contains(filled) else { return nil }
+    return PartialPiece(
+      index: next, bytes: Array(slab.memory[slab.used..<(slab.used + filled)]))
+  }
+
+  /// Takes a chunk of the body.
+  ///
+  /// `room` returns an empty slab with the given capacity, or nil if no slab is free. Then the
+  /// result is `wait`, and the chunk must be passed again. `full` gets slabs with complete pieces.
+  mutating func take(
+    _ chunk: UnsafeRawBufferPointer, room: (Int) -> Slab?, full: (Slab) -> Void
+  ) -> BodyAnswer {
+    var rest = chunk[min(taken, chunk.count)...]
+    let start = rest.startIndex
+    taken -= start
+    while !rest.isEmpty, next < pieces.count {
+      let piece = pieces[next]
+      if cursor < piece.offset {
+        advance(&rest, Int(min(Int64(rest.count), piece.offset - cursor)))
+        continue
+      }
+      guard let slab = slab(for: piece, room, full) else {
+        taken += rest.startIndex
+        return .wait
+      }
+      if !beginning.isEmpty { fillBeginning(of: slab) }
+      fill(slab, piece, &rest)
+    }
+    // Bytes after the last piece. They count, to detect a body that does not end.
+    cursor += Int64(rest.count)
+    return finish(full)
+  }
+
+  private mutating func fillBeginning(of slab: Slab) {
+    beginning.withUnsafeBytes { slab.memory.copyMemory(from: $0) }
+    filled = beginning.count
+    beginning = []
+  }
+
+  private mutating func fill(
+    _ slab: Slab, _ piece: Piece, _ rest: inout Slice<UnsafeRawBufferPointer>
+  ) {
+    let count = min(rest.count, piece.length - filled)
+    let place = slab.used + filled
+    UnsafeMutableRawBufferPointer(rebasing: slab.memory[place..<(place + count)])
+      .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest.prefix(count)))
+    filled += count
+    advance(&rest, count)
+    if filled == piece.length {
+      // Verify every second piece here, so that this thread and the worker share the work. A file
+      // of one piece is verified by its worker, since this thread serves all files.
+      let isMine = !next.isMultiple(of: 2)
+      let bytes = UnsafeRawBufferPointer(
+        rebasing: slab.memory[slab.used..<(slab.used + filled)])
+      // If libcrypto fails here, the worker tries it and throws.
+      slab.isValid.append(isMine ? (try? piece.matches(bytes)) : nil)
+      slab.used += filled
+      filled = 0
+      next += 1
+      slab.pieces = slab.pieces.lowerBound..<next
+    }
+  }
+
+  private mutating func advance(_ rest: inout Slice<UnsafeRawBufferPointer>, _ count: Int) {
+    rest = rest.dropFirst(count)
+    cursor += Int64(count)
+  }
+
+  private mutating func slab(for piece: Piece, _ room: (Int) -> Slab?, _ full: (Slab) -> Void)
+    -> Slab?
+  {
+    if let slab {
+      if slab.memory.count - slab.used >= piece.length { return slab }
+      handOver(full)
+    }
+    slab = room(piece.length)
+    slab?.pieces = next..<next
+    return slab
+  }
+
+  /// Returns the slab with the complete pieces; nil if none is complete.
+  ///
+  /// The bytes of the next piece are kept outside of slabs, since there may be no other slab.
+  mutating func handOverPieces() -> Slab? {
+    guard let slab, !slab.pieces.isEmpty else { return nil }
+    beginning = Array(slab.memory[slab.used..<(slab.used + filled)])
+    filled = 0
+    self.slab = nil
+    return slab
+  }
+
+  private mutating func handOver(_ full: (Slab) -> Void) {
+    if let slab = slab.take() { full(slab) }
+  }
+
+  /// Returns `complete` after the last piece, unless the end of the body is near.
+  ///
+  /// The rest of the body is worth reading then, since it keeps the connection alive.
+  private mutating func finish(_ full: (Slab) -> Void) -> BodyAnswer {
+    guard next == pieces.count else { return .taken }
+    // The end of the answer follows at once and delivers the slab: one wake-up instead of two.
+    if answer.isEndPromised, cursor == answer.end { return .taken }
+    handOver(full)
+    return answer.end - cursor <= 64 << 10 && cursor <= answer.end ? .taken : .complete
+  }
+
+  /// Ends the body, and returns the slab with the remaining complete pieces, or nil.
+  mutating func endBody() -> Slab? {
+    filled = 0
+    defer { slab = nil }
+    return slab.flatMap { $0.pieces.isEmpty ? nil : $0 }
+  }
+}
+
+/// The bytes of an incomplete piece.
+struct PartialPiece: Sendable {
+  /// The maximum number of bytes that are kept, since they are copied.
+  static let limit = 4 << 20
+
+  /// The index of the piece in the request.
+  let index: Int
+  let bytes: [UInt8]
+}
