@@ -8,39 +8,40 @@ import HostedConcurrency
 /// Events are applied one after the other on a private serial queue. Events that wait together
 /// share one commit. Downloads run on other threads and report back as events. Observers are called
 /// by `Delivery`, so they can never block the engine.
-// Sendable because stored variables are accessed only on `serial`.
+// Sendable because every variable is private and used only on `serial`; the others have locks.
 final class Engine: @unchecked Sendable {
-  let environment: Environment
-  let serial: any SerialLine
-  let runningWork: any WorkGroup
-
-  let library: ContentLibrary
   let journal: any QueueJournal
-  let pipeline: Pipeline
-  let delivery: Delivery
-  let seller: Seller
   let diagnostics: Diagnostics
-  let revokedContent: RevokedContentPolicy
 
+  private let environment: Environment
+  private let serial: any SerialLine
+  private let runningWork: any WorkGroup
+  private let library: ContentLibrary
+  private let pipeline: Pipeline
+  private let delivery: Delivery
+  private let seller: Seller
+  private let revokedContent: RevokedContentPolicy
+  /// Transactions without an outcome that an earlier queue may have sent to the seller.
+  private let earlierOrders: Set<String>
+  private let closing = Atomic(false)
   /// Submitted events, in order; handled in groups with one commit per group.
   private let inbox = Mutex(EngineInbox())
-  private(set) var state: QueueState
+
+  // Used only on `serial`.
+  private var state: QueueState
   /// By the download's identifier.
-  var running: [String: RunningDownload] = [:]
+  private var running: [String: RunningDownload] = [:]
   /// Events that failed to be journaled; they are reported only after they are journaled.
   private var held = HeldEvents()
   /// Whether a retry timer is set, and whether a retry is enqueued.
   private var (hasRetryTimer, isRetryNext) = (false, false)
   /// Failed transactions whose purchases were delivered as other transactions.
-  var redelivered: Set<String> = []
+  private var redelivered: Set<String> = []
   /// The number of removals in progress for each revoked product.
-  var removals: [ProductIdentifier: Int] = [:]
+  private var removals: [ProductIdentifier: Int] = [:]
   /// Whether a call of `tick` is scheduled.
-  var isTicking = false
-  private(set) var isClosed = false
-  private let closing = Atomic(false)
-  /// Transactions without an outcome that an earlier queue may have sent to the seller.
-  private let earlierOrders: Set<String>
+  private var isTicking = false
+  private var isClosed = false
 
   /// The maximum number of events per commit, so that the ticker and `close` do not wait long.
   private static let groupLimit = 256
@@ -147,6 +148,20 @@ final class Engine: @unchecked Sendable {
     }
     defer { runningWork.leave() }
     return try finish(value)
+  }
+
+  /// Removes a version, unless an unfinished transaction or a lease needs it.
+  func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
+    try betweenEvents { needed in
+      guard !needed.contains(ContentKey(content, version: version)) else {
+        throw ContentError(
+          .contentInUse, "An unfinished transaction needs \(content) \(version)",
+          remedy: "Finish the transaction first", subject: content.rawValue)
+      }
+      return try library.takeOut(content, version)
+    } then: {
+      try library.delete($0)
+    }
   }
 
   // MARK: Handling events
@@ -278,5 +293,379 @@ final class Engine: @unchecked Sendable {
     case .reportRemoved(let records): delivery.report(removed: records)
     case .refuse(let error): delivery.report(error: error)
     }
+  }
+
+  // MARK: Downloads, used on `serial`
+
+  private func startWork(on download: DownloadRecord) {
+    let job = DownloadJob(priority: Int(download.priority))
+    running[download.id] = RunningDownload(job)
+    startTicking()
+    // One call can ask for the grants of many downloads.
+    let limit = pipeline.sources.grants == nil ? 0 : ContentGrantBook.callLimit - 1
+    let (account, ahead) = state.needs(of: download.id, limit: limit)
+    runningWork.start { [pipeline, weak self] in
+      let result: WorkResult
+      do {
+        let resolved = try pipeline.resolved(download)
+        if resolved != download {
+          self?.submit(.contentResolved(download: download.id, resolved.offer))
+        }
+        try pipeline.run(resolved, job: job, account: account, ahead: ahead)
+        result = .installed
+      } catch {
+        let error = ContentError(error, while: "installing \(download.offer.contentIdentifier)")
+        // A service that was closed throws `stopped`, too, and would again in another attempt.
+        result =
+          error.code == .stopped && job.isStopped
+          ? .stopped : .failed(error.about(download.offer.productIdentifier.rawValue))
+      }
+      self?.diagnostics.count { $0.take(result, job) }
+      for reason in job.ticket.statistics.wholePackages.keys {
+        self?.diagnostics.log(.info, "whole package fetched") {
+          ["download": download.id, "reason": reason]
+        }
+      }
+      self?.submit(.workEnded(download: download.id, result))
+    }
+  }
+
+  private func endWork(on id: String) {
+    // Report only this download. The ticker reports the others, however many downloads end.
+    reportProgress(of: [id])
+    running[id] = nil
+  }
+
+  /// Moves the staging folder aside at once, so the download can restart; deletes it later.
+  private func discardStaging(for id: String) {
+    reportingFailure(of: id) {
+      guard let tree = try library.setAsideStaging(for: id) else { return }
+      runningWork.start { [self] in reportingFailure(of: id) { try library.delete(tree) } }
+    }
+  }
+
+  private func reportingFailure(of id: String, _ body: () throws -> Void) {
+    do {
+      try body()
+    } catch {
+      // A failure is harmless: the next launch removes staging folders without a download.
+      delivery.report(error: ContentError(error, while: "removing the staging of \(id)"))
+    }
+  }
+
+  // MARK: Progress
+
+  private func startTicking() {
+    guard !isTicking else { return }
+    isTicking = true
+    serial.enqueue(at: environment.execution.now + .milliseconds(100)) { [weak self] in
+      self?.tick()
+    }
+  }
+
+  /// Repeats while downloads are running.
+  private func tick() {
+    isTicking = false
+    guard !isClosed, !running.isEmpty else { return }
+    reportProgress(of: Array(running.keys))
+    startTicking()
+  }
+
+  private func reportProgress(of downloads: [String]) {
+    let instant = pipeline.clock.uptime()
+    var changed: [String: DownloadProgress] = [:]
+    for id in downloads { changed[id] = running[id]?.newProgress(at: instant) }
+    if !changed.isEmpty { delivery.report(progress: changed) }
+  }
+
+  // MARK: Events of the seller
+
+  /// Handles the seller's events after `cursor` until the engine is closed.
+  func listen(after cursor: String?) {
+    let cursors = Mutex(EventCursors())
+    seller.listen(after: cursor) { [weak self] record in
+      let number = record.cursor.map { cursor in cursors.withLock { $0.begin(cursor) } }
+      self?.handle(record.event) { [weak self] in
+        guard let newest = number.flatMap({ number in cursors.withLock { $0.end(number) } })
+        else { return }
+        self?.submit(.storeEventsHandled(cursor: newest))
+      }
+    }
+    seller.run { [weak self, service = seller.service] in
+      if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
+    }
+    removeRevokedContents()
+  }
+
+  /// Handles an event; calls `onEnd` after it is journaled or reported.
+  private func handle(_ event: StoreEvent, onEnd: @escaping @Sendable () -> Void) {
+    switch event {
+    case .answered(let transaction, let outcome):
+      answer(transaction.rawValue, outcome, onEnd: onEnd)
+    case .granted(let grant, let contents): deliver(grant, contents, onEnd: onEnd)
+    case .revoked(let revocation):
+      delivery.report(revocation)
+      handle(revocation, onEnd: onEnd)
+    case .storefrontChanged(let storefront):
+      report(storefront, isNew: true)
+      delivery.deliver(onEnd)
+    case .promoted(let payment):
+      // The lookup may take long; later events do not wait for it.
+      seller.run { [weak self] in
+        await self?.ask(payment)
+        self?.delivery.deliverAfterLaunch(onEnd)
+      }
+    case .contentPublished:
+      delivery.reportContentPublished()
+      delivery.deliver(onEnd)
+    case .checkpoint: onEnd()
+    }
+  }
+
+  /// Submits the seller's answer to a purchase; calls `onEnd` after it is journaled or reported.
+  func answer(
+    _ transaction: String, _ outcome: PurchaseOutcome, onEnd: @escaping @Sendable () -> Void = {}
+  ) {
+    submit(.purchaseAnswered(transaction: transaction, outcome)) { [weak self] in
+      guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
+      deliver(grant, contents, ifFailed: transaction, onEnd: onEnd)
+    }
+  }
+
+  /// Delivers a purchase as another transaction if its own has failed: it was interrupted, or the
+  /// delegate stopped it while the seller was selling.
+  ///
+  /// Only in the library that ordered it: others get the event too. Called on `serial`, after the
+  /// answer was handled.
+  private func deliver(
+    _ grant: Grant, _ contents: [ContentOffer], ifFailed transaction: String,
+    onEnd: @escaping @Sendable () -> Void
+  ) {
+    do {
+      // The seller may answer twice: to the call, and with an event.
+      guard try hasFailed(transaction, for: grant.payment),
+        redelivered.insert(transaction).inserted
+      else { return onEnd() }
+      deliver(grant, contents, onEnd: onEnd)
+    } catch {
+      // The event has not ended, so the next start gets it again.
+      delivery.report(error: ContentError(error, while: "reading the journal"))
+    }
+  }
+
+  private func deliver(
+    _ grant: Grant, _ contents: [ContentOffer], onEnd: @escaping @Sendable () -> Void
+  ) {
+    submit(
+      .granted(transaction: environment.newIdentifier(), grant, contents: contents),
+      onDecided: onEnd)
+  }
+
+  private func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
+    guard let record = state.transaction(transaction) else {
+      return try journal.hasFailed(transaction, for: payment)
+    }
+    guard let error = record.error else { return false }
+    // With a mismatch, the answer itself may be what failed.
+    return error.code != .answerMismatch && payment.answers(record.payment)
+  }
+
+  private func report(_ storefront: Storefront, isNew: Bool) {
+    delivery.report(storefront: storefront, isNew: isNew) { [weak self] transaction in
+      self?.seller.withdraw(transaction.id)
+      let product = transaction.payment.productIdentifier
+      let error = ContentError(
+        .storefrontRefused,
+        "The app stopped the purchase of \(product) in storefront \(storefront.countryCode)",
+        remedy: "Buy it again in this storefront", subject: product.rawValue)
+      self?.submit(.purchaseAnswered(transaction: transaction.id.rawValue, .failed(error)))
+    }
+  }
+
+  private func ask(_ payment: Payment) async {
+    let product = try? await seller.service.products([payment.productIdentifier]).products.first
+    guard let product else {
+      let error = ContentError.notOffered(payment.productIdentifier.rawValue)
+      return delivery.deliverAfterLaunch { [delivery] in delivery.report(error: error) }
+    }
+    delivery.ask(payment, for: product) { [weak self, environment] in
+      self?.submit(.paymentAdded(transaction: environment.newIdentifier(), payment))
+    }
+  }
+
+  // MARK: Revoked products: the journal has them until their contents are removed
+
+  /// Handles the loss of products; calls `onEnd` after it is journaled and reported.
+  private func handle(_ revocation: Revocation, onEnd: @escaping @Sendable () -> Void) {
+    guard revokedContent == .remove else { return delivery.deliverAfterLaunch(onEnd) }
+    let products = revocation.productIdentifiers
+    seller.run { [weak self] in
+      let isJournaled: Void? = await self?.retryingJournal {
+        try $0.journal.setRevoked(true, products)
+        $0.countRemovals(of: products)
+      }
+      guard isJournaled != nil else { return }
+      self?.delivery.deliverAfterLaunch(onEnd)
+      for product in products { self?.removeContents(of: product) }
+    }
+  }
+
+  /// Continues removals that an earlier queue has not completed.
+  private func removeRevokedContents() {
+    guard revokedContent == .remove else { return }
+    seller.run { [weak self] in
+      let products = await self?.retryingJournal { engine in
+        let products = try engine.journal.revokedProducts()
+        engine.countRemovals(of: products)
+        return products
+      }
+      for product in products ?? [] { self?.removeContents(of: product) }
+    }
+  }
+
+  private func removeContents(of product: ProductIdentifier) {
+    seller.run { [weak self] in
+      guard let self else { return }
+      // Fails because of a lease, for example, or if the service does not respond.
+      await retrying {
+        if try await !hasGrant(of: product) {
+          try await performBlocking { try self.removeVersions(of: product) }
+        }
+      }
+      if await retryingJournal({ try $0.endRemoval(of: product) }) != nil {
+        diagnostics.log(.info, "revoked product handled") { ["product": product.rawValue] }
+      }
+    }
+  }
+
+  /// Returns whether an account of this library still has a grant of `product`.
+  private func hasGrant(of product: ProductIdentifier) async throws -> Bool {
+    let accounts = try await performBlocking { try self.journal.accounts(of: product) }
+    for account in accounts.union([nil]) {
+      if try await seller.service.latest(of: product, account: account) != nil { return true }
+    }
+    return false
+  }
+
+  /// Removes all versions that can be removed; throws the first error of the others.
+  private func removeVersions(of product: ProductIdentifier) throws {
+    var first: (any Error)?
+    for content in try library.journal.installed() where content.productIdentifier == product {
+      do {
+        try remove(content.contentIdentifier, version: content.version)
+      } catch let error as ContentError where error.code == .notInstalled {
+        // Its folder was removed manually.
+      } catch {
+        first = first ?? error
+      }
+    }
+    if let first { throw first }
+  }
+
+  private func countRemovals(of products: [ProductIdentifier]) {
+    for product in products { removals[product, default: 0] += 1 }
+  }
+
+  /// Forgets the product, unless it was revoked again meanwhile: that removal is not complete yet.
+  private func endRemoval(of product: ProductIdentifier) throws {
+    let left = removals[product, default: 1] - 1
+    if left == 0 { try journal.setRevoked(false, [product]) }
+    removals[product] = left == 0 ? nil : left
+  }
+
+  /// Runs `body` between events; returns nil if the queue is closed before it succeeds.
+  private func retryingJournal<Value: Sendable>(
+    _ body: @escaping @Sendable (Engine) throws -> Value
+  ) async -> Value? {
+    await retrying {
+      // A closed queue must not change the journal.
+      try await performBlocking { try self.betweenEvents { _ in try body(self) } }
+    }
+  }
+
+  /// Repeats `body` until it succeeds; returns nil if the queue is closed.
+  ///
+  /// Waits 1 second after a failure, doubling with each one up to 64 seconds.
+  @discardableResult
+  private func retrying<Value: Sendable>(_ body: () async throws -> Value) async -> Value? {
+    var failures = 0
+    while !Task.isCancelled {
+      if let value = try? await body() { return value }
+      try? await Task.sleep(for: .seconds(1 << min(failures, 6)))
+      failures += 1
+    }
+    return nil
+  }
+}
+
+/// Submitted events, in order.
+private struct EngineInbox {
+  var pendingEvents: ArraySlice<PendingEvent> = []
+  /// Whether the serial queue is scheduled to read it.
+  var isExpected = false
+
+  /// Removes and returns up to `limit` events.
+  ///
+  /// The last call also returns the storage of all events, which must be released outside the
+  /// inbox's lock.
+  mutating func take(_ limit: Int) -> (events: [PendingEvent], storage: ArraySlice<PendingEvent>) {
+    let taken = Array(pendingEvents.prefix(limit))
+    var storage: ArraySlice<PendingEvent> = []
+    if taken.count == pendingEvents.count {
+      swap(&storage, &pendingEvents)
+    } else {
+      pendingEvents = pendingEvents.dropFirst(limit)
+    }
+    isExpected = !pendingEvents.isEmpty
+    return (taken, storage)
+  }
+}
+
+/// The job of a download, and the progress that was reported last.
+private struct RunningDownload {
+  let job: DownloadJob
+  private var meter = ProgressMeter()
+  private var last = DownloadProgress(fraction: 0)
+
+  init(_ job: DownloadJob) { self.job = job }
+
+  /// Returns the progress, unless it is the same as at the last call.
+  mutating func newProgress(at instant: Double) -> DownloadProgress? {
+    var progress = last
+    if let work = job.work { progress = meter.advance(to: work, at: instant) }
+    (progress.phase, progress.wait) = job.activity
+    progress.statistics = job.ticket.statistics
+    defer { last = progress }
+    return progress == last ? nil : progress
+  }
+}
+
+/// The cursors of the seller's events in progress, in order; pure.
+///
+/// Events may end in any order. A cursor counts only after its event and all earlier events have
+/// ended. So after a crash, every unhandled event is delivered again.
+struct EventCursors: Sendable {
+  private var entries: ArraySlice<(cursor: String, hasEnded: Bool)> = []
+  /// The number of the first element of `entries`.
+  private var first = 0
+
+  /// Records an event and returns its number.
+  mutating func begin(_ cursor: String) -> Int {
+    entries.append((cursor, false))
+    return first + entries.count - 1
+  }
+
+  /// Records the end of an event; returns the newest cursor that counts, nil if unchanged.
+  mutating func end(_ number: Int) -> String? {
+    let index = entries.startIndex + number - first
+    guard entries.indices.contains(index) else { return nil }
+    entries[index].hasEnded = true
+    var newest: String?
+    while let entry = entries.first, entry.hasEnded {
+      newest = entry.cursor
+      entries.removeFirst()
+      first += 1
+    }
+    return newest
   }
 }

@@ -81,6 +81,41 @@ public struct Download: Sendable, Identifiable {
   public var error: ContentError? { record.error }
   /// The transaction of this download.
   public var transaction: PaymentTransaction { PaymentTransaction(report: report) }
+
+  /// Returns a new stream of this download's reports; the first has its current state.
+  ///
+  /// It ends when the download or its transaction is finished, or the queue is closed.
+  public func updates() -> AsyncStream<DownloadUpdate> {
+    let queue = report.library.queue
+    let signals = queue?.signals(about: report.id).stream
+    // Nothing is reported about a removed transaction.
+    let isUnfinished = queue?.delivery.transaction(report.id) != nil
+    return AsyncStream { continuation in
+      let current = DownloadUpdate(self)
+      continuation.yield(current)
+      // Nothing more is reported about a finished download.
+      guard let signals, isUnfinished, current.state != .finished else {
+        return continuation.finish()
+      }
+      let task = Task {
+        for await case .report(let report) in signals {
+          switch report {
+          case .downloads(let updates):
+            for update in updates where update.download == self { continuation.yield(update) }
+            if updates.contains(where: { $0.download == self && $0.state == .finished }) {
+              return continuation.finish()
+            }
+          case .removed:
+            continuation.yield(DownloadUpdate(self))
+            return continuation.finish()
+          case .transactions, .failure, .restoreEnded: break
+          }
+        }
+        continuation.finish()
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
 }
 
 extension Download: Hashable {
@@ -94,4 +129,20 @@ extension Download: Hashable {
     hasher.combine(report.id)
     hasher.combine(position)
   }
+}
+
+/// The phase of an active download.
+public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
+  /// Determines what to fetch and what can be reused.
+  case preparing
+  /// Waits; see `Download.wait` for the reason.
+  case waiting
+  /// Fetches pieces; each is verified when it arrives, before it is used.
+  case downloading
+  /// Verifies data of an earlier attempt or version.
+  case verifying
+  /// Unpacks verified data into files.
+  case unpacking
+  /// Makes the files durable and visible, and switches `current`.
+  case installing
 }

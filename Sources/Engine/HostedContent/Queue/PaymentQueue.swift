@@ -1,9 +1,10 @@
-import HostedConcurrency
+package import HostedConcurrency
 import HostedLibrary
 public import HostedModel
 public import HostedTransfer
-import HostedFileIO
-import FoundationEssentials
+package import HostedFileIO
+public import FoundationEssentials
+public import Dispatch
 
 /// A durable queue of purchases and their downloads, stored in a library folder.
 ///
@@ -15,17 +16,17 @@ public final class PaymentQueue: Sendable {
   let configuration: Configuration
   let library: ContentLibrary
   let service: any StoreService
-  let store: StoreAccess
   let sources: ContentSources
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
-  /// Nil if `service` replaces the built-in seller.
-  let ownService: CatalogStoreService?
   /// Runs repairs and other blocking calls, which must not block the threads of tasks.
   let repairs: BlockingCalls
   let delivery: Delivery
   let engine: Engine
-  let lock: LibraryLock
+  private let store: StoreAccess
+  /// Nil if `service` replaces the built-in seller.
+  private let ownService: CatalogStoreService?
+  private let lock: LibraryLock
   /// Errors of opening the library, reported to the first observer.
   private let leftovers: [ContentError]
 
@@ -88,6 +89,40 @@ public final class PaymentQueue: Sendable {
 
   deinit { close() }
 
+  /// Stops all downloads, keeps fetched data, and waits until the queue is idle.
+  ///
+  /// When it returns, another queue may open the library, and this one no longer changes it.
+  /// Observers and the delegate are not called anymore. Within such a call, `close` does not wait
+  /// for that call. Later requests to this queue are ignored. Waits at most 5 seconds for running
+  /// calls of observers and of the service.
+  public func close() {
+    let environment = configuration.environment
+    let deadline = environment.execution.now + environment.closingLimit
+    engine.stop()
+    store.close()
+    sources.grants?.close()
+    repairs.close()
+    ownService?.close()
+    contents?.close()
+    engine.wait(until: deadline)
+    delivery.close(until: deadline)
+    engine.journal.emptyLog()
+    lock.release()
+    delivery.endStreams()
+  }
+
+  /// Closes the queue without blocking the caller's thread; see `close()`.
+  public func shutDown() async { await performBlocking { self.close() } }
+
+  /// Waits until the service has acknowledged all finished purchases, for `limit` at most.
+  ///
+  /// The others are sent after the next launch. Ends when the queue is closed.
+  package func waitForNotices(_ limit: DispatchTimeInterval) async {
+    await performBlocking { [engine, configuration] in
+      engine.waitForNotices(until: configuration.environment.execution.now + limit)
+    }
+  }
+
   // MARK: Observers
 
   /// Adds an observer, held weakly; adding it twice has no effect.
@@ -98,7 +133,7 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Starts unfinished work; called once, for the first observer, stream or waiting call.
-  func launch() {
+  private func launch() {
     engine.submit(.launched)
     leftovers.forEach(delivery.report(error:))
   }
@@ -119,6 +154,12 @@ public final class PaymentQueue: Sendable {
 
   /// The account's storefront as last reported by the seller; nil if not reported.
   public var storefront: Storefront? { delivery.storefront }
+
+  /// Returns the storefront as last reported, or asks the seller before the first report.
+  package func currentStorefront() async -> Storefront? {
+    if let storefront { return storefront }
+    return await service.storefront()
+  }
 
   /// Whether payments can be added; false once the queue is closed.
   public var canMakePayments: Bool { !engine.isClosing }
@@ -143,7 +184,7 @@ public final class PaymentQueue: Sendable {
     return TransactionID(rawValue: id)
   }
 
-  func add(_ payment: Payment, as id: String) {
+  private func add(_ payment: Payment, as id: String) {
     engine.submit(.paymentAdded(transaction: id, payment))
   }
 
@@ -196,7 +237,7 @@ public final class PaymentQueue: Sendable {
     return RestoreID(rawValue: id)
   }
 
-  func restore(as id: String, account: AccountID?) {
+  private func restore(as id: String, account: AccountID?) {
     engine.submit(.restoreRequested(request: id, account: account))
   }
 
@@ -210,7 +251,7 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Starts downloads; calls `body` on the delivery queue, before the reports of the start.
-  func start(
+  private func start(
     _ downloads: [Download], of transaction: PaymentTransaction,
     whenBegun body: @escaping @Sendable () -> Void
   ) {
@@ -298,7 +339,7 @@ public final class PaymentQueue: Sendable {
     return TransactionID(rawValue: id)
   }
 
-  func add(
+  private func add(
     _ update: ContentUpdate, as id: String, applicationUsername: AccountID? = nil, switching: Bool
   ) async throws {
     let product = update.productIdentifier
@@ -335,6 +376,322 @@ public final class PaymentQueue: Sendable {
   {
     try await service.latest(of: product, account: account) != nil
   }
+
+  // MARK: Streams and statistics
+
+  /// Returns a new stream of reports, among the first of which are the unfinished transactions.
+  ///
+  /// A stream counts as an observer: the first one starts the queue. It ends when its task is
+  /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
+  /// Revocations, promoted payments and storefronts are reported to observers only.
+  public func reports() -> AsyncStream<QueueReport> {
+    AsyncStream { sender in
+      if delivery.add(sender) { launch() }
+    }
+  }
+
+  /// Returns the reports about one transaction or restore from now on, and their sender.
+  func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: ReportRouter.Sender)
+  {
+    let signals = delivery.router.signals(about: id)
+    if delivery.beginObserving() { launch() }
+    return signals
+  }
+
+  /// Returns the events from now on; ends when its task is cancelled or the queue is closed.
+  ///
+  /// Keeps the newest 1,000 unread events.
+  public func diagnosticEvents() -> AsyncStream<DiagnosticEvent> { engine.diagnostics.events() }
+
+  /// What the queue has done since it was opened.
+  public var statistics: QueueStatistics { engine.diagnostics.statistics }
+
+  // MARK: Complete tasks, without an observer
+  //
+  // If a call's task is cancelled, the call cancels the downloads that it waits for and throws
+  // `CancellationError`; purchases, finishes and restores continue. Once the queue is closed, it
+  // throws the same or `stopped`, and downloads keep their data.
+
+  /// Buys, downloads, installs and finishes; returns the folders of the installed contents.
+  ///
+  /// Throws the error of the purchase or of the first download that failed. If a download fails,
+  /// its transaction stays open, so call `install` to try again.
+  public func deliver(_ payment: Payment) async throws -> [URL] {
+    try await complete(purchase(payment))
+  }
+
+  /// Installs an update and finishes its transaction; returns the folders of the contents.
+  ///
+  /// Continues an update to the same version that was started before.
+  public func deliver(_ update: ContentUpdate, switching: Bool = true) async throws -> [URL] {
+    let begun = transactions.first {
+      $0.transactionState == .restored
+        && $0.downloads.contains { $0.isOf(update, switching: switching) }
+    }
+    if let begun { return try await complete(begun) }
+    let id = newIdentifier()
+    let signals = signals(about: id).stream
+    try await add(update, as: id, switching: switching)
+    let transaction: PaymentTransaction = try await signals.firstValue { report in
+      if case .failure(let error) = report { throw error }
+      return report.transaction
+    }
+    return try await complete(transaction)
+  }
+
+  /// Installs and finishes a transaction; returns the folders of its contents.
+  private func complete(_ transaction: PaymentTransaction) async throws -> [URL] {
+    let folders = try await install(transaction)
+    try await finish(transaction)
+    return folders
+  }
+
+  /// Buys a product; returns the purchased transaction, whose downloads are waiting.
+  ///
+  /// Throws the error of a failed transaction after finishing it, and `notEntitled` if the purchase
+  /// is deferred. Waits as long as the seller does not answer, which is reported to observers.
+  /// Cancelling the task does not take the payment back.
+  public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
+    let id = newIdentifier()
+    let signals = signals(about: id).stream
+    add(payment, as: id)
+    let transaction = try await signals.firstValue { report -> PaymentTransaction? in
+      if case .failure(let error) = report, error.code == .transactionExists { throw error }
+      guard let transaction = report.transaction else { return nil }
+      switch transaction.transactionState {
+      case .purchasing: return nil
+      case .purchased, .restored, .failed: return transaction
+      case .deferred:
+        let product = payment.productIdentifier
+        throw ContentError(
+          .notEntitled, "The purchase of \(product) is waiting for approval",
+          remedy: "Wait until its transaction is purchased or failed", subject: product.rawValue)
+      }
+    }
+    guard transaction.transactionState == .failed else { return transaction }
+    let error = transaction.error ?? ContentError.notOffered(payment.productIdentifier.rawValue)
+    // A process that ends because of this error must not report the transaction again. If it cannot
+    // be finished, the next launch reports it.
+    try? await finish(transaction)
+    throw error
+  }
+
+  /// Starts a transaction's downloads and waits for them; returns the installed folders.
+  ///
+  /// Throws the error of the first download that failed, and `stopped` for one that was cancelled;
+  /// the others continue. Waits while a download is paused.
+  public func install(_ transaction: PaymentTransaction) async throws -> [URL] {
+    let (signals, sender) = signals(about: transaction.report.id)
+    // A transaction of an earlier queue does not change anymore.
+    let current = delivery.transaction(transaction.report.id)
+    var awaited = AwaitedDownloads(of: current ?? transaction)
+    guard !awaited.left.isEmpty else { return awaited.folders }
+    // Nothing is reported about a removed transaction.
+    guard current != nil else { throw awaited.cancelled }
+    do {
+      start(Array(awaited.left), of: transaction) { sender.yield(.begun) }
+      for await signal in signals where try awaited.take(signal) { return awaited.folders }
+      throw CancellationError()
+    } catch is CancellationError {
+      cancel(Array(awaited.left))
+      throw CancellationError()
+    }
+  }
+
+  /// Finishes a transaction and waits until it is removed.
+  ///
+  /// Returns at once if it is removed already. Throws `cannotFinish` for a `.purchasing` or
+  /// `.deferred` one.
+  public func finish(_ transaction: PaymentTransaction) async throws {
+    let signals = signals(about: transaction.report.id).stream
+    guard delivery.transaction(transaction.report.id) != nil else { return }
+    finishTransaction(transaction)
+    try await signals.firstValue { report -> Void? in
+      switch report {
+      case .removed: ()
+      case .failure(let error): throw error
+      case .transactions, .downloads, .restoreEnded: nil
+      }
+    }
+  }
+
+  /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
+  ///
+  /// Throws the error of the restore; purchases restored before the error stay in the queue. Also
+  /// throws `sellerNotResponding` if the seller is late; the restore then continues. Throws
+  /// `restoreUnderWay` during another restore.
+  public func restore(withApplicationUsername account: AccountID? = nil) async throws
+    -> [PaymentTransaction]
+  {
+    let id = newIdentifier()
+    let signals = signals(about: id).stream
+    restore(as: id, account: account)
+    return try await signals.firstValue { report in
+      switch report {
+      case .restoreEnded(let result):
+        if let error = result.error { throw error }
+        return result.transactions
+      case .failure(let error): throw error
+      case .transactions, .downloads, .removed: return nil
+      }
+    }
+  }
+}
+
+extension PaymentQueue {
+  /// The configuration of a queue.
+  public struct Configuration: Sendable {
+    /// The library's folder; created if it does not exist.
+    public var library: URL
+    /// The store that content comes from.
+    public var store: StoreLocation
+    /// The store's trusted root (TUF root metadata); nil uses the root of a local store, once.
+    ///
+    /// If the library already trusts another root, this root is refused with `rootMismatch`, unless
+    /// the store has a chain of roots between the two, each signed by the keys of the one before.
+    ///
+    /// With a `service` and a store on the web, set it too: the contents of the service's responses
+    /// can be looked up only in a catalog with a trusted root. Without a root, the service is
+    /// trusted for them.
+    public var trustedRoot: [UInt8]?
+    /// Whether the first root of a store on the web is trusted; trusted roots must sign later ones.
+    public var trustsOnFirstUse = false
+    /// Other web servers with the same files, tried in order of their health.
+    public var mirrors: [StoreLocation] = []
+    /// The network settings for the store and its mirrors.
+    public var network = NetworkSettings()
+    /// The seller; nil for the built-in one, which grants every product of the store.
+    public var service: (any StoreService)?
+    /// The ledger of the built-in seller; nil for `ledger.sqlite` in the library.
+    ///
+    /// Several libraries and processes may share one file, on a local file system. The first
+    /// purchase creates it.
+    public var ledgerFile: URL?
+    /// The key that the built-in seller signs receipts with; nil for no receipts.
+    public var receiptKey: ReceiptSigningKey?
+    /// The verifier of receipts; nil verifies those of the built-in seller with `receiptKey`, and
+    /// those of a `service` with the receipt keys that the store's catalog lists.
+    ///
+    /// If there are such keys, every purchase must have a receipt that is accepted; otherwise the
+    /// purchase fails. In other cases receipts are not checked.
+    public var receiptVerifier: ReceiptVerifier?
+    /// The maximum number of active downloads, 1 to 32, or the nearest of these.
+    public var maximumActiveDownloads = 3
+    /// The time after which an unanswered purchase is reported as `sellerNotResponding`.
+    ///
+    /// The purchase stays open, and other purchases continue.
+    public var sellerTimeout = Duration.seconds(60)
+    /// What happens to installed content when its product is revoked; it is kept by default.
+    public var revokedContent = RevokedContentPolicy.keep
+    /// The serial queue on which observers are called; nil for a private one.
+    public var deliveryQueue: DispatchQueue?
+    /// Whether the first queue limits the memory arenas of glibc in this process.
+    ///
+    /// By default, glibc creates up to eight arenas per processor, and each keeps free memory. The
+    /// limit is `mallopt(M_ARENA_MAX)`; it applies to the whole process and stays. It is not set if
+    /// the environment has `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES`.
+    public var limitsMemoryArenas = true
+
+    /// Wraps the seller to decide about purchases; called once, by `PaymentQueue.init`.
+    ///
+    /// Its argument is `service`, or the built-in seller, which grants every product. Forward all
+    /// calls that it does not decide itself: <doc:WritingAStoreService> has an example.
+    public var seller: (@Sendable (any StoreService) -> any StoreService)?
+
+    /// Whether downloads are not reported with their unfinished transaction if one of them is
+    /// failed, paused or cancelled; for observers that take every reported failure as new.
+    package var omitsStoppedDownloads = false
+    package var clock = EngineClock.system
+    package var fileSystem = FileSystem.real
+    package var environment = Environment()
+
+    /// Creates a configuration for a library and a store.
+    public init(library: URL, store: StoreLocation) {
+      self.library = library
+      self.store = store
+    }
+
+    /// `maximumActiveDownloads` within its bounds.
+    var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
+
+    /// The number of threads that a queue needs: its own, and two for each active download.
+    ///
+    /// Each download fetches on one thread and writes on the other.
+    var requiredThreads: Int { 8 + 2 * activeLimit }
+  }
+}
+
+/// What happens to the installed content of a product that an account has lost.
+public enum RevokedContentPolicy: Hashable, Sendable {
+  /// It stays installed.
+  case keep
+  /// It is removed once no account of the library has a grant of the product.
+  ///
+  /// The accounts are the library's own and those of its transactions, unfinished or finished. The
+  /// service is asked for their grants. A version that is leased or that an unfinished transaction
+  /// needs is removed later, at the latest after the next start. Pins do not keep it.
+  case remove
+}
+
+extension Download {
+  /// Whether it downloads `update` with the same `switching`; false for restored purchases.
+  fileprivate func isOf(_ update: ContentUpdate, switching: Bool) -> Bool {
+    contentIdentifier == update.contentIdentifier && contentVersion == update.offered
+      && record.keepsCurrent == !switching
+  }
+}
+
+extension QueueReport {
+  /// The transaction of this report if it was added or changed state.
+  fileprivate var transaction: PaymentTransaction? {
+    if case .transactions(let transactions) = self { transactions.first } else { nil }
+  }
+}
+
+/// The downloads of a transaction that are not installed yet.
+private struct AwaitedDownloads {
+  private let transaction: PaymentTransaction
+  private(set) var left: Set<Download>
+  /// Whether the downloads were started; an earlier failure is of an earlier attempt.
+  private var hasBegun = false
+
+  init(of transaction: PaymentTransaction) {
+    self.transaction = transaction
+    left = Set(transaction.downloads.filter { $0.state != .finished })
+  }
+
+  var folders: [URL] { transaction.downloads.compactMap(\.contentURL) }
+
+  /// The error for the remaining downloads if their transaction is removed.
+  var cancelled: any Error {
+    left.first.map { ContentError.downloadCancelled($0.contentIdentifier) } ?? CancellationError()
+  }
+
+  /// Removes finished downloads; returns whether all are installed.
+  ///
+  /// Throws the error of a download that failed.
+  mutating func take(_ signal: StreamSignal) throws -> Bool {
+    switch signal {
+    case .begun: hasBegun = true
+    case .report(.downloads(let updates)):
+      for update in updates where left.contains(update.download) { try take(update) }
+    case .report(.removed(let removed)):
+      if removed.contains(transaction), !left.isEmpty { throw cancelled }
+    case .report(.transactions), .report(.failure), .report(.restoreEnded): break
+    }
+    return left.isEmpty
+  }
+
+  private mutating func take(_ update: DownloadUpdate) throws {
+    switch update.state {
+    case .finished: left.remove(update.download)
+    case .failed:
+      if hasBegun, let error = update.error { throw error }
+    case .cancelled:
+      if hasBegun { throw ContentError.downloadCancelled(update.download.contentIdentifier) }
+    case .waiting, .active, .paused: break
+    }
+  }
 }
 
 extension ContentError {
@@ -342,5 +699,11 @@ extension ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",
       remedy: "Check the identifier, or list the products of the store", subject: product)
+  }
+
+  fileprivate static func downloadCancelled(_ content: ProductIdentifier) -> ContentError {
+    ContentError(
+      .stopped, "The download of \(content) was cancelled", remedy: "Start the download again",
+      subject: content.rawValue)
   }
 }

@@ -1,3 +1,4 @@
+import HostedConcurrency
 public import HostedModel
 public import FoundationEssentials
 
@@ -39,6 +40,11 @@ public struct PaymentTransaction: Sendable, Identifiable {
     try report.record.grant.flatMap { grant in
       try grant.receipt ?? report.library.journal.receipt(of: report.id)
     }
+  }
+
+  /// Returns the receipt without blocking the caller's thread; see the blocking function.
+  public func transactionReceipt() async throws -> String? {
+    try await performBlocking { try self.transactionReceipt() }
   }
 }
 

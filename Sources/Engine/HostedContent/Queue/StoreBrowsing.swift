@@ -1,3 +1,4 @@
+import HostedConcurrency
 import HostedModel
 public import HostedTrust
 import HostedFileIO
@@ -55,6 +56,35 @@ extension StoreLocation {
   ) throws -> [ReceiptVerificationKey] {
     try withCatalog(trustedRoot, trustsOnFirstUse, library, mirrors, network) {
       try $0.receiptKeys() ?? []
+    }
+  }
+
+  /// Looks up products without blocking the caller's thread.
+  ///
+  /// See the blocking function with the same name.
+  public func products(
+    _ identifiers: Set<String>?, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
+    library: URL? = nil, mirrors: [StoreLocation] = [],
+    network: NetworkSettings = NetworkSettings()
+  ) async throws -> ProductsResponse {
+    try await performBlocking {
+      try self.products(
+        identifiers, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse,
+        library: library, mirrors: mirrors, network: network)
+    }
+  }
+
+  /// Returns the receipt keys without blocking the caller's thread.
+  ///
+  /// See the blocking function with the same name.
+  public func receiptKeys(
+    trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,
+    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings()
+  ) async throws -> [ReceiptVerificationKey] {
+    try await performBlocking {
+      try self.receiptKeys(
+        trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse, library: library,
+        mirrors: mirrors, network: network)
     }
   }
 

@@ -57,16 +57,6 @@ extension QueueStatistics {
   }
 }
 
-extension PaymentQueue {
-  /// Returns the events from now on; ends when its task is cancelled or the queue is closed.
-  ///
-  /// Keeps the newest 1,000 unread events.
-  public func diagnosticEvents() -> AsyncStream<DiagnosticEvent> { engine.diagnostics.events() }
-
-  /// What the queue has done since it was opened.
-  public var statistics: QueueStatistics { engine.diagnostics.statistics }
-}
-
 /// Counts events and passes them to listeners; very cheap without listeners.
 final class Diagnostics: Sendable {
   private let now: @Sendable () -> Date

@@ -41,27 +41,6 @@ public struct DownloadUpdate: Hashable, Sendable {
   }
 }
 
-extension PaymentQueue {
-  /// Returns a new stream of reports, among the first of which are the unfinished transactions.
-  ///
-  /// A stream counts as an observer: the first one starts the queue. It ends when its task is
-  /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
-  /// Revocations, promoted payments and storefronts are reported to observers only.
-  public func reports() -> AsyncStream<QueueReport> {
-    AsyncStream { sender in
-      if delivery.add(sender) { launch() }
-    }
-  }
-
-  /// Returns the reports about one transaction or restore from now on, and their sender.
-  func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: ReportRouter.Sender)
-  {
-    let signals = delivery.router.signals(about: id)
-    if delivery.beginObserving() { launch() }
-    return signals
-  }
-}
-
 extension AsyncStream<StreamSignal> {
   /// Returns the first value that `transform` finds in the reports.
   ///
