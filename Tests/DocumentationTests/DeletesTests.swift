@@ -32,8 +32,7 @@ struct DeletesTests {
 
   /// The files that define the removal of folders and its system call.
   private static let definitions: Set<String> = [
-    "System/FileIO/Directory.swift", "System/FileIO/EmptyDirectory.swift",
-    "System/FileIO/Kernel.swift", "System/FileIO/SystemCalls.swift",
+    "System/FileIO/Directory.swift", "System/FileIO/SystemCalls.swift",
   ]
 
   /// The calls that remove a folder.

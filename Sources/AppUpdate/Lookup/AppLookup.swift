@@ -1,5 +1,5 @@
-import HostedTransfer
 public import FoundationEssentials
+import HostedTransfer
 
 /// Looks up and searches apps in Apple's store, or in your own server with the same API.
 ///
@@ -192,5 +192,171 @@ extension URL {
         remedy: "Split it into several queries", subject: base.printable(limit: 200))
     }
     return url
+  }
+}
+
+/// The result of a search for an app.
+///
+/// It distinguishes the reasons for a `resultCount` of 0.
+public enum AppFinding: Hashable, Sendable {
+  /// The requested storefront offers the app.
+  case offered(AppListing)
+  /// The requested storefront offers the app, but caches do not have it yet.
+  case lagging(AppListing)
+  /// The requested storefront does not offer the app, but this one does.
+  case elsewhere(AppListing, in: CountryCode)
+  /// No storefront in `tried` has the app.
+  ///
+  /// The identifier is wrong, the app was withdrawn, the lookup does not have it yet, or it is sold
+  /// in other countries only.
+  case unknown(tried: [CountryCode])
+
+  /// The app, if it was found.
+  public var listing: AppListing? {
+    switch self {
+    case .offered(let listing), .lagging(let listing), .elsewhere(let listing, in: _): listing
+    case .unknown: nil
+    }
+  }
+}
+
+extension AppLookup {
+  /// Finds an app in `country`.
+  ///
+  /// If it is not there, also asks the `candidates`, to find the reason. Without a result, it asks
+  /// the same storefront again without caches, then each candidate in turn: at most
+  /// `candidates.count + 2` calls. Throws like `lookUp`.
+  public func find(
+    _ key: LookupQuery.Key, country: CountryCode? = nil, candidates: [CountryCode] = [],
+    entity: String? = nil, caching: LookupCachePolicy = .useCache
+  ) async throws -> AppFinding {
+    let wanted = country ?? configuration.country
+    if let listing = try await first(key, in: wanted, entity, caching) { return .offered(listing) }
+    if caching != .reloadIgnoringAllCaches,
+      let listing = try await first(key, in: wanted, entity, .reloadIgnoringAllCaches)
+    {
+      return .lagging(listing)
+    }
+    var tried = [wanted]
+    for candidate in candidates where !tried.contains(candidate) {
+      tried.append(candidate)
+      if let listing = try await first(key, in: candidate, entity, caching) {
+        return .elsewhere(listing, in: candidate)
+      }
+    }
+    return .unknown(tried: tried)
+  }
+
+  private func first(
+    _ key: LookupQuery.Key, in country: CountryCode, _ entity: String?, _ caching: LookupCachePolicy
+  ) async throws -> AppListing? {
+    let answer = try await lookUp(
+      LookupQuery(key, country: country, entity: entity), caching: caching)
+    return answer.listings.first(where: key.names)
+  }
+}
+
+/// Determines which cached answers may be used.
+public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
+  /// Uses a cached answer until it expires.
+  case useCache
+  /// Sends a request. Caches between here and the server, such as a CDN, may answer it.
+  case reload
+  /// Sends a request with a URL and a header that bypass all caches.
+  case reloadIgnoringAllCaches
+}
+
+/// A cache of recent answers; pure: `now` is a parameter.
+private struct LookupCache {
+  /// The maximum number of answers; the one that expires first is removed first.
+  let capacity: Int
+  private var entries: [String: Entry] = [:]
+
+  private struct Entry {
+    let answer: LookupResults
+    let stored: Date
+    let ends: Date
+  }
+
+  init(capacity: Int) { self.capacity = max(0, capacity) }
+
+  /// Returns the answer for `url` if it has not expired.
+  func answer(for url: String, at now: Date) -> LookupResults? {
+    guard let entry = entries[url], entry.stored <= now, now < entry.ends else { return nil }
+    return entry.answer
+  }
+
+  /// Stores an answer for a number of seconds; 0 does not store it.
+  mutating func store(_ answer: LookupResults, for url: String, seconds: Double, at now: Date) {
+    entries[url] =
+      seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
+    if entries.count > capacity, let first = entries.min(by: { $0.value.ends < $1.value.ends }) {
+      entries[first.key] = nil
+    }
+  }
+}
+
+/// Limits the rate of calls to a server; pure: `now` is a parameter.
+struct CallLimiter {
+  /// The maximum number of calls per minute.
+  let callsPerMinute: Int
+  /// The maximum wait in seconds.
+  let maximumWait: Double
+  /// The times of recent and planned calls, in order.
+  private var calls: [Date] = []
+  /// Set while the server asks to wait.
+  private var blockedUntil: Date?
+
+  init(callsPerMinute: Int, maximumWait: Double) {
+    self.callsPerMinute = max(1, callsPerMinute)
+    self.maximumWait = max(0, maximumWait)
+  }
+
+  /// The result for a caller.
+  enum Reservation: Hashable {
+    /// Call after this number of seconds. The slot is reserved.
+    case after(seconds: Double)
+    /// Do not call. A slot is free after this number of seconds.
+    case refused(seconds: Double)
+  }
+
+  /// Reserves a slot for a call.
+  mutating func reserve(at now: Date) -> Reservation {
+    // Entries beyond the maximum wait are from before the clock was set back.
+    calls.removeAll { $0 <= now - 60 || $0 > now + maximumWait + 60 }
+    var date = now + block(at: now)
+    if calls.count >= callsPerMinute {
+      date = max(date, calls[calls.count - callsPerMinute] + 60)
+    }
+    let wait = date.timeIntervalSince(now)
+    guard wait <= maximumWait else { return .refused(seconds: wait) }
+    calls.append(date)
+    return .after(seconds: wait)
+  }
+
+  /// Frees the slot that was reserved for `date`, because the call is not made.
+  mutating func release(_ date: Date) {
+    // The sum of a date and a wait is rounded.
+    if let slot = calls.firstIndex(where: { abs($0.timeIntervalSince(date)) < 0.001 }) {
+      calls.remove(at: slot)
+    }
+  }
+
+  /// Checks again after a wait since `start`: a server may have asked to wait in the meantime.
+  mutating func recheck(at now: Date, since start: Date) -> Reservation {
+    let wait = block(at: now)
+    let isOver = wait > 0 && now.timeIntervalSince(start) + wait > maximumWait
+    return isOver ? .refused(seconds: wait) : .after(seconds: wait)
+  }
+
+  /// The seconds until the server may be called again, at most one day.
+  private mutating func block(at now: Date) -> Double {
+    if let until = blockedUntil, until <= now || until > now + 86_400 { blockedUntil = nil }
+    return blockedUntil?.timeIntervalSince(now) ?? 0
+  }
+
+  /// Records that the server asks to wait; a longer wait from before is kept.
+  mutating func block(forSeconds seconds: Double, at now: Date) {
+    blockedUntil = max(now + seconds, blockedUntil ?? now)
   }
 }

@@ -1,5 +1,6 @@
-import HostedModel
 import FoundationEssentials
+import HostedModel
+import HostedTransfer
 
 /// The link to an update, from a server or a push; it is checked before an app may open it.
 struct DownloadLink: Hashable, Sendable {
@@ -80,5 +81,28 @@ extension AppUpdatePolicy {
       _ = try DownloadLink(offer.downloadURL)?.permitted(itmsServices: allowsITMSServices)
       return nil
     } catch { return error as? ContentError }
+  }
+}
+
+extension WebURL {
+  /// Whether the connection is protected against other machines: HTTPS, or this machine.
+  fileprivate var isOfSecureServer: Bool { isSecure || isLoopback }
+
+  /// Throws `insecureConnectionRefused` unless the server is secure, because an answer may force an
+  /// update.
+  func checkSecure() throws {
+    guard !isOfSecureServer else { return }
+    throw ContentError(
+      .insecureConnectionRefused,
+      "Cannot check for updates at \(origin): the connection is insecure",
+      remedy: "Use an https URL. http is only permitted for this machine", subject: origin)
+  }
+}
+
+extension URL {
+  /// Whether it is a web page or server that others on the network cannot change.
+  fileprivate var isOfSecureServer: Bool {
+    guard let host = host(), !host.isEmpty else { return false }
+    return (try? WebURL(absoluteString))?.isOfSecureServer ?? false
   }
 }

@@ -1,7 +1,7 @@
 import AppUpdate
 import Foundation
-import HostedContent
 import HostedConcurrency
+import HostedContent
 
 /// The state of a StoreKit queue: its configuration, engine and observers.
 ///
@@ -198,7 +198,7 @@ final class StoreHost: Sendable {
   var canMakePayments: Bool { useSession { $0.engine.canMakePayments } ?? false }
 
   /// The app's queue; nil for the host of another queue.
-  var appsQueue: SKPaymentQueue? { self === Self.shared ? .default() : nil }
+  fileprivate var appsQueue: SKPaymentQueue? { self === Self.shared ? .default() : nil }
 
   /// Calls `body` on the delivery queue.
   func deliver(_ body: @escaping @Sendable () -> Void) {
@@ -240,7 +240,7 @@ final class StoreHost: Sendable {
   }
 
   /// Whether the observer of `adapter` was not removed.
-  func contains(_ adapter: ObserverAdapter) -> Bool {
+  fileprivate func contains(_ adapter: ObserverAdapter) -> Bool {
     state.withLock { state in state.observers.contains { $0 === adapter } }
   }
 
@@ -339,5 +339,152 @@ final class StoreHost: Sendable {
         }
       }
     }
+  }
+}
+
+/// Passes the engine's reports to a StoreKit observer.
+// Sendable because its weak references never change, and their objects are called on the delivery
+// queue only.
+private final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
+  private let reference: WeakReference<any SKPaymentTransactionObserver>
+  private weak var addingQueue: SKPaymentQueue?
+  // The host retains the adapters.
+  private weak var host: StoreHost?
+
+  init(
+    _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
+  ) {
+    reference = WeakReference(observer)
+    addingQueue = queue
+    self.host = host
+  }
+
+  /// The queue to which the observer was added; the app's queue if it is deallocated.
+  private var queue: SKPaymentQueue? { addingQueue ?? host?.appsQueue }
+
+  /// The observer; nil once it is deallocated.
+  var observer: (any SKPaymentTransactionObserver)? { reference.object }
+
+  /// Returns whether this is the adapter of `observer`; may be called inside a lock.
+  func isAdapter(of observer: any SKPaymentTransactionObserver) -> Bool {
+    reference.refers(to: observer)
+  }
+
+  /// The observer; nil if it was removed or is deallocated.
+  private var listener: (any SKPaymentTransactionObserver)? {
+    host?.contains(self) == true ? observer : nil
+  }
+
+  /// Calls `body` unless the queue or the observer is deallocated or removed.
+  func notify(_ body: (SKPaymentQueue, any SKPaymentTransactionObserver) -> Void) {
+    guard let queue, let listener else { return }
+    body(queue, listener)
+  }
+
+  /// Also passes the objects of the engine's handles; does nothing for an earlier engine.
+  private func notify(
+    _ engine: PaymentQueue,
+    _ body: (SKPaymentQueue, any SKPaymentTransactionObserver, ObjectRegistry) -> Void
+  ) {
+    guard let objects = host?.objects(of: engine) else { return }
+    notify { body($0, $1, objects) }
+  }
+
+  func paymentQueue(_ engine: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
+  {
+    notify(engine) { $1.paymentQueue($0, updatedTransactions: transactions.map($2.transaction)) }
+  }
+
+  func paymentQueue(_ engine: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
+  {
+    notify(engine) { $1.paymentQueue($0, removedTransactions: transactions.map($2.transaction)) }
+  }
+
+  func paymentQueue(_ engine: PaymentQueue, updatedDownloads downloads: [Download]) {
+    // Call once per transaction, with all its downloads. Observers written for one download per
+    // product decide by a single call whether all contents are installed.
+    var reported: Set<PaymentTransaction> = []
+    for download in downloads where reported.insert(download.transaction).inserted {
+      notify(engine) {
+        $1.paymentQueue($0, updatedDownloads: download.transaction.downloads.map($2.download))
+      }
+    }
+  }
+
+  func paymentQueue(_ _: PaymentQueue, didFailWith error: ContentError) {
+    // Every observer receives the error, but the host reports it once.
+    if let host, let listener, listener === host.observers.first {
+      host.refuse(error, while: "using the queue")
+    }
+  }
+
+  func paymentQueueRestoreCompletedTransactionsFinished(_ engine: PaymentQueue) {
+    notify(engine) { queue, observer, _ in
+      observer.paymentQueueRestoreCompletedTransactionsFinished(queue)
+    }
+  }
+
+  func paymentQueue(
+    _ engine: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
+  ) {
+    notify(engine) { queue, observer, _ in
+      observer.paymentQueue(
+        queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
+    }
+  }
+
+  func paymentQueue(
+    _ engine: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
+  ) -> Bool {
+    guard let queue, let listener, let host else { return false }
+    return listener.paymentQueue(
+      queue, shouldAddStorePayment: SKPayment(payment),
+      for: SKProduct(product, host.language, engine.storefront))
+  }
+
+  func paymentQueueDidChangeStorefront(_ engine: PaymentQueue) {
+    notify(engine) { queue, observer, _ in observer.paymentQueueDidChangeStorefront(queue) }
+  }
+
+  func paymentQueue(_ engine: PaymentQueue, didRevoke revocation: Revocation) {
+    notify(engine) { queue, observer, _ in
+      observer.paymentQueue(
+        queue,
+        didRevokeEntitlementsForProductIdentifiers: revocation.productIdentifiers.map(\.rawValue))
+    }
+  }
+}
+
+/// Calls a StoreKit delegate to decide whether a transaction continues.
+// Sendable because its weak references never change, and their objects are called on the delivery
+// queue only.
+private final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
+  private(set) weak var delegate: (any SKPaymentQueueDelegate)?
+  private weak var queue: SKPaymentQueue?
+  // The host retains the adapter.
+  private weak var host: StoreHost?
+  private let clock = ContinuousClock()
+
+  /// A response that takes longer counts as false.
+  private static let answerTimeout = Duration.seconds(1)
+
+  init(_ delegate: any SKPaymentQueueDelegate, of queue: SKPaymentQueue, _ host: StoreHost) {
+    self.delegate = delegate
+    self.queue = queue
+    self.host = host
+  }
+
+  func paymentQueue(
+    _ engine: PaymentQueue, shouldContinue transaction: PaymentTransaction,
+    in storefront: Storefront
+  ) -> Bool {
+    guard let delegate, let queue = queue ?? host?.appsQueue,
+      let objects = host?.objects(of: engine)
+    else { return true }
+    let start = clock.now
+    let isWanted = delegate.paymentQueue(
+      queue, shouldContinue: objects.transaction(transaction),
+      in: SKStorefront(storefront))
+    return isWanted && clock.now - start <= Self.answerTimeout
   }
 }

@@ -1,6 +1,6 @@
 public import Foundation
-import HostedContent
 import HostedConcurrency
+import HostedContent
 
 /// A request to buy a product; the queue copies it.
 ///
@@ -103,4 +103,75 @@ extension SKPayment {
       throw ContentError(error, while: "reading a payment").skError
     }
   }
+}
+
+/// A mutable payment; may be changed from any thread until it is added.
+// Sendable because the lock of SKPayment protects all mutable state.
+open class SKMutablePayment: SKPayment, @unchecked Sendable {
+  /// The product to buy.
+  open override var productIdentifier: String {
+    get { fields.productIdentifier }
+    set { change { $0.productIdentifier = newValue } }
+  }
+
+  /// The quantity, 1 to 10; the transaction fails with `SKError.paymentInvalid` for others.
+  open override var quantity: Int {
+    get { fields.quantity }
+    set { change { $0.quantity = newValue } }
+  }
+
+  /// A one-way hash of the buyer's account, at most 256 bytes; nil for the library's own account.
+  open override var applicationUsername: String? {
+    get { fields.applicationUsername }
+    set { change { $0.applicationUsername = newValue } }
+  }
+
+  /// Reserved; anything but nil fails with `SKError.unauthorizedRequestData`.
+  open override var requestData: Data? {
+    get { fields.requestData }
+    set { change { $0.requestData = newValue } }
+  }
+
+  /// Whether the built-in seller defers it, as if it needed approval.
+  open override var simulatesAskToBuyInSandbox: Bool {
+    get { fields.simulatesAskToBuyInSandbox }
+    set { change { $0.simulatesAskToBuyInSandbox = newValue } }
+  }
+
+  /// A discount for a subscription; not supported, fails with `.ineligibleForOffer`.
+  open override var paymentDiscount: SKPaymentDiscount? {
+    get { fields.paymentDiscount }
+    set { change { $0.paymentDiscount = newValue } }
+  }
+}
+
+/// A signed discount for a subscription.
+///
+/// Only stores its values. Subscriptions are not supported, so a payment with a discount fails with
+/// `SKError.ineligibleForOffer`.
+// Sendable because it is immutable.
+open class SKPaymentDiscount: NSObject, @unchecked Sendable {
+  private let values:
+    (identifier: String, key: String, nonce: UUID, signature: String, timestamp: NSNumber)
+
+  /// Creates an empty discount, for subclasses in tests.
+  public override init() { values = ("", "", UUID(), "", 0) }
+
+  /// Creates a discount; `timestamp` is in milliseconds since 1970.
+  public init(
+    identifier: String, keyIdentifier: String, nonce: UUID, signature: String, timestamp: NSNumber
+  ) {
+    values = (identifier, keyIdentifier, nonce, signature, timestamp)
+  }
+
+  /// The identifier of the offer.
+  open var identifier: String { values.identifier }
+  /// The identifier of the signing key.
+  open var keyIdentifier: String { values.key }
+  /// A nonce, used only once.
+  open var nonce: UUID { values.nonce }
+  /// The signature.
+  open var signature: String { values.signature }
+  /// The time in milliseconds since 1970.
+  open var timestamp: NSNumber { values.timestamp }
 }

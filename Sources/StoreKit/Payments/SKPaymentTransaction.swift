@@ -1,6 +1,6 @@
 public import Foundation
-import HostedContent
 import HostedConcurrency
+import HostedContent
 
 /// A purchase in the queue, which has one object for each.
 ///
@@ -121,4 +121,18 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
       (try? handle.transactionReceipt()).map { Data($0.utf8) }
     }
   }
+}
+
+/// The state of a transaction.
+public enum SKPaymentTransactionState: Int, Sendable {
+  /// Sent to the seller, without outcome.
+  case purchasing = 0
+  /// Purchased; deliver the content, then finish.
+  case purchased = 1
+  /// Refused or failed; finish it.
+  case failed = 2
+  /// Restored from the account's history; deliver the content, then finish.
+  case restored = 3
+  /// Waiting for approval; do not finish it.
+  case deferred = 4
 }

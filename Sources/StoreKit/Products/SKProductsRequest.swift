@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 import HostedContent
 
 /// Looks up products; its delegate should be an `SKProductsRequestDelegate`.
@@ -48,4 +48,25 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
 public protocol SKProductsRequestDelegate: SKRequestDelegate {
   /// The response arrived; `requestDidFinish` is called next.
   func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse)
+}
+
+/// The response to a products request.
+// Sendable because it is immutable.
+open class SKProductsResponse: NSObject, @unchecked Sendable {
+  private let values: (products: [SKProduct], invalid: [String])
+
+  /// Creates an empty response, for subclasses in tests.
+  public override init() { values = ([], []) }
+
+  init(_ response: ProductsResponse, _ language: String, _ storefront: Storefront?) {
+    values = (
+      response.products.map { SKProduct($0, language, storefront) },
+      (response.invalidProductIdentifiers + response.failures.compactMap(\.subject)).sorted()
+    )
+  }
+
+  /// The products that were found.
+  open var products: [SKProduct] { values.products }
+  /// Identifiers that are invalid, or that the store does not offer or cannot describe.
+  open var invalidProductIdentifiers: [String] { values.invalid }
 }

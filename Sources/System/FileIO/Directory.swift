@@ -1,6 +1,6 @@
-import HostedModel
 import Glibc
 import HostedConcurrency
+import HostedModel
 
 /// An open folder.
 ///
@@ -277,6 +277,148 @@ package final class Directory: Sendable {
     return isTaken
   }
 
+  // MARK: Attributes and space
+
+  /// Sets the access time to now, or does nothing without permission.
+  package func touch() {
+    _ = try? fileSystem.attempt(.write, path) { calls.touch(descriptor) }
+  }
+
+  package func setPermissions(_ permissions: UInt32) throws {
+    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
+  }
+
+  /// Sets the modification time of this folder, in seconds since 1970.
+  package func setModified(_ time: Double) throws {
+    try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
+  }
+
+  /// Returns the status of this open folder, even if it was renamed.
+  package func status() throws -> FileStatus {
+    var status = stat()
+    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
+    return FileStatus(status)
+  }
+
+  /// Returns when `name` was created, in nanoseconds since 1970, or 0 if this is not recorded.
+  ///
+  /// Identifies a file together with its inode, which a new file often takes from a removed one.
+  package func birthTime(of name: String) throws -> Int64 {
+    try fileSystem.perform(.status, path(of: name)) { calls.birthTime(descriptor, name) }
+  }
+
+  /// Sets the extended attribute `name`, or does nothing if that fails, such as without support.
+  package func setAttribute(_ name: String, to text: String) {
+    _ = try? fileSystem.attempt(.write, path) { calls.fsetxattr(descriptor, name, text) }
+  }
+
+  /// Returns the bytes that this user may still write to this folder's file system.
+  package func availableBytes() throws -> Int64 { try space().available }
+
+  /// Returns the bytes that this user may still write, and the length of a block in bytes.
+  package func space() throws -> (available: Int64, blockLength: Int64) {
+    var status = statvfs()
+    try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
+    return (status.availableBytes, status.blockLength)
+  }
+
+  // MARK: Empty folders
+
+  /// Removes the folder `name`, unless it has entries or does not exist.
+  ///
+  /// Returns whether it was removed. rmdir(2) only removes an empty folder, also if an entry is
+  /// created at the same time.
+  @discardableResult
+  package func removeEmptyDirectory(_ name: String) throws -> Bool {
+    guard try status(of: name)?.kind == .directory else { return false }
+    return try fileSystem.perform(.remove, path(of: name), unless: [ENOENT, ENOTEMPTY, EEXIST]) {
+      calls.unlinkat(descriptor, name, AT_REMOVEDIR)
+    }
+  }
+
+  // MARK: Private files
+
+  /// Opens a file like `updatedFile`, and removes all permissions of other users.
+  package func privateFile(_ name: String) throws -> File {
+    let file = try updatedFile(name, mode: 0o600)
+    let permissions = try file.status().permissions
+    if permissions & 0o077 != 0 { try file.setPermissions(permissions & 0o700) }
+    return file
+  }
+
+  /// Removes the permissions of other users from the file `name`, if it exists.
+  ///
+  /// Does not open the file, because closing it would release all fcntl(2) locks of this process on
+  /// it, such as SQLite's.
+  package func makePrivate(_ name: String) throws { try withdraw(0o077, from: name) }
+
+  /// Creates an empty file that other code will map into memory and write, unless it exists.
+  ///
+  /// With copy-on-write, writing a mapped page can need a new disk block. On a full disk the system
+  /// then ends the process with SIGBUS, since a memory access cannot return an error. So the file
+  /// keeps its blocks. Errors are ignored, because the code that maps the file also creates it.
+  package func createMappedFile(_ name: String) throws {
+    let created = try fileSystem.attempt(.create, path(of: name)) {
+      calls.openat(descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    }
+    guard case .success(let opened) = created else { return }
+    try File(descriptor: opened, path: path(of: name), fileSystem: fileSystem).avoidCopyOnWrite()
+  }
+
+  /// Removes `rights` from the file `name`, if it exists and has any of them.
+  ///
+  /// Does not open the file, for the reason in `makePrivate`.
+  package func withdraw(_ rights: UInt32, from name: String) throws {
+    guard let status = try status(of: name) else { return }
+    guard status.kind == .file else {
+      throw ContentError(
+        .fileFailed, "\(path(of: name)) is not a regular file", remedy: "Move or remove it",
+        subject: path(of: name))
+    }
+    guard status.permissions & rights != 0 else { return }
+    try fileSystem.perform(.write, path(of: name)) {
+      calls.fchmodat(descriptor, name, status.permissions & 0o777 & ~rights)
+    }
+  }
+
+  // MARK: Checks without changes
+
+  /// Throws the error of `operation` on `name` if this process may not change this folder.
+  ///
+  /// Changes nothing.
+  package func checkMayChange(_ name: String, _ operation: FileOperation = .create) throws {
+    try check(".", name, operation)
+  }
+
+  /// Throws the error of opening the existing file `name` for writing, without permission.
+  ///
+  /// Changes nothing.
+  package func checkMayWrite(_ name: String) throws { try check(name, name, .create) }
+
+  private func check(_ checked: String, _ name: String, _ operation: FileOperation) throws {
+    let answer = try fileSystem.attempt(.status, path(of: name)) {
+      calls.checkWritable(descriptor, checked)
+    }
+    guard case .failure(let failure) = answer else { return }
+    throw ContentError(errno: failure.number, operation, path(of: name))
+  }
+
+  // MARK: Temporary folders
+
+  /// Creates a folder, by default one that only this user can open, and removes it after `body`.
+  ///
+  /// Its name is `prefix`, `-` and a random number. It remains if the process is killed, if it
+  /// cannot be removed, or if `body` renames it.
+  package func withTemporaryDirectory<Value>(
+    _ prefix: String, mode: UInt32 = 0o700, _ body: (Directory) throws -> Value
+  ) throws -> Value {
+    let name = "\(prefix)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+    // Before `defer`, so that the cleanup only removes a folder that this call has created.
+    let folder = try createDirectory(name, mode: mode, exclusive: true)
+    defer { try? removeTree(name) }
+    return try body(folder)
+  }
+
   // MARK: Names
 
   private func checkName(_ name: String) throws {
@@ -285,5 +427,37 @@ package final class Directory: Sendable {
     else {
       throw ContentError.defect("“\(name)” is not a valid file name in \(path)", subject: path)
     }
+  }
+}
+
+/// An entry of a folder, as the file system lists it.
+package struct DirectoryEntry: Sendable {
+  /// The name; if it is not UTF-8, this is a readable form that cannot be used as a path.
+  package let name: String
+  /// The bytes of the name; all bytes except `/` and zero are possible.
+  package let bytes: [UInt8]
+  package let kind: FileKind
+
+  /// Whether the name is valid UTF-8, so that `name` can be used as a path.
+  package var isText: Bool { name.utf8.elementsEqual(bytes) }
+
+  init(_ bytes: [UInt8], _ kind: FileKind) {
+    name = String(decoding: bytes, as: UTF8.self)
+    self.bytes = bytes
+    self.kind = kind
+  }
+
+  /// The name as a C string.
+  fileprivate var terminatedName: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
+}
+
+extension statvfs {
+  /// The length of a block in bytes.
+  fileprivate var blockLength: Int64 { max(1, Int64(clamping: f_frsize)) }
+
+  /// The bytes that this user may still write; some network file systems report the maximum.
+  var availableBytes: Int64 {
+    let (bytes, overflow) = Int64(clamping: f_bavail).multipliedReportingOverflow(by: blockLength)
+    return overflow ? .max : bytes
   }
 }

@@ -121,6 +121,27 @@ extension FileSystem {
       willPerform: willPerform, didCommit: didCommit, calls: calls ?? Kernel.shared,
       isReadOnly: false)
   }
+
+  /// Returns this file system without the steps that change something; they throw `inconsistent`.
+  ///
+  /// For code that only reports what it would write: a write that it overlooked fails.
+  package func readOnly() -> FileSystem {
+    FileSystem(
+      willPerform: { operation, path in
+        try willPerform?(operation, path)
+        guard ![.open, .read, .list, .status, .lock].contains(operation) else { return }
+        throw ContentError.defect(
+          "Cannot \(operation.rawValue) \(path): nothing may be changed here", subject: path)
+      }, didCommit: didCommit, calls: calls, isReadOnly: true)
+  }
+
+  /// Creates a folder among the temporary files of the system, and removes it after `body`.
+  ///
+  /// They are in the folder `TMPDIR`, which this user must be able to list, or in `/tmp`.
+  package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
+    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    return try directory(at: parent).withTemporaryDirectory("hostedcontent", body)
+  }
 }
 
 /// The error number of a failed system call, as in errno(3); a hook throws it to make a step fail.

@@ -1,6 +1,6 @@
 import AppUpdate
-import HostedModel
 import FoundationEssentials
+import HostedModel
 
 enum AppUpdateCommand {
   static let command = Command(
@@ -94,5 +94,142 @@ enum AppUpdateCommand {
         "\(version) is offered\(country), older than the installed \(decision.installed)."
     case (.noAction, _): return "\(name) \(decision.installed) is up to date."
     }
+  }
+}
+
+/// The query of `app-update`, validated before anything is sent.
+private struct AppUpdateQuestion: Sendable {
+  let app: InstalledApp
+  let minimum: AppVersion?
+  private let key: LookupQuery.Key
+  private let bundleID: String?
+  private let country: CountryCode?
+  private let candidates: [CountryCode]
+  private let entity: String?
+  private let server: URL?
+  private let account: AccountID?
+  private let feed: String?
+
+  /// Reads the options; throws `usage` if they are invalid.
+  init(_ arguments: Arguments) throws {
+    do {
+      let identifier = try arguments.text("--id").map { try AppleID(validating: $0) }
+      bundleID = try arguments.text("--bundle-id")
+      switch (identifier, bundleID) {
+      case (let identifier?, nil): key = .ids([identifier])
+      case (nil, let bundleID?): key = .bundleIDs([bundleID])
+      case (nil, nil): throw arguments.wrong("--id or --bundle-id is missing")
+      case (_?, _?): throw arguments.wrong("--id and --bundle-id cannot be combined")
+      }
+      app = InstalledApp(
+        name: "", version: try AppVersion(validating: arguments.required("--installed")),
+        systemVersion: try arguments.text("--system").map { try AppVersion(validating: $0) })
+      minimum = try arguments.text("--minimum").map { try AppVersion(validating: $0) }
+      country = try arguments.text("--country").map { try CountryCode(validating: $0) }
+      candidates = try (arguments.text("--also") ?? "").split(separator: ",")
+        .map { try CountryCode(validating: String($0)) }
+      entity = try arguments.text("--entity")
+      try LookupQuery(key, entity: entity).check()
+    } catch let error as ContentError where error.code != .usage {
+      throw arguments.wrong(error.message, suggestion: "\(error.remedy). ")
+    }
+    server = try arguments.value("--server", "an http or https URL without a query") {
+      text -> URL? in
+      guard let url = URL(string: text), ["http", "https"].contains(url.scheme),
+        !text.contains("?"), !text.contains("#")
+      else { return nil }
+      return url.host() == nil ? nil : url
+    }
+    account = try arguments.account()
+    feed = try arguments.text("--feed")
+    if account != nil, server == nil || bundleID == nil {
+      throw arguments.wrong("--account needs --server and --bundle-id")
+    }
+    if account != nil, !candidates.isEmpty {
+      throw arguments.wrong("--also and --account cannot be combined")
+    }
+    if feed != nil, bundleID != nil || server != nil || country != nil || !candidates.isEmpty {
+      throw arguments.wrong(
+        "--feed needs --id, and excludes --bundle-id, --server, --country and --also")
+    }
+  }
+
+  var shown: String {
+    switch key {
+    case .ids(let identifiers): "app \(identifiers.map(\.description).joined(separator: ", "))"
+    default: bundleID ?? ""
+    }
+  }
+
+  struct Answer {
+    let offer: UpdateOffer
+    /// Nil for the answer of a server, which has no listing.
+    let listing: AppListing?
+    let found: Place
+    /// The storefront; nil for a server or a feed.
+    let country: CountryCode?
+
+    enum Place: String, Encodable {
+      /// A storefront.
+      case offered, lagging, elsewhere
+      case server, feed
+    }
+
+    init(_ offer: UpdateOffer, found: Place) {
+      (self.offer, listing, self.found, country) = (offer, nil, found, nil)
+    }
+
+    init(_ listing: AppListing, found: Place, in country: CountryCode? = nil) {
+      (offer, self.listing) = (UpdateOffer(listing), listing)
+      (self.found, self.country) = (found, country)
+    }
+  }
+
+  /// Returns the answer; throws `appNotOffered` if no source offers the app.
+  func answer() async throws -> Answer {
+    if let feed { return try answer(fromFeed: feed) }
+    let transport = try HTTPLookupTransport()
+    if let account, let server, let bundleID {
+      let source = ServerUpdateSource(
+        server: server, bundleID: bundleID, country: country, entity: entity, transport: transport)
+      let answer = try await source.answer(for: app, account: account)
+      return Answer(UpdateOffer(answer), found: .server)
+    }
+    let lookup = AppLookup(
+      .init(server: server ?? AppLookup.appleServer), transport: transport)
+    let country = country ?? .us
+    let finding = try await lookup.find(
+      key, country: country, candidates: candidates, entity: entity)
+    switch finding {
+    case .offered(let listing): return Answer(listing, found: .offered, in: country)
+    case .lagging(let listing): return Answer(listing, found: .lagging, in: country)
+    case .elsewhere(let listing, in: let other):
+      return Answer(listing, found: .elsewhere, in: other)
+    case .unknown(let tried):
+      throw ContentError(
+        .appNotOffered,
+        "App not found in \(tried.map(\.rawValue).joined(separator: ", ")): \(shown)",
+        remedy: "Check the identifier, or add the countries where it is sold with --also",
+        subject: shown)
+    }
+  }
+
+  private func answer(fromFeed path: String) throws -> Answer {
+    guard case .ids(let identifiers) = key,
+      let row = try PartnerFeed(path: path).rows(
+        where: "application_id", isIn: Set(identifiers.map(\.description))
+      ).first
+    else {
+      throw ContentError(
+        .appNotOffered, "The feed \(path) does not contain \(shown)",
+        remedy: "Check the identifier",
+        subject: shown)
+    }
+    let columns = [
+      "trackId": "application_id", "trackName": "title", "version": "version",
+      "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
+    ]
+    let fields = columns.compactMapValues { row[$0].map(JSONField.string) }
+    return Answer(AppListing(fields: fields), found: .feed)
   }
 }

@@ -1,8 +1,9 @@
-import HostedModel
 import Dispatch
 import FoundationEssentials
 import Glibc
+import HostedConcurrency
 import HostedContent
+import HostedModel
 
 /// One run of `get`, `update` or `restore`: installs the offered versions of products.
 ///
@@ -289,4 +290,331 @@ final class InstallSession: Sendable {
     driver.abort(with: error)
     closer.begin()
   }
+}
+
+/// Completes transactions: starts their downloads and finishes them after the installation.
+///
+/// It is an ordinary observer. The transaction of a failed download stays open, so that the next
+/// run continues it.
+private final class TransactionDriver: PaymentTransactionObserver {
+  private let queue: PaymentQueue
+  /// The queue of the callbacks.
+  ///
+  /// Decisions about transactions are only made here, one at a time.
+  private let callbacks: DispatchQueue
+  private let progress: ProgressLines
+  private let watchdog: Watchdog
+  private let state = Mutex(State())
+
+  private struct State {
+    var works: [TransactionID: Work] = [:]
+    /// Failures of transactions that nothing waited for when they came.
+    var refusals: [TransactionID: ContentError] = [:]
+    /// Set once the command must stop: after an interrupt or a timeout.
+    var abort: ContentError?
+  }
+
+  private struct Work {
+    let waiter: CheckedContinuation<ContentError?, Never>
+    /// Nil until a new transaction was reported.
+    var transaction: PaymentTransaction?
+    var isStarted = false
+    /// Whether the download was seen in progress; earlier reports are from an earlier run.
+    var hasMoved = false
+  }
+
+  init(
+    _ queue: PaymentQueue, callbacks: DispatchQueue, _ progress: ProgressLines, _ watchdog: Watchdog
+  ) {
+    self.queue = queue
+    self.callbacks = callbacks
+    self.progress = progress
+    self.watchdog = watchdog
+  }
+
+  /// The reason why the command must stop; nil if it can continue.
+  var abortReason: ContentError? { state.withLock { $0.abort } }
+
+  /// Waits until `transaction` is finished; returns the error if it fails.
+  func end(of transaction: TransactionID, known: PaymentTransaction? = nil) async -> ContentError? {
+    await withCheckedContinuation { continuation in
+      let abort = state.withLock { state in
+        if state.abort == nil {
+          state.works[transaction] = Work(waiter: continuation, transaction: known)
+        }
+        return state.abort
+      }
+      if let abort { return continuation.resume(returning: abort) }
+      // Check again what was reported before the transaction was registered, between callbacks.
+      callbacks.async { self.recheck(at: transaction) }
+    }
+  }
+
+  private func recheck(at transaction: TransactionID) {
+    if let known = queue.transaction(transaction) { return proceed(known) }
+    let (isGone, failure) = state.withLock { state in
+      let isKnown = state.works[transaction]?.transaction != nil
+      // A known transaction that is missing has ended. Earlier failures of it do not matter.
+      return (isKnown, isKnown ? nil : state.refusals[transaction])
+    }
+    if isGone || failure != nil { end(transaction, failure) }
+  }
+
+  private func end(_ transaction: TransactionID, _ error: ContentError?) {
+    let work = state.withLock { $0.works.removeValue(forKey: transaction) }
+    work?.waiter.resume(returning: error)
+  }
+
+  /// Ends all current and later waits with `error`.
+  func abort(with error: ContentError) {
+    let works = state.withLock { state in
+      state.abort = state.abort ?? error
+      defer { state.works = [:] }
+      return state.works.values
+    }
+    works.forEach { $0.waiter.resume(returning: error) }
+  }
+
+  /// Whether `download` is ours and its state is from this run, not from an earlier one.
+  private func hasBegun(_ download: Download) -> Bool {
+    guard let work = state.withLock({ $0.works[download.transaction.id] }) else { return false }
+    return switch download.state {
+    case .waiting, .active, .finished: true
+    case .paused, .failed, .cancelled: work.hasMoved
+    }
+  }
+
+  // MARK: PaymentTransactionObserver
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    watchdog.feed()
+    for transaction in transactions { proceed(transaction) }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    watchdog.feed()
+    let ours = downloads.filter { hasBegun($0) }
+    progress.show(ours)
+    for transaction in Set(downloads.map(\.transaction)) { proceed(transaction) }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) {
+    watchdog.feed()
+    for transaction in transactions { end(transaction.id, nil) }
+  }
+
+  /// Handles a failure whose subject is a transaction.
+  ///
+  /// An update that could not be recorded may fail before something waits for it.
+  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
+    let ours = state.withLock { state -> TransactionID? in
+      guard let subject = error.subject.map(TransactionID.init(rawValue:)) else { return nil }
+      if state.works[subject] != nil { return subject }
+      state.refusals[subject] = error
+      return nil
+    }
+    if let ours { end(ours, error) } else { progress.report(error) }
+  }
+
+  private func proceed(_ transaction: PaymentTransaction) {
+    let isOurs = state.withLock { state in
+      state.works[transaction.id]?.transaction = transaction
+      return state.works[transaction.id] != nil
+    }
+    guard isOurs else { return }
+    switch transaction.transactionState {
+    case .purchasing: break
+    case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
+    case .failed:
+      queue.finishTransaction(transaction)
+      end(
+        transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
+    case .purchased, .restored: proceed(withDownloadsOf: transaction)
+    }
+  }
+
+  private func proceed(withDownloadsOf transaction: PaymentTransaction) {
+    let downloads = transaction.downloads
+    if downloads.allSatisfy({ $0.state == .finished }) {
+      return queue.finishTransaction(transaction)
+    }
+    let isMoving = downloads.contains { $0.state == .active || $0.state == .waiting }
+    let (mustStart, hasStopped) = state.withLock { state in
+      guard let work = state.works[transaction.id] else { return (false, false) }
+      state.works[transaction.id]?.isStarted = true
+      if isMoving { state.works[transaction.id]?.hasMoved = true }
+      return (!work.isStarted, work.hasMoved && !isMoving)
+    }
+    // Also retries downloads that an earlier run left paused or failed.
+    if mustStart { queue.start(downloads) }
+    if hasStopped {
+      let error = downloads.lazy.compactMap(\.error).first
+      end(transaction.id, error ?? .downloadsStopped(transaction.payment.productIdentifier))
+    }
+  }
+}
+
+/// A product that `get` or `update` has delivered, and its installed contents.
+struct DeliveredProduct: Encodable {
+  let productIdentifier: ProductIdentifier
+  /// Whether the store offers content for it.
+  let hasContent: Bool
+  let contents: [Content]
+
+  struct Content: Encodable {
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
+  }
+
+  /// Creates the product with those of its contents that have a version in `installed`.
+  ///
+  /// An update skips contents that were never installed, so some may be missing.
+  init(_ product: Product, _ installed: [ProductIdentifier: ContentVersion]) {
+    productIdentifier = product.productIdentifier
+    hasContent = !product.contents.isEmpty
+    contents = product.contents.map(\.contentIdentifier).compactMap { content in
+      installed[content].map { Content(contentIdentifier: content, version: $0) }
+    }
+  }
+
+  var summary: String {
+    guard hasContent else {
+      return "\(productIdentifier): bought, the store offers no content for it"
+    }
+    return contents.map { "\($0.contentIdentifier) \($0.version)" }.joined(separator: ", ")
+      + ": installed"
+  }
+}
+
+/// Closes a queue; after an interrupt or a timeout, the command ends even if work hangs.
+///
+/// Work may hang in a system call, for example on a network disk. It then ends with the process,
+/// which is as safe as a crash.
+final class QueueCloser: Sendable {
+  private let queue: PaymentQueue
+  private let seconds: Int
+  private let endProcess: @Sendable () -> Void
+  private let hasBegun = Atomic(false)
+  private let isClosed = Atomic(false)
+  private let work = DispatchQueue(label: "hostedcontent.closing")
+
+  /// The standard limit is longer than a wait for a locked ledger, which is 10 seconds.
+  ///
+  /// Tests replace the end of the process.
+  init(
+    _ queue: PaymentQueue, _ console: Console, seconds: Int = 15,
+    endProcess: (@Sendable () -> Void)? = nil
+  ) {
+    self.queue = queue
+    self.seconds = seconds
+    self.endProcess =
+      endProcess ?? {
+        console.report(.notClosed(after: seconds))
+        let isInterrupted = console.signals?.hasArrived == true
+        _exit((isInterrupted ? ExitStatus.interrupted : .failed).rawValue)
+      }
+  }
+
+  /// Starts to close the queue without waiting; ends the process if that takes too long.
+  func begin() {
+    guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
+    // Not in a task, because the downloads may occupy all threads of the task pool.
+    work.async { [queue] in queue.close() }
+    DispatchQueue(label: "hostedcontent.closing.limit").asyncAfter(
+      deadline: .now() + .seconds(seconds)
+    ) { [weak self] in
+      if let self, !isClosed.load(ordering: .relaxed) { endProcess() }
+    }
+  }
+
+  /// Closes the queue and waits.
+  func close() {
+    work.sync { queue.close() }
+    isClosed.store(true, ordering: .relaxed)
+  }
+}
+
+extension ContentError {
+  fileprivate static func notClosed(after seconds: Int) -> ContentError {
+    ContentError(
+      .timedOut, "The library was not closed within \(Console.count(seconds, "second"))",
+      remedy: "Check whether its disk responds, then run the command again to continue")
+  }
+
+  fileprivate static func deferred(_ product: ProductIdentifier) -> ContentError {
+    ContentError(
+      .notEntitled, "The purchase of \(product) waits for a decision",
+      remedy: "Run the command again after the decision", subject: product.rawValue)
+  }
+
+  fileprivate static func downloadsStopped(_ product: ProductIdentifier) -> ContentError {
+    ContentError(
+      .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
+      subject: product.rawValue)
+  }
+
+  fileprivate static func notDelivered(_ product: ProductIdentifier) -> ContentError {
+    ContentError(
+      .inconsistent, "\(product) was sold, but its offered version is still not installed",
+      remedy: "Report a bug with the output of hostedcontent list and hostedcontent queue",
+      subject: product.rawValue)
+  }
+
+  fileprivate static func filesMissing(
+    _ content: ProductIdentifier, _ installed: ContentVersion, offered: ContentVersion
+  ) -> ContentError {
+    ContentError(
+      .contentDamaged,
+      "Files of \(content) \(installed) are missing, and the store offers only \(offered)",
+      remedy: "Run hostedcontent remove \(content) \(installed), then get it again",
+      subject: content.rawValue)
+  }
+
+  fileprivate func askingForAccount() -> ContentError {
+    ContentError(
+      code, message,
+      remedy: "Specify the account that bought it with --account, or use hostedcontent get",
+      subject: subject, cause: cause)
+  }
+
+  /// Returns the error with the products that it prevented from being installed.
+  fileprivate func before(_ products: [ProductIdentifier]) -> ContentError {
+    let names = products.map(\.rawValue).sorted().joined(separator: ", ")
+    return ContentError(
+      code, "\(message); not installed: \(names)", remedy: remedy, subject: subject, cause: cause)
+  }
+}
+
+/// Calls a handler after a time without progress, so that no command waits forever.
+// Sendable, because a dispatch source can be scheduled and canceled on any thread.
+private final class Watchdog: @unchecked Sendable {
+  // Its own queue, because all threads of the global queues may be busy with downloads.
+  private let timer = DispatchSource.makeTimerSource(
+    queue: DispatchQueue(label: "hostedcontent.watchdog"))
+  private let seconds: Int
+
+  init(seconds: Int) { self.seconds = seconds }
+
+  /// Starts the timeout; must be called, because a source that never started cannot be released.
+  func start(onExpiry: @escaping @Sendable (ContentError) -> Void) {
+    timer.setEventHandler { [seconds] in
+      onExpiry(
+        ContentError(
+          .timedOut, "No progress for \(Console.count(seconds, "second"))",
+          remedy: "Run hostedcontent queue to see what waits, then run the command again"))
+    }
+    feed()
+    timer.resume()
+  }
+
+  deinit { timer.cancel() }
+
+  /// Stops the timeout until `feed` is called.
+  func pause() { timer.schedule(deadline: .distantFuture) }
+
+  func feed() { timer.schedule(deadline: .now() + .seconds(seconds)) }
 }

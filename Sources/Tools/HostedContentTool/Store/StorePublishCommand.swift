@@ -1,6 +1,6 @@
-import HostedModel
 import ContentStore
 import HostedFileIO
+import HostedModel
 
 enum StorePublishCommand {
   static let command = Command(
@@ -12,7 +12,7 @@ enum StorePublishCommand {
     example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
     run: run)
 
-  static let details: [Command.Option] = [
+  fileprivate static let details: [Command.Option] = [
     .init("--title", "T", "a short name; default: the current title, or the identifier"),
     .init("--description", "TEXT", "one or more sentences"),
     .init("--release-notes", "TEXT", "what is new in this version"),
@@ -59,7 +59,7 @@ extension ProductChange {
 }
 
 extension Arguments {
-  func productDetails() throws -> ProductDetails {
+  fileprivate func productDetails() throws -> ProductDetails {
     var details = ProductDetails()
     details.title = try text("--title")
     details.description = value("--description")
@@ -72,5 +72,47 @@ extension Arguments {
     details.currency = try text("--currency")
     details.type = try choice("--type")
     return details
+  }
+}
+
+enum StoreAddCommand {
+  static let command = Command(
+    name: "store add", summary: "Adds or changes a product without content.",
+    operands: "STORE ID",
+    options: StoreDryRun.options + StorePublishCommand.details + StoreKeyArguments.options,
+    example: "hostedcontent store add store com.example.club --title 'Book club' --price 4.99",
+    run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let identifier = try arguments.identifier(arguments.operands[1])
+    let details = try arguments.productDetails()
+    try arguments.changeStore(console) {
+      try $0.add(identifier, details: details)
+    } report: { change in
+      let result = change.map { $0.isNew ? "added" : $0.sentence } ?? "nothing changed"
+      console.print("\(identifier): \(result)")
+    }
+    return .done
+  }
+}
+
+extension Console {
+  /// Prints one line for each of `findings`, for which packages were not published.
+  fileprivate func reportFindings(_ findings: [PackageFinding]) {
+    for finding in findings {
+      let (message, error) = (finding.message.naming(entry: finding.entry), finding.error)
+      report(
+        ContentError(
+          error.code, "\(finding.path): \(message)", remedy: error.remedy,
+          subject: error.subject, cause: error.cause))
+    }
+    guard findings.count > 1 else { return }
+    let packages = Set(findings.map(\.path)).count
+    report(
+      ContentError(
+        findings[0].error.code,
+        "Nothing was published: \(findings.count) findings in "
+          + Console.count(packages, "package"),
+        remedy: "Correct what they name, then publish all packages again"))
   }
 }
