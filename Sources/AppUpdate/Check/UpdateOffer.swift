@@ -55,6 +55,6 @@ public struct UpdateOffer: Hashable, Sendable {
     downloadURL = answer.link?.url
     releaseNotes = answer.releaseNotes
     requestedAction = answer.requestedAction
-    isExplicitlyOptional = answer.fields["needUpgrade"]?.bool == false
+    isExplicitlyOptional = answer.fields["needUpgrade"]?.boolValue == false
   }
 }

@@ -20,18 +20,18 @@ public struct UpdatePush: Hashable, Sendable {
   public let version: AppVersion?
 
   /// Reads the fields `type`, `account`, `downloadUrl` and `version` of a payload.
-  public init(fields: [String: JSONField]) {
-    type = fields["type"]?.string
-    account = fields["account"]?.string.map(AccountID.init(rawValue:))
+  public init(fields: [String: JSONValue]) {
+    type = fields["type"]?.stringValue
+    account = fields["account"]?.stringValue.map(AccountID.init(rawValue:))
     link = DownloadLink(fields["downloadUrl"])
-    version = fields["version"]?.version
+    version = fields["version"]?.versionValue
   }
 
   /// Reads a payload of at most 64 KiB.
   ///
   /// Throws `answerUnreadable` if it is larger or is not JSON.
   public init(json bytes: [UInt8]) throws {
-    let document = try JSONField(document: bytes, limit: 64 << 10, source: "push")
+    let document = try JSONValue(answer: bytes, limit: 64 << 10, source: "push")
     self.init(fields: document.members ?? [:])
   }
 }
