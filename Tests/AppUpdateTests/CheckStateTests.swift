@@ -38,11 +38,11 @@ struct CheckStateTests {
     account: String? = "ada", type: String? = UpdatePush.defaultType, version: String? = nil,
     link: String? = "https://get.example/push"
   ) -> UpdatePush {
-    var fields: [String: JSONField] = [:]
-    fields["account"] = account.map(JSONField.string)
-    fields["type"] = type.map(JSONField.string)
-    fields["version"] = version.map(JSONField.string)
-    fields["downloadUrl"] = link.map(JSONField.string)
+    var fields: [String: JSONValue] = [:]
+    fields["account"] = account.map(JSONValue.string)
+    fields["type"] = type.map(JSONValue.string)
+    fields["version"] = version.map(JSONValue.string)
+    fields["downloadUrl"] = link.map(JSONValue.string)
     return UpdatePush(fields: fields)
   }
 

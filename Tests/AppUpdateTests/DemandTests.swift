@@ -24,12 +24,12 @@ struct DemandTests {
   ///
   /// Without the field `needUpgrade` for nil.
   private func answer(_ version: String, new: Bool = true, needUpgrade: Bool?) -> Event {
-    var fields: [String: JSONField] = ["version": .string(version), "hasNewVersion": .bool(new)]
-    fields["needUpgrade"] = needUpgrade.map(JSONField.bool)
+    var fields: [String: JSONValue] = ["version": .string(version), "hasNewVersion": .bool(new)]
+    fields["needUpgrade"] = needUpgrade.map(JSONValue.bool)
     return .looked(UpdateOffer(AppVersionAnswer(fields: fields)), account: "ada")
   }
 
-  private func store(_ version: String, _ more: [String: JSONField] = [:]) -> Event {
+  private func store(_ version: String, _ more: [String: JSONValue] = [:]) -> Event {
     .looked(UpdateOffer(listing(version, more)), account: nil)
   }
 

@@ -28,7 +28,7 @@ final class AppServer: Sendable {
 
   /// Offers one app, optionally with more members of its entry.
   func offer(
-    _ version: String, _ listingFields: [String: JSONField] = [:], _ more: [String: JSONField] = [:]
+    _ version: String, _ listingFields: [String: JSONValue] = [:], _ more: [String: JSONValue] = [:]
   ) throws {
     let entry = more.merging(["listing": .object(listing(version, listingFields).fields)]) { $1 }
     let bytes = try JSONEncoder().encode(["apps": [entry]])

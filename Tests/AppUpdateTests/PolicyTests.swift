@@ -14,11 +14,11 @@ struct PolicyTests {
       about: offer, installed: app(installed, system: system), history: history, now: noon)
   }
 
-  private func store(_ version: String, _ more: [String: JSONField] = [:]) -> UpdateOffer {
+  private func store(_ version: String, _ more: [String: JSONValue] = [:]) -> UpdateOffer {
     UpdateOffer(listing(version, more))
   }
 
-  private func server(_ fields: [String: JSONField]) -> UpdateOffer {
+  private func server(_ fields: [String: JSONValue]) -> UpdateOffer {
     UpdateOffer(AppVersionAnswer(fields: fields))
   }
 
@@ -214,14 +214,14 @@ struct PolicyTests {
     #expect(try decide(offer, policy: policy).action == .force)
   }
 
-  static let truths: [(JSONField, Bool)] = [
+  static let truths: [(JSONValue, Bool)] = [
     (.bool(true), true), (.integer(1), true), (.string("1"), true), (.string("true"), true),
     (.bool(false), false), (.integer(0), false), (.string("0"), false), (.string("false"), false),
     (.null, false), (.string("?"), false),
   ]
 
   @Test("A server's answer can have strings, numbers and booleans", arguments: truths, truths)
-  func serverAnswer(new: (JSONField, Bool), needed: (JSONField, Bool)) throws {
+  func serverAnswer(new: (JSONValue, Bool), needed: (JSONValue, Bool)) throws {
     let offer = server([
       "hasNewVersion": new.0, "needUpgrade": needed.0,
       "downloadUrl": .string("https://get.example/courier"),

@@ -19,8 +19,8 @@ func app(_ text: String, system: String? = nil) throws -> InstalledApp {
 }
 
 /// A listing with the fields that most tests need, and additional ones.
-func listing(_ version: String, _ more: [String: JSONField] = [:]) -> AppListing {
-  let fields: [String: JSONField] = [
+func listing(_ version: String, _ more: [String: JSONValue] = [:]) -> AppListing {
+  let fields: [String: JSONValue] = [
     "trackId": .integer(364_709_193), "bundleId": .string("com.example.courier"),
     "trackName": .string("Courier"), "version": .string(version),
     "trackViewUrl": .string("https://apps.example.com/us/app/courier/id364709193?uo=4"),

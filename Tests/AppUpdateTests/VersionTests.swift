@@ -190,7 +190,7 @@ struct VersionTests {
     let original = try version("v1.02-Beta+5")
     #expect(original.rawValue == "v1.02-Beta+5")
     #expect(original.isPrerelease)
-    let field = JSONField.string(original.rawValue)
+    let field = JSONValue.string(original.rawValue)
     #expect(field.string.flatMap { try? version($0) } == original)
   }
 }

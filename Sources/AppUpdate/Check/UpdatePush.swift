@@ -20,18 +20,18 @@ public struct UpdatePush: Hashable, Sendable {
   public let version: AppVersion?
 
   /// Reads the fields `type`, `account`, `downloadUrl` and `version` of a payload.
-  public init(fields: [String: JSONField]) {
-    type = fields["type"]?.string
-    account = fields["account"]?.string.map(AccountID.init(rawValue:))
+  public init(fields: [String: JSONValue]) {
+    type = fields["type"]?.stringValue
+    account = fields["account"]?.stringValue.map(AccountID.init(rawValue:))
     link = DownloadLink(fields["downloadUrl"])
-    version = fields["version"]?.version
+    version = fields["version"]?.versionValue
   }
 
   /// Reads a payload of at most 64 KiB.
   ///
   /// Throws `answerUnreadable` if it is larger or is not JSON.
   public init(json bytes: [UInt8]) throws {
-    let document = try JSONField(document: bytes, limit: 64 << 10, source: "push")
+    let document = try JSONValue(answer: bytes, limit: 64 << 10, source: "push")
     self.init(fields: document.members ?? [:])
   }
 }
@@ -54,4 +54,27 @@ public enum PushOutcome: Hashable, Sendable {
     /// The required version is installed, or for a push without one, the highest known version.
     case upToDate
   }
+}
+
+extension UpdatePush: CustomStringConvertible {
+  /// The type, the account and the version, such as `mddy_needUpgrade for alice: 2.0`.
+  public var description: String {
+    let receiver = account.map { " for \($0)" } ?? ""
+    return "\(type ?? "push without a type")\(receiver)\(version.map { ": \($0)" } ?? "")"
+  }
+}
+
+extension PushOutcome: CustomStringConvertible {
+  /// The outcome and its decision or reason, such as `ignored: otherAccount`.
+  public var description: String {
+    switch self {
+    case .remembered(let decision): "remembered: \(decision)"
+    case .ignored(let reason): "ignored: \(reason)"
+    }
+  }
+}
+
+extension PushOutcome.Reason: CustomStringConvertible {
+  /// The name, as in JSON.
+  public var description: String { rawValue }
 }

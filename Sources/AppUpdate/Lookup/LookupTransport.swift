@@ -61,6 +61,16 @@ public struct LookupResponse: Hashable, Sendable {
   }
 }
 
+extension LookupRequest: CustomStringConvertible {
+  /// The method and the URL.
+  public var description: String { "GET \(url.absoluteString)" }
+}
+
+extension LookupResponse: CustomStringConvertible {
+  /// The status and the length of the body, such as `200, 310 bytes`.
+  public var description: String { "\(status), \(body.count) bytes" }
+}
+
 extension LookupResponse {
   /// The seconds that the server asks to wait, at most one day; nil unless it asks.
   ///
@@ -86,10 +96,10 @@ extension LookupResponse {
         .serverFailed, "\(server) returned status \(status)", remedy: "Try again later",
         subject: subject)
     case 400:
-      let members = try? JSONField(document: body, limit: 64 << 10, source: "").members
+      let members = try? JSONValue(answer: body, limit: 64 << 10, source: "").members
       throw ContentError(
         .queryInvalid, "\(server) refused the query", remedy: "Check the query", subject: subject,
-        cause: members?["errorMessage"]?.string?.printable(limit: 200))
+        cause: members?["errorMessage"]?.stringValue?.printable(limit: 200))
     default:
       throw ContentError(
         .requestRefused, "\(server) returned status \(status)", remedy: "Check the server's URL",

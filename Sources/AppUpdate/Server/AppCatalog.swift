@@ -31,20 +31,20 @@ public struct AppCatalog: Hashable, Sendable {
   /// wrong type. `source` names the file in the error.
   public init(json bytes: [UInt8], source: String = "apps.json") throws {
     do {
-      let document = try JSONField(document: bytes, limit: 16 << 20, source: source)
-      apps = try Self.apps(in: AppField(value: document, path: []))
-    } catch let error as AppField.Problem {
-      let line = JSONField.line(of: error.path, in: bytes) ?? 1
-      throw Self.damaged(source, "line \(line): \(error.what)", cause: error.cause)
+      let document = try JSONValue(answer: bytes, limit: 16 << 20, source: source)
+      apps = try Self.apps(in: JSONReader(document, errors: FieldErrors()))
+    } catch let error as FieldError {
+      let line = JSONValue.line(of: error.path, in: bytes) ?? 1
+      throw Self.damaged(source, "line \(line): \(error.message)", cause: error.cause)
     } catch let error as ContentError {
       throw Self.damaged(source, "cannot be read", cause: error.cause ?? error.message)
     }
   }
 
-  private static func apps(in document: AppField) throws -> [App] {
+  private static func apps(in document: JSONReader<FieldErrors>) throws -> [App] {
     try document.allowOnly(["apps"])
-    guard let apps = try document["apps"]?.elements() else {
-      throw document.problem("“apps” is missing: expected a list of apps")
+    guard let apps = try document.optional("apps")?.elements() else {
+      throw document.error(.other("“apps” is missing: expected a list of apps"))
     }
     return try apps.map(App.init)
   }
@@ -56,130 +56,132 @@ public struct AppCatalog: Hashable, Sendable {
   }
 }
 
+extension AppCatalog: CustomStringConvertible {
+  /// The identities and versions of the apps in one line.
+  public var description: String {
+    "\(apps.count) apps: \(apps.map(\.listing.summary).joined(separator: ", "))"
+  }
+}
+
 extension AppCatalog.App {
-  fileprivate init(_ field: AppField) throws {
+  fileprivate init(_ field: JSONReader<FieldErrors>) throws {
     try field.allowOnly([
       "listing", "countries", "minimumVersion", "blockedVersions", "forcedAccounts", "downloadUrl",
     ])
-    guard let entry = field["listing"] else { throw field.problem("“listing” is missing") }
-    listing = AppListing(fields: try entry.members())
-    guard let newest = try entry["version"]?.version() else {
-      throw entry.problem("“version” is missing")
-    }
-    guard entry["trackId"] != nil || entry["bundleId"] != nil else {
-      throw entry.problem("“trackId” or “bundleId” is missing")
+    let entry = try field["listing"]
+    listing = AppListing(fields: try entry.object)
+    let newest = try entry["version"].version()
+    guard try entry.optional("trackId") != nil || entry.optional("bundleId") != nil else {
+      throw entry.error(.other("“trackId” or “bundleId” is missing"))
     }
     try entry.checkListing()
-    countries = try field["countries"]?.elements().map { item in
+    countries = try field.optional("countries")?.elements().map { item in
       let code = try item.text()
       return try item.valid { try CountryCode(validating: code) }
     }
-    minimumVersion = try field["minimumVersion"]?.version()
+    minimumVersion = try field.optional("minimumVersion")?.version()
     if let minimumVersion, minimumVersion > newest {
-      throw field.problem(
-        "\(minimumVersion) is newer than the listing's version \(newest)", at: "minimumVersion")
+      throw field.error(
+        .other("\(minimumVersion) is newer than the listing's version \(newest)"),
+        at: "minimumVersion")
     }
-    blockedVersions = Set(try field["blockedVersions"]?.elements().map { try $0.version() } ?? [])
+    blockedVersions = Set(
+      try field.optional("blockedVersions")?.elements().map { try $0.version() } ?? [])
     forcedAccounts = Set(
-      try field["forcedAccounts"]?.elements().map { AccountID(rawValue: try $0.text()) } ?? [])
+      try field.optional("forcedAccounts")?.elements().map { AccountID(rawValue: try $0.text()) }
+        ?? [])
     // Each app decides whether `itms-services` is permitted.
-    downloadURL = try field["downloadUrl"].map { link in
+    downloadURL = try field.optional("downloadUrl").map { link in
       let text = try link.text()
-      let url = try link.valid { try DownloadLink(.string(text))?.permitted(itmsServices: true) }
-      guard let url else { throw link.problem("expected a link to a store or a secure web page") }
-      return url
+      return try link.valid {
+        try link.read(.described("a link to a store or a secure web page")) { _ in
+          try DownloadLink(.string(text))?.permitted(itmsServices: true)
+        }
+      }
     }
   }
 }
 
-/// A value of `apps.json` with its path; a value of the wrong type is an error.
-private struct AppField {
-  /// An invalid value and its path.
-  struct Problem: Error {
-    let path: [String]
-    let what: String
-    var cause: String?
+/// Makes the errors of values in `apps.json`.
+private struct FieldErrors: JSONErrors {
+  func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error {
+    FieldError(problem, at: steps)
+  }
+}
+
+/// An invalid value in `apps.json`.
+private struct FieldError: Error {
+  let path: [JSONStep]
+  let message: String
+  let cause: String?
+
+  init(_ problem: JSONProblem, at path: [JSONStep], cause: String? = nil) {
+    self.cause = cause
+    // The line of a missing member is that of its object.
+    self.path = problem == .missing ? Array(path.dropLast()) : path
+    message = "\(Self.place(self.path)): \(Self.text(problem, at: path))"
   }
 
-  let value: JSONField
-  let path: [String]
-
-  /// The member `name` of an object; nil if it does not exist.
-  subscript(name: String) -> AppField? {
-    value.members?[name].map { AppField(value: $0, path: path + [name]) }
-  }
-
-  /// Creates a problem with this value, or with its member `name`.
-  func problem(_ what: String, at name: String? = nil, cause: String? = nil) -> Problem {
-    let path = path + [name].compactMap(\.self)
-    return Problem(path: path, what: "\(Self.place(path)): \(what)", cause: cause)
+  private static func text(_ problem: JSONProblem, at path: [JSONStep]) -> String {
+    switch problem {
+    case .missing:
+      if case .member(let name)? = path.last { "“\(name)” is missing" } else { "missing" }
+    case .unknown(let names):
+      "unknown name; expected one of \(names.sorted().joined(separator: ", "))"
+    case .expected(.array): "expected a list"
+    case .expected(.string): "expected a text"
+    case .expected(let type): "expected \(type)"
+    case .other(let text): text
+    }
   }
 
   /// For example `app 2, forcedAccounts 1`.
-  private static func place(_ path: [String]) -> String {
-    guard path.count > 1 else { return path.first ?? "the file" }
+  private static func place(_ path: [JSONStep]) -> String {
     var parts: [String] = []
-    for (name, next) in zip(path, path.dropFirst() + [""]) where Int(name) == nil {
-      let number = Int(next).map { " \($0 + 1)" } ?? ""
-      parts.append((name == "apps" ? "app" : name.printable(limit: 60)) + number)
+    for step in path {
+      switch step {
+      case .member(let name): parts.append(name.printable(limit: 60))
+      case .element(let index):
+        let name = parts.popLast() ?? ""
+        parts.append("\(name == "apps" ? "app" : name) \(index + 1)")
+      }
     }
-    return parts.joined(separator: ", ")
+    return parts.isEmpty ? "the file" : parts.joined(separator: ", ")
+  }
+}
+
+extension JSONReader<FieldErrors> {
+  /// Returns a text that is not empty.
+  fileprivate func text() throws -> String {
+    try read(.string) { value in value.string.flatMap { $0.isEmpty ? nil : $0 } }
   }
 
-  /// The members of an object.
-  func members() throws -> [String: JSONField] {
-    guard let members = value.members else { throw problem("expected an object") }
-    return members
-  }
-
-  /// Throws for a member whose name is not in `names`.
-  func allowOnly(_ names: Set<String>) throws {
-    guard let unknown = try members().keys.filter({ !names.contains($0) }).min() else { return }
-    throw problem(
-      "unknown name; expected one of \(names.sorted().joined(separator: ", "))", at: unknown)
-  }
-
-  /// The elements of a list.
-  func elements() throws -> [AppField] {
-    guard case .array(let list) = value else { throw problem("expected a list") }
-    return list.enumerated().map { AppField(value: $1, path: path + [String($0)]) }
-  }
-
-  /// A non-empty text.
-  func text() throws -> String {
-    guard case .string(let text) = value, !text.isEmpty else { throw problem("expected a text") }
-    return text
-  }
-
-  /// A version; it must be a text, because the number 2.10 equals 2.1.
-  func version() throws -> AppVersion {
+  /// Returns a version; it must be a text, because the number 2.10 equals 2.1.
+  fileprivate func version() throws -> AppVersion {
     let text = try text()
     return try valid { try AppVersion(validating: text) }
   }
 
-  /// Returns the result of `read`; its error becomes a problem with this value.
-  func valid<Value>(_ read: () throws -> Value) throws -> Value {
+  /// Returns the result of `read`; its error becomes an error of this value.
+  fileprivate func valid<Value>(_ read: () throws -> Value) throws -> Value {
     do {
       return try read()
     } catch let error as ContentError {
-      throw problem(error.message, cause: error.remedy)
+      throw FieldError(.other(error.message), at: steps, cause: error.remedy)
     }
   }
 
   /// Checks the fields of a listing that answers are computed from.
   ///
   /// Other fields are served unchanged.
-  func checkListing() throws {
-    if let identifier = self["trackId"], AppListing(fields: try members()).trackID == nil {
-      throw identifier.problem("expected a number of at least 1")
-    }
-    _ = try self["bundleId"]?.text()
-    _ = try self["minimumOsVersion"]?.version()
-    if let date = self["currentVersionReleaseDate"], date.value.date == nil {
-      throw date.problem("expected a date such as 2026-01-15T12:00:00Z")
-    }
-    if let page = self["trackViewUrl"], page.value.url == nil {
-      throw page.problem("expected a URL")
-    }
+  fileprivate func checkListing() throws {
+    let listing = AppListing(fields: try object)
+    _ = try optional("trackId")?.read(.described("a number of at least 1")) { _ in listing.trackID }
+    _ = try optional("bundleId")?.text()
+    _ = try optional("minimumOsVersion")?.version()
+    _ = try optional("currentVersionReleaseDate")?.read(
+      .described("a date such as 2026-01-15T12:00:00Z")
+    ) { $0.dateValue }
+    _ = try optional("trackViewUrl")?.read(.described("a URL")) { $0.urlValue }
   }
 }

@@ -93,6 +93,11 @@ public struct AppServerAnswer: Hashable, Sendable {
   public let body: [UInt8]
 }
 
+extension AppServerAnswer: CustomStringConvertible {
+  /// The status and the JSON document.
+  public var description: String { "\(status) \(String(decoding: body, as: UTF8.self))" }
+}
+
 extension AppCatalog {
   /// The paths that are served.
   public static let paths = ["/lookup", "/search", "/app-version"]
@@ -124,7 +129,7 @@ extension AppCatalog {
     else { return .refused("id, limit") }
     let wanted = Set((question[parameter] ?? "").split(separator: ",").map { $0.lowercased() })
     let names = { (listing: AppListing, field: String) in
-      listing.fields[field]?.string.map { wanted.contains($0.lowercased()) } ?? false
+      listing.fields[field]?.stringValue.map { wanted.contains($0.lowercased()) } ?? false
     }
     var found = sold.map(\.listing).filter { listing in
       // With an entity, a seller's number matches all apps of the seller.
@@ -156,9 +161,9 @@ extension AppCatalog {
     let allowsExplicit = question["explicit"]?.lowercased() != "no"
     let found = sold.map(\.listing).filter { listing in
       guard listing.isOf(entity: question["entity"]),
-        allowsExplicit || listing.fields["trackExplicitness"]?.string != "explicit"
+        allowsExplicit || listing.fields["trackExplicitness"]?.stringValue != "explicit"
       else { return false }
-      let text = fields.compactMap { listing.fields[$0]?.string?.lowercased() }
+      let text = fields.compactMap { listing.fields[$0]?.stringValue?.lowercased() }
         .joined(separator: "\n")
       return words.allSatisfy { text.contains($0) }
     }

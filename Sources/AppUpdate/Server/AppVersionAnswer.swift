@@ -6,17 +6,17 @@ public import FoundationEssentials
 /// false.
 public struct AppVersionAnswer: Hashable, Sendable {
   /// All fields, known and unknown.
-  public let fields: [String: JSONField]
+  public let fields: [String: JSONValue]
 
   /// Reads an answer from a reply's fields.
-  public init(fields: [String: JSONField]) { self.fields = fields }
+  public init(fields: [String: JSONValue]) { self.fields = fields }
 
   /// Reads an answer of at most 1 MiB.
   ///
   /// Throws `answerUnreadable` if it is larger or is not a JSON object. `source` is the subject of
   /// the error.
   public init(json bytes: [UInt8], source: String = "app-version") throws {
-    guard let fields = try JSONField(document: bytes, limit: 1 << 20, source: source).members
+    guard let fields = try JSONValue(answer: bytes, limit: 1 << 20, source: source).members
     else {
       throw ContentError(
         .answerUnreadable, "The answer about the app's version is not a JSON object",
@@ -30,19 +30,19 @@ public struct AppVersionAnswer: Hashable, Sendable {
     hasNewVersion: Bool, requiresUpdate: Bool, downloadURL: URL? = nil,
     version: AppVersion? = nil, releaseNotes: String? = nil
   ) {
-    var fields: [String: JSONField] = [
+    var fields: [String: JSONValue] = [
       "hasNewVersion": .bool(hasNewVersion), "needUpgrade": .bool(requiresUpdate),
     ]
     fields["downloadUrl"] = downloadURL.map { .string($0.absoluteString) }
     fields["version"] = version.map { .string($0.rawValue) }
-    fields["releaseNotes"] = releaseNotes.map(JSONField.string)
+    fields["releaseNotes"] = releaseNotes.map(JSONValue.string)
     self.fields = fields
   }
 
   /// Whether there is a newer version.
-  public var hasNewVersion: Bool { fields["hasNewVersion"]?.bool ?? false }
+  public var hasNewVersion: Bool { fields["hasNewVersion"]?.boolValue ?? false }
   /// Whether the update is required (`needUpgrade`).
-  public var requiresUpdate: Bool { fields["needUpgrade"]?.bool ?? false }
+  public var requiresUpdate: Bool { fields["needUpgrade"]?.boolValue ?? false }
   /// The link to the update; nil if it is not permitted.
   ///
   /// A permitted link is secure and leads to a store or a web page. `itms-services` is not
@@ -51,13 +51,13 @@ public struct AppVersionAnswer: Hashable, Sendable {
   /// The link to the update, unchecked.
   var link: DownloadLink? { DownloadLink(fields["downloadUrl"]) }
   /// The newest version, if the server sends it.
-  public var version: AppVersion? { fields["version"]?.version }
+  public var version: AppVersion? { fields["version"]?.versionValue }
   /// The text of the newest version.
-  public var versionText: String? { fields["version"]?.string }
+  public var versionText: String? { fields["version"]?.stringValue }
   /// The release notes, if the server sends them.
-  public var releaseNotes: String? { fields["releaseNotes"]?.string }
+  public var releaseNotes: String? { fields["releaseNotes"]?.stringValue }
   /// The minimum version of the operating system, if the server sends it.
-  public var minimumOSVersion: AppVersion? { fields["minimumOsVersion"]?.version }
+  public var minimumOSVersion: AppVersion? { fields["minimumOsVersion"]?.versionValue }
 
   /// The requested action.
   ///
@@ -70,7 +70,7 @@ public struct AppVersionAnswer: Hashable, Sendable {
 extension AppVersionAnswer: Codable {
   /// Reads an object with any fields.
   public init(from decoder: any Decoder) throws {
-    fields = try decoder.singleValueContainer().decode([String: JSONField].self)
+    fields = try decoder.singleValueContainer().decode([String: JSONValue].self)
   }
 
   /// Writes the fields unchanged.
@@ -78,4 +78,9 @@ extension AppVersionAnswer: Codable {
     var container = encoder.singleValueContainer()
     try container.encode(fields)
   }
+}
+
+extension AppVersionAnswer: CustomStringConvertible {
+  /// All fields as JSON.
+  public var description: String { JSONValue.object(fields).description }
 }

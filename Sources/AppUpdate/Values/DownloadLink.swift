@@ -27,7 +27,7 @@ struct DownloadLink: Hashable, Sendable {
   }
 
   /// Creates the link from a server's field.
-  init?(_ field: JSONField?) {
+  init?(_ field: JSONValue?) {
     guard case .string(let text)? = field, text.utf8.count <= Self.maximumLength else { return nil }
     self.init(URL(string: text))
   }

@@ -50,52 +50,54 @@ extension APIRequest {
 /// Reads the members of a JSON object in a request; null is the same as a missing member.
 struct RequestFields: Sendable {
   let json: JSONValue
+  private let reader: JSONReader<Errors>
+
+  private struct Errors: JSONErrors {
+    let name: String
+
+    func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error {
+      let key = steps.text
+      let reason =
+        switch problem {
+        case .expected where steps.isEmpty: "\(name) is not a JSON object"
+        case .expected(let type): "\(key) is not \(type)"
+        case .unknown: "\(name) has the unknown member \(key.printable(limit: 100))"
+        case .missing: "\(key) is missing"
+        case .other(let text): "\(key) \(text)"
+        }
+      return Problem.malformed(reason)
+    }
+  }
 
   /// Throws a problem if `json` is not an object with only these members.
   ///
   /// An unknown member may be important for the caller, so it is not ignored. `name` is used in the
   /// message.
   init(_ json: JSONValue, of name: String, _ members: Set<String>) throws {
-    guard case .object(let found) = json else {
-      throw Problem.malformed("\(name) is not a JSON object")
-    }
-    if let unknown = Set(found.keys).subtracting(members).min() {
-      throw Problem.malformed("\(name) has the unknown member \(unknown.printable(limit: 100))")
-    }
     self.json = json
+    reader = JSONReader(json, errors: Errors(name: name), treatsNullAsMissing: true)
+    try reader.allowOnly(members)
   }
 
   func text(_ key: String, limit: Int) throws -> String? {
-    try member(key, "a text of at most \(limit) bytes on one line") { member in
-      member.string.flatMap { $0.utf8.count <= limit && $0.hasNoControls ? $0 : nil }
+    try reader.optional(key)?.read(.described("a text of at most \(limit) bytes on one line")) {
+      $0.string.flatMap { $0.utf8.count <= limit && $0.hasNoControls ? $0 : nil }
     }
   }
 
-  func number(_ key: String) throws -> Int64? { try member(key, "an integer") { $0.integer } }
+  func number(_ key: String) throws -> Int64? { try reader.optional(key)?.integer }
 
-  func flag(_ key: String) throws -> Bool {
-    try member(key, "true or false") { member -> Bool? in
-      if case .bool(let flag) = member { flag } else { nil }
-    } ?? false
-  }
-
-  /// Returns a member, or nil if it is missing; throws a problem if `read` returns nil.
-  private func member<Value>(
-    _ key: String, _ expected: String, _ read: (JSONValue) -> Value?
-  ) throws -> Value? {
-    guard let member = json[key], member != .null else { return nil }
-    guard let value = read(member) else {
-      throw Problem.malformed("\(key) is not \(expected)")
-    }
-    return value
-  }
+  func flag(_ key: String) throws -> Bool { try reader.optional(key)?.bool ?? false }
 
   func list(_ key: String, _ counts: ClosedRange<Int>) throws -> [JSONValue] {
-    guard case .array(let elements)? = json[key], counts.contains(elements.count) else {
-      throw Problem.malformed(
-        "\(key) is not a list of \(counts.lowerBound) to \(counts.upperBound) elements")
+    let expected = JSONExpectation.described(
+      "a list of \(counts.lowerBound) to \(counts.upperBound) elements")
+    guard let member = try reader.optional(key) else {
+      throw reader.error(.expected(expected), at: key)
     }
-    return elements
+    return try member.read(expected) { value in
+      value.elements.flatMap { counts.contains($0.count) ? $0 : nil }
+    }
   }
 }
 

@@ -30,6 +30,20 @@ struct MessageTests {
       "store", "publish", "store", Tool.sample("chapter1-1.0.pkg"), "--passphrase-file", "right")
   }
 
+  @Test("A passphrase can come from standard input")
+  func passphraseFromInput() throws {
+    let tool = try Tool()
+    let option = ["--passphrase-file", "/dev/stdin"]
+    let made = try tool.run(["store", "init", "store"] + option, input: "secret\n")
+    #expect(made.status == 0, "\(made.errors)")
+    let publish = ["store", "publish", "store", Tool.sample("chapter1-1.0.pkg")] + option
+    let refused = try tool.run(publish, input: "guess\n")
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("Wrong passphrase"), "\(refused.errors)")
+    let published = try tool.run(publish, input: "secret\n")
+    #expect(published.status == 0, "\(published.errors)")
+  }
+
   @Test(
     "A misspelled command or option gets a suggestion",
     arguments: [

@@ -26,31 +26,36 @@ struct Tool: Sendable {
     }
   }
 
-  /// Runs the tool in the folder and waits for its end.
+  /// Runs the tool in the folder with `input` as its standard input, and waits for its end.
   @discardableResult
-  func run(_ words: String..., input: String? = nil) throws -> Result { try run(words) }
+  func run(_ words: String..., input: String = "") throws -> Result {
+    try run(words, input: input)
+  }
 
   @discardableResult
   func run(
-    _ words: [String], program: String = Self.path, environment: [String: String] = [:]
+    _ words: [String], input: String = "", program: String = Self.path,
+    environment: [String: String] = [:]
   ) throws -> Result {
-    let outputs = ["output", "errors"].map { folder.path(".\($0)-\(UUID().uuidString)") }
+    let files = ["input", "output", "errors"].map { folder.path(".\($0)-\(UUID().uuidString)") }
+    defer { files.forEach { try? FileManager.default.removeItem(atPath: $0) } }
+    if !input.isEmpty { try Data(input.utf8).write(to: URL(filePath: files[0])) }
     let process = try start(
-      words, output: outputs[0], errors: outputs[1], program: program, environment: environment)
+      words, input: input.isEmpty ? nil : files[0], output: files[1], errors: files[2],
+      program: program, environment: environment)
     let status = process.waitUntilExit().status
-    defer { outputs.forEach { try? FileManager.default.removeItem(atPath: $0) } }
-    let texts = try outputs.map { try String(contentsOfFile: $0, encoding: .utf8) }
+    let texts = try files[1...].map { try String(contentsOfFile: $0, encoding: .utf8) }
     return Result(status: status, output: texts[0], errors: texts[1])
   }
 
   /// Starts the tool in the folder.
   func start(
-    _ words: [String], output: String? = nil, errors: String? = nil, program: String = Self.path,
-    environment: [String: String] = [:]
+    _ words: [String], input: String? = nil, output: String? = nil, errors: String? = nil,
+    program: String = Self.path, environment: [String: String] = [:]
   ) throws -> ChildProcess {
     try ChildProcess(
-      program, words, environment: environment, folder: folder.path, output: output ?? "/dev/null",
-      errors: errors ?? "/dev/null")
+      program, words, environment: environment, folder: folder.path, input: input ?? "/dev/null",
+      output: output ?? "/dev/null", errors: errors ?? "/dev/null")
   }
 
   /// Builds a package of `files` with the name `name-version.pkg`.

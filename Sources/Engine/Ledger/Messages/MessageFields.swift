@@ -17,27 +17,32 @@ package enum MessageDate {
   }
 }
 
-/// Reads the members of a JSON object that another machine sent.
+/// Reads the members of a JSON object that another machine sent; null is like a missing member.
 package struct MessageFields: Sendable {
   package let json: JSONValue
-  private let name: String
+  private let reader: JSONReader<Errors>
+
+  private struct Errors: JSONErrors {
+    let name: String
+
+    func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error {
+      ContentError.malformedAnswer("\(steps.text) of \(name) is invalid")
+    }
+  }
 
   /// `name` is used in errors, such as “a purchase”.
   package init(_ json: JSONValue, of name: String) {
     self.json = json
-    self.name = name
+    reader = JSONReader(json, errors: Errors(name: name), treatsNullAsMissing: true)
   }
 
   package func optionalText(_ key: String, limit: Int) throws -> String? {
-    switch json[key] {
-    case nil, .null?: return nil
-    case .string(let text)? where text.utf8.count <= limit: return text
-    default: throw invalid(key)
-    }
+    try member(key)?.string(atMost: limit)
   }
 
   package func text(_ key: String, limit: Int) throws -> String {
-    guard let text = try optionalText(key, limit: limit), !text.isEmpty else { throw invalid(key) }
+    let text = try optionalText(key, limit: limit) ?? ""
+    guard !text.isEmpty else { throw invalid(key) }
     return text
   }
 
@@ -59,15 +64,16 @@ package struct MessageFields: Sendable {
   }
 
   package func list(_ key: String, limit: Int) throws -> [JSONValue] {
-    guard case .array(let elements)? = json[key], elements.count <= limit else {
-      throw invalid(key)
-    }
-    return elements
+    guard let member = try member(key) else { throw invalid(key) }
+    return try member.elements(atMost: limit).map(\.value)
   }
 
-  package func invalid(_ key: String) -> ContentError {
-    .malformedAnswer("\(key) of \(name) is invalid")
+  /// The member `key`; nil if it is missing or the message is not an object.
+  private func member(_ key: String) throws -> JSONReader<Errors>? {
+    json.members == nil ? nil : try reader.optional(key)
   }
+
+  package func invalid(_ key: String) -> any Error { reader.error(.missing, at: key) }
 }
 
 extension ContentError {

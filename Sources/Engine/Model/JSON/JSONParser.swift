@@ -30,28 +30,26 @@ extension JSONValue {
   package static let maximumDepth = 32
   /// The maximum memory for the values of one document, in bytes, besides the document's own
   /// length.
-  package static let maximumOverhead = 56 << 20
+  static let maximumOverhead = 56 << 20
 
   /// Reads one JSON document (RFC 8259) of at most `limit` bytes.
   ///
   /// Besides what `rules` say, these are refused: nesting deeper than `maximumDepth`, values that
   /// need more than `maximumOverhead`, and anything after the document.
   package init(
-    parsing bytes: [UInt8], limit: Int = 64 << 20, rules: JSONRules = .canonical,
-    maximumOverhead: Int = Self.maximumOverhead
+    parsing bytes: [UInt8], limit: Int = 64 << 20, rules: JSONRules = .canonical
   ) throws(JSONSyntaxError) {
     guard bytes.count <= limit else {
       throw JSONSyntaxError(offset: limit, reason: "more than \(limit) bytes")
     }
-    var parser = JSONParser(bytes: bytes, rules: rules, maximumOverhead: maximumOverhead)
+    var parser = JSONParser(bytes: bytes, rules: rules)
     self = try parser.document()
   }
 
   /// Returns the offset of the member or element at `path` in a tolerantly read document; nil if it
   /// does not exist.
-  package static func offset(of path: [String], in bytes: [UInt8]) -> Int? {
-    var parser = JSONParser(
-      bytes: bytes, rules: .tolerant, maximumOverhead: maximumOverhead, searchedPath: path)
+  package static func offset(of path: [JSONStep], in bytes: [UInt8]) -> Int? {
+    var parser = JSONParser(bytes: bytes, rules: .tolerant, searchedPath: path)
     _ = try? parser.document()
     return parser.foundPosition
   }
@@ -60,18 +58,16 @@ extension JSONValue {
 private struct JSONParser {
   let bytes: [UInt8]
   let rules: JSONRules
-  let maximumOverhead: Int
-  var searchedPath: [String]?
+  var searchedPath: [JSONStep]?
   var foundPosition: Int?
   /// The path of the current value; only used when searching for a path.
-  private var path: [String] = []
+  private var path: [JSONStep] = []
   private var position = 0
   private var overhead = 0
 
-  init(bytes: [UInt8], rules: JSONRules, maximumOverhead: Int, searchedPath: [String]? = nil) {
+  init(bytes: [UInt8], rules: JSONRules, searchedPath: [JSONStep]? = nil) {
     self.bytes = bytes
     self.rules = rules
-    self.maximumOverhead = maximumOverhead
     self.searchedPath = searchedPath
     if rules == .tolerant, bytes.starts(with: [0xef, 0xbb, 0xbf]) { position = 3 }
   }
@@ -131,7 +127,7 @@ private struct JSONParser {
 
   private mutating func count(_ kept: Cost) throws(JSONSyntaxError) {
     overhead += kept.rawValue
-    guard overhead <= maximumOverhead else { throw failure("too many values") }
+    guard overhead <= JSONValue.maximumOverhead else { throw failure("too many values") }
   }
 
   private mutating func word(_ word: String, _ value: JSONValue) throws(JSONSyntaxError)
@@ -156,7 +152,7 @@ private struct JSONParser {
       let key = try string()
       skipSpace()
       guard take(":") else { throw unexpected("a colon") }
-      enter(key, at: start)
+      enter(.member(key), at: start)
       let value = try value(depth: depth)
       leave()
       guard members.updateValue(value, forKey: key) == nil || rules == .tolerant else {
@@ -177,7 +173,7 @@ private struct JSONParser {
     repeat {
       try count(.element)
       skipSpace()
-      enter(String(elements.count), at: position)
+      enter(.element(elements.count), at: position)
       elements.append(try value(depth: depth))
       leave()
       skipSpace()
@@ -186,9 +182,9 @@ private struct JSONParser {
     return .array(elements)
   }
 
-  private mutating func enter(_ name: @autoclosure () -> String, at start: Int) {
+  private mutating func enter(_ step: JSONStep, at start: Int) {
     guard let searchedPath else { return }
-    path.append(name())
+    path.append(step)
     if path == searchedPath { foundPosition = start }
   }
 

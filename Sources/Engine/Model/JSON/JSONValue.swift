@@ -1,26 +1,41 @@
-/// A JSON document that keeps every member, known or unknown.
-///
-/// Numbers are integers, because the canonical form, which is signed, has only integers.
-package enum JSONValue: Hashable, Sendable {
+/// A JSON value that keeps every member, known or unknown.
+public enum JSONValue: Hashable, Sendable {
+  /// `null`.
   case null
+  /// `true` or `false`.
   case bool(Bool)
+  /// An integer in the range of 64 bits.
   case integer(Int64)
-  /// A number that is not a 64-bit integer; never in metadata.
+  /// Any other number; never in signed metadata.
   case number(Double)
+  /// A string.
   case string(String)
+  /// An array.
   case array([JSONValue])
+  /// An object.
   case object([String: JSONValue])
 
   /// The member `key` of an object; nil for other values and if the member does not exist.
-  package subscript(key: String) -> JSONValue? {
-    if case .object(let members) = self { members[key] } else { nil }
-  }
+  public subscript(key: String) -> JSONValue? { members?[key] }
 
-  /// The text of a string; nil for other values.
-  package var string: String? { if case .string(let text) = self { text } else { nil } }
+  /// The value of `true` or `false`; nil for other values.
+  public var bool: Bool? { if case .bool(let truth) = self { truth } else { nil } }
 
   /// The number of an integer; nil for other values.
-  package var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+  public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+
+  /// The text of a string; nil for other values.
+  public var string: String? { if case .string(let text) = self { text } else { nil } }
+
+  /// The elements of an array; nil for other values.
+  public var elements: [JSONValue]? {
+    if case .array(let elements) = self { elements } else { nil }
+  }
+
+  /// The members of an object; nil for other values.
+  public var members: [String: JSONValue]? {
+    if case .object(let members) = self { members } else { nil }
+  }
 
   /// The canonical form, over which signatures and key identifiers are computed.
   ///
@@ -35,6 +50,47 @@ package enum JSONValue: Hashable, Sendable {
     var encoder = JSONEncoding(escapesControls: escapingControls)
     encoder.append(self)
     return encoder.bytes
+  }
+}
+
+extension JSONValue: CustomStringConvertible {
+  /// The value as JSON without white space, with members sorted by code point.
+  public var description: String { String(decoding: encoded, as: UTF8.self) }
+}
+
+extension JSONValue: Codable {
+  /// Reads any value.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let text = try? container.decode(String.self) {
+      self = .string(text)
+    } else if let number = try? container.decode(Int64.self) {
+      self = .integer(number)
+    } else if let number = try? container.decode(Double.self) {
+      self = .number(number)
+    } else if let truth = try? container.decode(Bool.self) {
+      self = .bool(truth)
+    } else if let elements = try? container.decode([JSONValue].self) {
+      self = .array(elements)
+    } else {
+      self = .object(try container.decode([String: JSONValue].self))
+    }
+  }
+
+  /// Writes the value unchanged.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .bool(let truth): try container.encode(truth)
+    case .integer(let number): try container.encode(number)
+    case .number(let number): try container.encode(number)
+    case .string(let text): try container.encode(text)
+    case .array(let elements): try container.encode(elements)
+    case .object(let members): try container.encode(members)
+    }
   }
 }
 

@@ -18,10 +18,10 @@ struct SignedMetadata<Signed: Role>: Sendable {
     } catch {
       throw ContentError.metadataDamaged(name, "it has \(error)")
     }
-    let field = MetadataField(role: name, path: "", value: document)
+    let field = MetadataField(document, of: name)
     let signed = try field["signed"]
     self.name = name
-    role = try Signed(signed: MetadataField(role: name, path: "", value: signed.value))
+    role = try Signed(signed: MetadataField(signed.value, of: name))
     message = signed.value.canonical
     signatures = try field["signatures"].elements(atMost: MetadataLimits.signatures).map {
       let keyIdentifier = try $0["keyid"].string(atMost: MetadataLimits.identifierLength)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import HostedConcurrency
 import HostedFileIO
-package import HostedModel
+import HostedModel
 
 /// Prints results to standard output, and messages and progress to standard error.
 struct Console: Sendable {
@@ -177,21 +177,5 @@ extension String {
   /// The text with spaces after it, so that it has at least `width` characters.
   func padded(to width: Int) -> String {
     self + String(repeating: " ", count: max(0, width - count))
-  }
-}
-
-extension JSONValue: Encodable {
-  /// Encodes the value, so that a console can print what a server has answered.
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    switch self {
-    case .null: try container.encodeNil()
-    case .bool(let truth): try container.encode(truth)
-    case .integer(let number): try container.encode(number)
-    case .number(let number): try container.encode(number)
-    case .string(let text): try container.encode(text)
-    case .array(let elements): try container.encode(elements)
-    case .object(let members): try container.encode(members)
-    }
   }
 }

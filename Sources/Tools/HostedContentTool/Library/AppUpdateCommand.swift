@@ -229,7 +229,7 @@ private struct AppUpdateQuestion: Sendable {
       "trackId": "application_id", "trackName": "title", "version": "version",
       "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
     ]
-    let fields = columns.compactMapValues { row[$0].map(JSONField.string) }
+    let fields = columns.compactMapValues { row[$0].map(JSONValue.string) }
     return Answer(AppListing(fields: fields), found: .feed)
   }
 }
