@@ -4,7 +4,7 @@ import HostedModel
 ///
 /// Source: productbuild(1), `--content`.
 struct FlatProduct {
-  let payloadPath: String
+  private let payloadPath: String
   /// The range of the payload in the xar, or nil if the xar stores it encoded.
   let payloadRange: Range<Int64>?
   let findings: [Finding]

@@ -1,7 +1,7 @@
-import HostedModel
+import HostedFileIO
+public import HostedModel
 import HostedPackage
 import HostedTrust
-import HostedFileIO
 
 /// Compares the files of a catalog with its signed metadata.
 struct StoreVerifier {
@@ -309,4 +309,73 @@ extension StoreDamage.Problem {
 extension ContentError {
   /// The message with the cause, as the end of a sentence.
   fileprivate var reason: String { errorDescription ?? message }
+}
+
+/// A difference between a store's files and its signed metadata.
+public struct StoreDamage: Hashable, Codable, Sendable {
+  /// The kind of the difference.
+  public enum Problem: String, Codable, Sendable {
+    /// The file does not exist.
+    case missing
+    /// The file has another length or another digest.
+    case changed
+    /// The file cannot be read.
+    case unreadable
+    /// The file is as it was signed, but contradicts another file or its own form.
+    case inconsistent
+  }
+
+  /// The product; nil for a file that belongs to no product, such as a bin.
+  public let productIdentifier: ProductIdentifier?
+  /// The content of an archive, an index or a content's own entry; nil for other files.
+  public let contentIdentifier: ProductIdentifier?
+  /// The version of an archive or index; nil for other files.
+  public let version: ContentVersion?
+  /// The path below the store's folder.
+  public let path: String
+  /// The kind of the difference.
+  public let problem: Problem
+  /// The difference, as the end of a sentence.
+  public let reason: String
+  /// What to do; a sentence without a final period.
+  public let remedy: String
+}
+
+/// The result of comparing a store's files with its signed metadata.
+public struct StoreVerification: Hashable, Codable, Sendable {
+  /// The number of files that were compared.
+  public internal(set) var files = 0
+  /// The signed length of these files, in bytes; the actual length of bins, which is not signed.
+  public internal(set) var bytes: Int64 = 0
+  /// The differences, by list, product and version.
+  public internal(set) var damages: [StoreDamage] = []
+}
+
+/// A file that is read at a limited rate.
+///
+/// Each pass over the file counts, because each may read from the disk.
+private final class ThrottledSource: ByteSource {
+  private let source: FileByteSource
+  private let throttle: ReadThrottle?
+
+  var length: Int64 { source.length }
+
+  /// Takes ownership of the file; a nil `throttle` is unlimited.
+  init(_ file: consuming File, _ throttle: ReadThrottle?) throws {
+    source = try FileByteSource(file)
+    self.throttle = throttle
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    let count = try source.read(into: buffer, at: offset)
+    throttle?.pass(count)
+    return count
+  }
+
+  func contents() throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Int(clamping: length))
+    try forEachBlock { bytes += $0 }
+    return bytes
+  }
 }

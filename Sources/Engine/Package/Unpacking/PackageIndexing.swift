@@ -1,10 +1,103 @@
-import HostedModel
 import HostedDigests
+package import HostedModel
+
+extension PackageIndex {
+  /// The block length of a package that is indexed by blocks, in bytes.
+  package static let standardBlockLength = 1 << 20
+
+  /// Creates the index of `source`.
+  ///
+  /// `entries` come from its examination. The index is by members if these can be decoded
+  /// separately. Otherwise it is by blocks and contains the reason.
+  package init(indexing source: any ByteSource, entries: [IndexedFile]) throws {
+    do {
+      let payload = try MemberScan.payload(of: source, entries: entries)
+      self.init(packageLength: source.length, payload: payload, files: entries)
+      if isConsistent { return }
+      throw MemberScan.Obstacle("The index of members is inconsistent")
+    } catch let obstacle as MemberScan.Obstacle {
+      try self.init(blocksOf: source, entries: entries, obstacle: obstacle.reason)
+    } catch is Finding {
+      try self.init(
+        blocksOf: source, entries: entries, obstacle: "The format of the package is unknown")
+    }
+  }
+
+  /// Creates an index with the digest of each block of `source`.
+  package init(blocksOf source: any ByteSource, entries: [IndexedFile], obstacle: String) throws {
+    let length = Self.standardBlockLength
+    var blocks: [Digest] = []
+    for offset in stride(from: 0, to: source.length, by: length) {
+      let block = try source.bytes(at: UInt64(offset), count: length)
+      guard Int64(block.count) == min(Int64(length), source.length - offset) else {
+        throw ContentError(
+          .archiveDamaged,
+          "The package was truncated while it was read: expected \(source.length) bytes",
+          remedy: "Make sure that no other program writes to the package, and try again")
+      }
+      blocks.append(try Digest(of: block))
+    }
+    self.init(
+      packageLength: source.length, blockLength: length, blocks: blocks, files: entries,
+      obstacle: obstacle)
+  }
+}
+
+extension PackageIndex {
+  /// Throws the first rule that the index breaks.
+  ///
+  /// A signature does not make an index safe. The rules are those for the entries of an archive. As
+  /// for an archive, the package's length limits the declared sizes.
+  func check(name: String, limits: PackageLimits) throws {
+    do {
+      guard packageLength <= limits.packageLength else {
+        throw Finding.limit(
+          "limit-package",
+          "The package has \(packageLength) bytes; the limit is \(limits.packageLength)"
+        )
+      }
+      let limit = limits.plainLimit(packedLength: packageLength)
+      guard installedSize <= limit else {
+        throw Finding.limit(
+          "limit-size", "The files have more than \(limit) bytes, the limit for this package")
+      }
+      var rules = EntryRules(limits: limits, isContent: true, expecting: files.count)
+      for file in files {
+        if let finding = rules.check(ArchiveEntry(file)).findings.first { throw finding }
+        guard file.kind != .file || file.digest != nil else {
+          throw Finding.damaged("“\(file.path)” has no digest in the index", path: file.path)
+        }
+      }
+      let info = files.first { $0.path == ContentInfo.fileName && $0.kind == .file }
+      guard let info else { throw Finding.contentInfoMissing }
+      guard info.size <= ContentInfo.maximumLength else {
+        throw Finding.limit(
+          "limit-size", "ContentInfo.plist is longer than \(ContentInfo.maximumLength) bytes",
+          path: info.path)
+      }
+    } catch let finding as Finding {
+      throw finding.error(in: name)
+    }
+  }
+}
+
+extension ArchiveEntry {
+  /// Converts an entry of an index, which records no permissions.
+  fileprivate init(_ file: IndexedFile) {
+    let kind: Kind =
+      switch file.kind {
+      case .file: .file
+      case .directory: .directory
+      case .link: .link(target: Array((file.target ?? "").utf8))
+      }
+    self.init(path: Array(file.path.utf8), kind: kind, permissions: 0, size: file.size)
+  }
+}
 
 /// Finds the members of a flat product archive's payload, and the content of each member.
 ///
 /// The boundaries of members are found by decoding them, as any other reader does.
-struct MemberScan {
+private struct MemberScan {
   /// The reason why a package cannot be fetched by members.
   struct Obstacle: Error {
     let reason: String
