@@ -29,8 +29,8 @@ public final class StoreFolder: Sendable {
   static let metadataName = MetadataName.folder
   static let targetsName = StorePath.folder
   private static let timestampName = "timestamp.json"
-  /// The prefix of the names of folders in which archives are converted.
-  private static let conversionName = ".repackaging"
+  /// The prefix of the names of folders in which earlier versions converted archives.
+  private static let formerIntakeName = ".repackaging-"
 
   private init(
     at path: String, _ options: StoreKeyOptions, creating: Bool, restored: Bool = false,
@@ -193,16 +193,16 @@ public final class StoreFolder: Sendable {
   ) throws -> Publication {
     try details.check()
     return try changing(now) { draft, writer in
-      try withConversionFolder(needed: repackaging) { conversionFolder -> Publication in
+      try withIntakeFolder(repackaging: repackaging) { intakeFolder -> Publication in
         let intake = PackageIntake(
-          fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
+          catalog: draft, targets: writer, folder: intakeFolder, isRepackaging: repackaging)
         let packages = try intake.packages(at: packages, didFind: didFind)
         let products = Set(packages.map(\.info.productIdentifier)).sorted()
         let changes = try products.compactMap {
           try draft.describe($0, details, withContent: true)
         }
-        let absent = try packages.filter { try $0.published.map(writer.has) != true }
-        try intake.requireSpace(absent, in: folder)
+        let absent = packages.filter { !$0.isStored }
+        try intake.requireSpace(absent)
         let offers = try absent.map(writer.write)
         for offer in offers { try draft.add(offer) }
         return Publication(versions: offers.map(StoredVersion.init), changes: changes)
@@ -242,18 +242,25 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Runs `body` with a folder for converted packages, and removes it; with nil if not `needed`.
-  private func withConversionFolder<Value>(needed: Bool, _ body: (Directory?) throws -> Value)
-    throws
-    -> Value
+  /// Runs `body` with a folder for copies of packages and for converted packages, and removes it.
+  ///
+  /// A dry run copies nothing: the folder is outside of the store, and nil unless `repackaging`.
+  private func withIntakeFolder<Value>(repackaging: Bool, _ body: (Directory?) throws -> Value)
+    throws -> Value
   {
-    guard needed else { return try body(nil) }
-    if let rehearsal { return try rehearsal.fileSystem.withTemporaryDirectory { try body($0) } }
-    // The store is locked, so these are of a killed publication.
-    for entry in try folder.entries() where entry.name.hasPrefix("\(Self.conversionName)-") {
+    if let rehearsal {
+      guard repackaging else { return try body(nil) }
+      return try rehearsal.fileSystem.withTemporaryDirectory { try body($0) }
+    }
+    for entry in try folder.entries() where entry.name.hasPrefix(Self.formerIntakeName) {
       try folder.removeTree(entry)
     }
-    return try folder.withTemporaryDirectory(Self.conversionName) { try body($0) }
+    let targets = try targetsFolder()
+    // One name is enough, because the store is locked.
+    let intake = try targets.createDirectory(Directory.intakeName, mode: 0o700, exclusive: true)
+    // If it cannot be removed now, the next publication removes it.
+    defer { try? targets.removeTree(Directory.intakeName) }
+    return try body(intake)
   }
 
   // MARK: Retiring and withdrawing
@@ -616,7 +623,9 @@ public final class StoreFolder: Sendable {
   private func preparedMetadataFolder() throws -> Directory {
     guard rehearsal == nil else { return try metadataFolder }
     let metadata = try folder.createServedDirectory(Self.metadataName)
-    for folder in [metadata, try targetsFolder()] { try folder.removeLeftover() }
+    let targets = try targetsFolder()
+    for folder in [metadata, targets] { try folder.removeLeftover() }
+    try targets.removeTree(Directory.intakeName)
     return metadata
   }
 

@@ -45,11 +45,13 @@ extension ByteSource {
     return bytes
   }
 
-  /// Calls `body` with all bytes, in order, in blocks of up to 1 MiB.
+  /// Calls `body` with all bytes, in order, in blocks of `PackageIndex.standardBlockLength` bytes.
   ///
+  /// The last block can be shorter.
   /// Throws `fileFailed` if the source ends early.
   package func forEachBlock(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: PackageIndex.standardBlockLength, alignment: 16)
     defer { buffer.deallocate() }
     var offset: Int64 = 0
     while offset < length {
@@ -65,10 +67,13 @@ extension ByteSource {
     }
   }
 
-  /// Returns the SHA-256 of all bytes.
-  package func digest() throws -> Digest {
+  /// Returns the SHA-256 of all bytes, and calls `body` with each block.
+  package func digest(_ body: (UnsafeRawBufferPointer) throws -> Void = { _ in }) throws -> Digest {
     var stream = DigestStream()
-    try forEachBlock { try stream.update($0) }
+    try forEachBlock {
+      try stream.update($0)
+      try body($0)
+    }
     return try stream.finish()
   }
 }

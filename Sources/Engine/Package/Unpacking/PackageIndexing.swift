@@ -10,24 +10,42 @@ extension PackageIndex {
   /// `entries` come from its examination. The index is by members if these can be decoded
   /// separately. Otherwise it is by blocks and contains the reason.
   package init(indexing source: any ByteSource, entries: [IndexedFile]) throws {
+    try self.init(
+      of: source, entries: entries,
+      payload: { try MemberScan.payload(of: source, entries: entries) },
+      blocks: { try Self.blocks(of: source) })
+  }
+
+  /// Creates an index of `payload`, or of `blocks` if there is a reason against it.
+  init(
+    of source: any ByteSource, entries: [IndexedFile], payload: () throws -> PayloadIndex,
+    blocks: () throws -> [Digest]
+  ) throws {
+    let obstacle: String
     do {
-      let payload = try MemberScan.payload(of: source, entries: entries)
-      self.init(packageLength: source.length, payload: payload, files: entries)
+      self.init(packageLength: source.length, payload: try payload(), files: entries)
       if isConsistent { return }
-      throw MemberScan.Obstacle("The index of members is inconsistent")
-    } catch let obstacle as MemberScan.Obstacle {
-      try self.init(blocksOf: source, entries: entries, obstacle: obstacle.reason)
+      obstacle = "The index of members is inconsistent"
+    } catch let found as MemberScan.Obstacle {
+      obstacle = found.reason
     } catch is Finding {
-      try self.init(
-        blocksOf: source, entries: entries, obstacle: "The format of the package is unknown")
+      obstacle = "The format of the package is unknown"
     }
+    self.init(
+      packageLength: source.length, blockLength: Self.standardBlockLength, blocks: try blocks(),
+      files: entries, obstacle: obstacle)
   }
 
   /// Creates an index with the digest of each block of `source`.
   package init(blocksOf source: any ByteSource, entries: [IndexedFile], obstacle: String) throws {
-    let length = Self.standardBlockLength
-    var blocks: [Digest] = []
-    for offset in stride(from: 0, to: source.length, by: length) {
+    self.init(
+      packageLength: source.length, blockLength: Self.standardBlockLength,
+      blocks: try Self.blocks(of: source), files: entries, obstacle: obstacle)
+  }
+
+  private static func blocks(of source: any ByteSource) throws -> [Digest] {
+    let length = standardBlockLength
+    return try stride(from: 0, to: source.length, by: length).map { offset in
       let block = try source.bytes(at: UInt64(offset), count: length)
       guard Int64(block.count) == min(Int64(length), source.length - offset) else {
         throw ContentError(
@@ -35,11 +53,8 @@ extension PackageIndex {
           "The package was truncated while it was read: expected \(source.length) bytes",
           remedy: "Make sure that no other program writes to the package, and try again")
       }
-      blocks.append(try Digest(of: block))
+      return try Digest(of: block)
     }
-    self.init(
-      packageLength: source.length, blockLength: length, blocks: blocks, files: entries,
-      obstacle: obstacle)
   }
 }
 
@@ -96,59 +111,62 @@ extension ArchiveEntry {
 
 /// Finds the members of a flat product archive's payload, and the content of each member.
 ///
-/// The boundaries of members are found by decoding them, as any other reader does.
-private struct MemberScan {
+/// The boundaries of members are found by decoding them, as any other reader does. It takes the
+/// members from the stream that decodes them, so that an examination needs no second pass. That
+/// stream may run on another thread, which has ended when `layout` is called.
+final class MemberScan {
   /// The reason why a package cannot be fetched by members.
   struct Obstacle: Error {
     let reason: String
     init(_ reason: String) { self.reason = reason }
   }
 
-  private let source: any ByteSource
-  private let range: Range<Int64>
+  private var range: Range<Int64> = 0..<0
   private var cpio = CpioScanner()
   private var members: [IndexedMember] = []
+  private var obstacle: Obstacle? = Obstacle("The package is not a flat product archive")
 
-  /// Returns the layout of the payload.
+  /// Reads the payload of `source`, and returns its layout.
   ///
   /// `entries` come from the examination of the package. Throws `Obstacle` if the payload cannot be
   /// indexed, a finding if the package is damaged, and the errors of `source`.
   static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
-    guard case .xar = try Container(source), let product = try FlatProduct(XarTable(source)) else {
-      throw Obstacle("The package is not a flat product archive")
+    let scan = MemberScan()
+    if case .xar = try Container(source), let product = try FlatProduct(XarTable(source)) {
+      scan.begin(product.payloadRange)
+      try scan.readMembers(of: source)
     }
-    guard let range = product.payloadRange, !range.isEmpty else {
-      throw Obstacle("The payload is stored encoded")
-    }
-    var scan = MemberScan(source: source, range: range)
-    try scan.readMembers()
     return try scan.layout(of: entries)
   }
 
-  private mutating func readMembers() throws {
-    let stream = try GzipStream(SourceStream(source, range))
+  private func readMembers(of source: any ByteSource) throws {
+    guard obstacle == nil else { return }
+    let stream = try GzipStream(SourceStream(source, range), members: self)
     do {
-      while case .member(let packed, let plain) = try stream.nextPart() {
-        try add(packed, plain)
-      }
+      while obstacle == nil, case .member = try stream.nextPart() {}
     } catch is Finding {
       // Then the members end before the payload.
     }
-    guard members.reduce(0, { $0 + $1.packedLength }) == range.count else {
-      throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
-    }
   }
 
-  private mutating func add(_ packed: UnsafeRawBufferPointer, _ plain: UnsafeRawBufferPointer)
-    throws
-  {
+  /// Starts with a payload in `range` of the package; nil if the package stores it encoded.
+  func begin(_ range: Range<Int64>?) {
+    self.range = range ?? 0..<0
+    obstacle = self.range.isEmpty ? Obstacle("The payload is stored encoded") : nil
+  }
+
+  /// Takes the next member.
+  func add(_ packed: UnsafeRawBufferPointer, _ plain: UnsafeRawBufferPointer) throws {
+    guard obstacle == nil else { return }
     do {
       try cpio.push(plain)
     } catch {
-      throw Obstacle("The payload is not a cpio archive")
+      obstacle = Obstacle("The payload is not a cpio archive")
+      return
     }
     guard members.count < PayloadIndex.maximumCount else {
-      throw Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
+      obstacle = Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
+      return
     }
     members.append(
       IndexedMember(
@@ -156,8 +174,15 @@ private struct MemberScan {
         plainDigest: try Digest(of: plain)))
   }
 
-  /// Returns the result of the scan; throws `Obstacle` if it differs from the result of libarchive.
-  private func layout(of entries: [IndexedFile]) throws -> PayloadIndex {
+  /// Returns the layout of the payload, whose members were all taken.
+  ///
+  /// `entries` come from the examination of the package. Throws `Obstacle` if the payload cannot be
+  /// indexed, or if the result differs from that of libarchive.
+  func layout(of entries: [IndexedFile]) throws -> PayloadIndex {
+    if let obstacle { throw obstacle }
+    guard members.reduce(0, { $0 + $1.packedLength }) == range.count else {
+      throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
+    }
     guard cpio.isAtEnd else { throw Obstacle("The payload has no trailer") }
     var found: [String: CpioScanner.Entry] = [:]
     for entry in cpio.entries {

@@ -24,11 +24,13 @@ final class PackageWalk {
 
   /// Opens the package; throws a finding if it cannot be read at all.
   ///
-  /// With `readsInfo`, ContentInfo.plist must exist and be valid.
+  /// With `readsInfo`, ContentInfo.plist must exist and be valid. `members` takes the members of a
+  /// flat product archive.
   init(
-    _ source: any ByteSource, limits: PackageLimits, isContent: Bool, readsInfo: Bool
+    _ source: any ByteSource, limits: PackageLimits, isContent: Bool, readsInfo: Bool,
+    members: MemberScan? = nil
   ) throws {
-    reader = try PackageReader(source, limits: limits)
+    reader = try PackageReader(source, limits: limits, members: members)
     rules = EntryRules(limits: limits, isContent: isContent)
     plainLimit = limits.plainLimit(packedLength: source.length)
     self.isContent = isContent

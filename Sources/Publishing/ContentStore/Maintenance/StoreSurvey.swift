@@ -50,7 +50,7 @@ struct StoreSurvey {
         continue
       }
       // A publication is writing it, or the next one removes it.
-      if entry.name == Directory.leftoverName { continue }
+      if [Directory.leftoverName, Directory.intakeName].contains(entry.name) { continue }
       do {
         switch entry.kind {
         case .file:
