@@ -23,7 +23,7 @@ extension StoreFolder {
   public func verify(
     _ products: Set<ProductIdentifier> = [], bytesPerSecond: Int64? = nil,
     willRead: @escaping (_ path: String) throws -> Void = { _ in },
-    didFind: @escaping (StoreDamage) throws -> Void = { _ in }
+    didFind: @escaping (Finding) throws -> Void = { _ in }
   ) throws -> StoreVerification {
     if let bytesPerSecond, bytesPerSecond < 1 {
       throw ContentError(
@@ -39,7 +39,7 @@ extension StoreFolder {
   package func verify(
     _ products: Set<ProductIdentifier>, throttle: ReadThrottle?,
     willRead: @escaping (_ path: String) throws -> Void,
-    didFind: @escaping (StoreDamage) throws -> Void
+    didFind: @escaping (Finding) throws -> Void
   ) throws -> StoreVerification {
     var verifier = StoreVerifier(
       folder: folder, metadata: try readMetadata(), throttle: throttle, willRead: willRead,

@@ -175,11 +175,12 @@ public final class StoreFolder: Sendable {
   /// folder of the store, so that updates and repairs transfer only what changed. The converted
   /// bytes count as the package. If a product's record was lost, it gets a new record.
   ///
-  /// If packages are invalid, calls `didFind` with each finding before it throws.
+  /// If packages are invalid, calls `didFind` with each finding before it throws. Its subject is the
+  /// path of the package, and its path that of an entry.
   @discardableResult
   public func publish(
     _ packages: [URL], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
-    now: Date = Date(), didFind: (PackageFinding) -> Void = { _ in }
+    now: Date = Date(), didFind: (Finding) -> Void = { _ in }
   ) throws -> Publication {
     try publish(
       packages.map { try $0.filePath(of: "package") }, details: details, repackaging: repackaging,
@@ -189,7 +190,7 @@ public final class StoreFolder: Sendable {
   @discardableResult
   package func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
-    now: Date = Date(), didFind: (PackageFinding) -> Void = { _ in }
+    now: Date = Date(), didFind: (Finding) -> Void = { _ in }
   ) throws -> Publication {
     try details.check()
     return try changing(now) { draft, writer in

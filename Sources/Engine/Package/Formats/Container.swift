@@ -1,3 +1,5 @@
+import HostedModel
+
 /// The outermost layer, detected by its first bytes.
 enum Container {
   case xar, zip

@@ -9,7 +9,7 @@ struct StoreVerifier {
   let metadata: StoreMetadata
   let throttle: ReadThrottle?
   let willRead: (String) throws -> Void
-  let didFind: (StoreDamage) throws -> Void
+  let didFind: (Finding) throws -> Void
   private(set) var result = StoreVerification()
   /// The bins that were read; each counts once.
   private(set) var bins: Set<MetadataName> = []
@@ -70,14 +70,13 @@ struct StoreVerifier {
       if isFirst { try count(bin: path) }
       return list
     } catch let error as ContentError {
-      guard let problem = StoreDamage.Problem(error) else { throw error }
+      guard let problem = Problem(error) else { throw error }
       if isFirst {
         try add(
-          StoreDamage(
-            productIdentifier: nil, contentIdentifier: nil, version: nil, path: path,
-            problem: problem,
-            reason: problem == .missing ? Self.missingReason : error.reason,
-            remedy: "Restore the file from a copy, or repair the store"))
+          Finding(
+            path: path, rule: problem.rawValue,
+            message: problem == .missing ? Self.missingReason : error.reason,
+            remedy: "Restore the file from a copy, or repair the store", code: .storeDamaged))
       }
       return nil
     }
@@ -163,7 +162,7 @@ struct StoreVerifier {
       where [.contentClaimed, .storeDamaged].contains(error.code)
     {
       try add(listed, .inconsistent, error.reason)
-    } catch let error as ContentError where StoreDamage.Problem(error) != nil {
+    } catch let error as ContentError where Problem(error) != nil {
       // The bin of a content is damaged, which is a difference of that bin.
     }
   }
@@ -210,16 +209,16 @@ struct StoreVerifier {
   }
 
   private mutating func add(
-    _ listed: ListedFile, _ problem: StoreDamage.Problem, _ reason: String, path: String? = nil
+    _ listed: ListedFile, _ problem: Problem, _ reason: String, path: String? = nil
   ) throws {
     try add(
-      StoreDamage(
-        productIdentifier: listed.product, contentIdentifier: listed.content,
-        version: listed.version, path: path ?? listed.paths[0], problem: problem, reason: reason,
-        remedy: listed.remedy(problem)))
+      Finding(
+        product: listed.product, content: listed.content, version: listed.version,
+        path: path ?? listed.paths[0], rule: problem.rawValue, message: reason,
+        remedy: listed.remedy(problem), code: .storeDamaged))
   }
 
-  private mutating func add(_ damage: StoreDamage) throws {
+  private mutating func add(_ damage: Finding) throws {
     result.damages.append(damage)
     try didFind(damage)
   }
@@ -279,7 +278,7 @@ struct StoreVerifier {
 
 extension ListedFile {
   /// What to do about a file with `problem`; a sentence without a final period.
-  fileprivate func remedy(_ problem: StoreDamage.Problem) -> String {
+  fileprivate func remedy(_ problem: Problem) -> String {
     switch kind {
     case .archive, .index:
       problem == .inconsistent
@@ -294,9 +293,12 @@ extension ListedFile {
   }
 }
 
-extension StoreDamage.Problem {
+/// The kind of a difference; see `StoreVerification.damages`.
+private enum Problem: String {
+  case missing, changed, unreadable, inconsistent
+
   /// The problem of a bin that cannot be read because of `error`; nil for other errors.
-  fileprivate init?(_ error: ContentError) {
+  init?(_ error: ContentError) {
     switch (error.group, error.code) {
     case (.trust, _): self = .changed
     case (_, .storeMissing): self = .missing
@@ -311,44 +313,62 @@ extension ContentError {
   fileprivate var reason: String { errorDescription ?? message }
 }
 
-/// A difference between a store's files and its signed metadata.
-public struct StoreDamage: Hashable, Codable, Sendable {
-  /// The kind of the difference.
-  public enum Problem: String, Codable, Sendable {
-    /// The file does not exist.
-    case missing
-    /// The file has another length or another digest.
-    case changed
-    /// The file cannot be read.
-    case unreadable
-    /// The file is as it was signed, but contradicts another file or its own form.
-    case inconsistent
-  }
-
-  /// The product; nil for a file that belongs to no product, such as a bin.
-  public let productIdentifier: ProductIdentifier?
-  /// The content of an archive, an index or a content's own entry; nil for other files.
-  public let contentIdentifier: ProductIdentifier?
-  /// The version of an archive or index; nil for other files.
-  public let version: ContentVersion?
-  /// The path below the store's folder.
-  public let path: String
-  /// The kind of the difference.
-  public let problem: Problem
-  /// The difference, as the end of a sentence.
-  public let reason: String
-  /// What to do; a sentence without a final period.
-  public let remedy: String
-}
-
 /// The result of comparing a store's files with its signed metadata.
-public struct StoreVerification: Hashable, Codable, Sendable {
+public struct StoreVerification: Hashable, Sendable {
   /// The number of files that were compared.
   public internal(set) var files = 0
   /// The signed length of these files, in bytes; the actual length of bins, which is not signed.
   public internal(set) var bytes: Int64 = 0
   /// The differences, by list, product and version.
-  public internal(set) var damages: [StoreDamage] = []
+  ///
+  /// The path is below the store's folder; the message is the end of a sentence. The rule is
+  /// `missing` for a file that does not exist, `changed` for another length or another digest,
+  /// `unreadable`, or `inconsistent` for a file that is as it was signed, but contradicts another
+  /// file or its own form.
+  public internal(set) var damages: [Finding] = []
+}
+
+extension StoreVerification: Codable {
+  private enum Key: CodingKey {
+    case files, bytes, damages
+  }
+
+  /// A difference in JSON.
+  private struct Damage: Codable {
+    let productIdentifier: ProductIdentifier?
+    let contentIdentifier: ProductIdentifier?
+    let version: ContentVersion?
+    let path: String
+    let problem: String
+    let reason: String
+    let remedy: String
+  }
+
+  /// Reads what `encode(to:)` has written.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: Key.self)
+    files = try values.decode(Int.self, forKey: .files)
+    bytes = try values.decode(Int64.self, forKey: .bytes)
+    damages = try values.decode([Damage].self, forKey: .damages).map {
+      Finding(
+        product: $0.productIdentifier, content: $0.contentIdentifier, version: $0.version,
+        path: $0.path, rule: $0.problem, message: $0.reason, remedy: $0.remedy, code: .storeDamaged)
+    }
+  }
+
+  /// Writes the rule of a difference as `problem`, and its message as `reason`.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: Key.self)
+    try values.encode(files, forKey: .files)
+    try values.encode(bytes, forKey: .bytes)
+    let damages = damages.map {
+      Damage(
+        productIdentifier: $0.productIdentifier, contentIdentifier: $0.contentIdentifier,
+        version: $0.version, path: $0.path ?? "", problem: $0.rule ?? "", reason: $0.message,
+        remedy: $0.remedy)
+    }
+    try values.encode(damages, forKey: .damages)
+  }
 }
 
 /// A file that is read at a limited rate.

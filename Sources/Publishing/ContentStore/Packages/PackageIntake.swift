@@ -1,6 +1,6 @@
 import HostedDigests
 import HostedFileIO
-public import HostedModel
+import HostedModel
 import HostedPackage
 import HostedTrust
 
@@ -53,16 +53,16 @@ struct PackageIntake {
   ///
   /// Calls `didFind` with each finding of invalid packages, and then throws an error that names all
   /// of them.
-  func packages(at paths: [String], didFind: (PackageFinding) -> Void) throws -> [IncomingPackage] {
+  func packages(at paths: [String], didFind: (Finding) -> Void) throws -> [IncomingPackage] {
     var accepted: [IncomingPackage] = []
     // The product that has an identifier, and the package of a version.
     var owners: [ProductIdentifier: ProductIdentifier] = [:]
     var versions: [ContentKey: IncomingPackage] = [:]
-    var findings: [PackageFinding] = []
+    var refusals: [Refusal] = []
     for (number, path) in paths.enumerated() {
       do {
         let (package, found) = try incoming(path, number)
-        findings += found.map { PackageFinding($0, in: path) }
+        refusals += found.map { Refusal($0, in: path) }
         guard var package else { continue }
         let (product, content) = (package.info.productIdentifier, package.info.contentIdentifier)
         let version = ContentKey(content, version: package.info.version)
@@ -79,15 +79,17 @@ struct PackageIntake {
       } catch let failure as StoreFailure {
         throw failure.error
       } catch let finding as Finding {
-        findings.append(PackageFinding(finding, in: path))
+        refusals.append(Refusal(finding, in: path))
       } catch let error as ContentError where error.code != .stopped {
-        findings.append(PackageFinding(error, in: path))
+        refusals.append(Refusal(error, in: path))
       }
     }
-    findings.forEach(didFind)
-    let refusals = findings.map { (path: $0.path, message: $0.message, error: $0.error) }
+    for refusal in refusals { didFind(refusal.finding) }
     let remedy = "Correct these packages, then publish all of them again"
-    if let error = ContentError.combined(refusals, "Nothing was published", remedy: remedy) {
+    if let error = ContentError.combined(
+      refusals.map { (path: $0.path, message: $0.finding.message, error: $0.error) },
+      "Nothing was published", remedy: remedy)
+    {
       throw error
     }
     return accepted
@@ -312,35 +314,29 @@ extension ProductRecord {
   }
 }
 
-/// A reason why `StoreFolder.publish` refuses a package.
-public struct PackageFinding: Hashable, Codable, Sendable {
-  /// The path of the package.
-  public let path: String
-  /// The path of the entry in the package, safe for messages; nil for the whole package.
-  public let entry: String?
-  /// The stable name of the broken rule, such as `path-parent`; nil for a package that is valid,
-  /// but that this store cannot have, or that cannot be read.
-  public let rule: String?
-  /// The problem, as one sentence without the package's path and a final period.
-  public let message: String
-  /// The error of a publication with only this finding; its remedy is for the package's author.
-  public let error: ContentError
+/// A reason why a package is refused.
+private struct Refusal {
+  let path: String
+  let finding: Finding
+  /// The error of a publication with only this finding.
+  let error: ContentError
 
   init(_ finding: Finding, in path: String) {
     self.path = path
-    entry = finding.path
-    rule = finding.rule
-    message = finding.message
+    self.finding = finding.about(path)
     error = finding.error(in: path)
   }
 
+  /// A package that is valid, but that the store cannot have, or that cannot be read.
   init(_ error: ContentError, in path: String) {
     self.path = path
-    (entry, rule) = (nil, nil)
     let prefix = "\(path): "
-    message =
+    let message =
       error.message.hasPrefix(prefix)
       ? String(error.message.dropFirst(prefix.count)) : error.message
+    finding = Finding(
+      subject: path, path: nil, rule: nil, message: message, remedy: error.remedy, code: error.code,
+      cause: error.cause)
     self.error = error.about(path)
   }
 }

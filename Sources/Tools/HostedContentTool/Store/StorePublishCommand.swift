@@ -28,7 +28,7 @@ enum StorePublishCommand {
     let fileSystem = repackaging ? console.stoppableFileSystem() : .real
     let packages = Array(arguments.operands.dropFirst())
     let details = try arguments.productDetails()
-    var findings: [PackageFinding] = []
+    var findings: [Finding] = []
     do {
       try arguments.changeStore(console, fileSystem) {
         try $0.publish(packages, details: details, repackaging: repackaging) {
