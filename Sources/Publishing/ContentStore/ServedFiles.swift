@@ -11,6 +11,11 @@ extension Directory {
   /// One name is enough, because the publisher has locked the store.
   static let leftoverName = ".publication.new"
 
+  /// The name of the folder of `targets` with the packages of a publication in progress.
+  ///
+  /// It is in `targets`, because this folder can be another file system than the store's folder.
+  static let intakeName = ".publication"
+
   /// Removes the file of an interrupted publication.
   func removeLeftover() throws { try removeFile(Self.leftoverName) }
 
@@ -33,6 +38,17 @@ extension Directory {
       try? removeLeftover()
       throw error
     }
+    try place.sync()
+  }
+
+  /// Moves the file `name` to `place` as `newName`; it appears complete.
+  ///
+  /// The file and its new name are durable.
+  func moveServedFile(_ name: String, to place: Directory, _ newName: String) throws {
+    let file = try file(name)
+    try file.makeReadable()
+    try file.sync()
+    try rename(name, to: place, newName)
     try place.sync()
   }
 

@@ -51,7 +51,7 @@ struct BinVerifyTests {
     try shop.damageFile(at: path)
     let changed = try shop.store.verify()
     #expect(changed.damages.map(\.path) == [path])
-    #expect(changed.damages.map(\.problem) == [.changed])
+    #expect(changed.damages.map(\.rule) == ["changed"])
     #expect(changed.damages.first?.productIdentifier == nil)
     #expect(changed.damages.first?.remedy.contains("repair the store") == true)
     #expect(changed.files == 145 - unknown)
@@ -60,7 +60,7 @@ struct BinVerifyTests {
     try shop.removeFile(at: path)
     let missing = try shop.store.verify()
     #expect(missing.damages.map(\.path) == [path])
-    #expect(missing.damages.map(\.problem) == [.missing])
+    #expect(missing.damages.map(\.rule) == ["missing"])
     try shop.parent(of: path).replaceFile(path.lastPathComponent, with: bytes)
     #expect(try shop.store.verify().damages.isEmpty)
   }
@@ -73,8 +73,8 @@ struct BinVerifyTests {
     ])
     let damages = try shop.store.verify().damages
     #expect(damages.map(\.path) == ["metadata/\(version).bin-0.json"])
-    #expect(damages.map(\.problem) == [.changed])
-    #expect(damages.first?.reason.contains("another bin") == true)
+    #expect(damages.map(\.rule) == ["changed"])
+    #expect(damages.first?.message.contains("another bin") == true)
   }
 
   @Test("Damaged records, entries of contents and indexes are found, and publishing repairs them")
@@ -87,7 +87,7 @@ struct BinVerifyTests {
     // The records file has the lost record, so the index is known.
     let result = try shop.store.verify()
     #expect(Set(result.damages.map(\.path)) == [record, entry, index])
-    #expect(result.damages.allSatisfy { $0.problem == .changed } && result.files == 145)
+    #expect(result.damages.allSatisfy { $0.rule == "changed" } && result.files == 145)
     let content = try #require(result.damages.first { $0.path == entry })
     #expect(content.productIdentifier == "film" && content.contentIdentifier == "extra")
     #expect(content.version == nil && content.remedy.contains("Publish the product again"))
@@ -104,7 +104,7 @@ struct BinVerifyTests {
     if isMissing { try shop.removeFile(at: records) } else { try shop.damageFile(at: records) }
     let result = try shop.store.verify()
     #expect(result.damages.map(\.path) == [records] && result.files == 145)
-    #expect(result.damages.map(\.problem) == [isMissing ? .missing : .changed])
+    #expect(result.damages.map(\.rule) == [isMissing ? "missing" : "changed"])
     #expect(result.damages.first?.productIdentifier == nil)
     #expect(result.damages.first?.remedy.contains("Refresh everything") == true)
     try shop.store.refresh(everything: true, now: shop.at(3))
@@ -122,9 +122,9 @@ struct BinVerifyTests {
     let digest = try #require(list.products["book"]?.digest)
     try shop.sign(bits: 2, day: 3) { $0.records[digest] = nil }
     let damages = try shop.store.verify().damages
-    #expect(damages.map(\.problem) == [.inconsistent])
+    #expect(damages.map(\.rule) == ["inconsistent"])
     #expect(damages.first?.path.hasSuffix(".records.jsonl") == true)
-    #expect(damages.first?.reason.contains("book") == true)
+    #expect(damages.first?.message.contains("book") == true)
   }
 
   @Test("For named products, only the files of their bins are read")
@@ -142,7 +142,7 @@ struct BinVerifyTests {
     #expect(book.damages.isEmpty && book.files == 4)
     // Three bins, and the records file of the other one.
     let all = try store.verify()
-    #expect(all.damages.map(\.problem) == Array(repeating: .unreadable, count: 4))
+    #expect(all.damages.map(\.rule) == Array(repeating: "unreadable", count: 4))
   }
 
   @Test("The entry of a content belongs to its product")

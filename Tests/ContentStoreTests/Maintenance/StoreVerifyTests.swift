@@ -83,7 +83,7 @@ struct StoreVerifyTests {
     try second.replaceFile(index, with: bytes)
     let (third, record) = try file(".product.json", in: "film")
     try third.replaceFile(record, with: [1, 2])
-    var found: [StoreDamage] = []
+    var found: [Finding] = []
     let result = try shop.store.verify(didFind: { found.append($0) })
     #expect(result.files == 10 && result.damages == found)
     // The newest version is first.
@@ -91,13 +91,13 @@ struct StoreVerifyTests {
       found.map(\.path) == [
         "targets/book/2/\(index)", "targets/book/1/\(archive)", "targets/film/\(record)",
       ])
-    #expect(Set(found.map(\.problem)) == [.missing, .changed])
+    #expect(Set(found.map(\.rule)) == ["missing", "changed"])
     #expect(found.map { $0.version?.rawValue } == ["2", "1", nil])
     #expect(found.map { $0.productIdentifier?.rawValue } == ["book", "book", "film"])
-    #expect(found.allSatisfy { !$0.reason.isEmpty && $0.remedy.contains("ublish") })
+    #expect(found.allSatisfy { !$0.message.isEmpty && $0.remedy.contains("ublish") })
     let list = try shop.list(of: "film", shop.client(day: 1))
     let length = try #require(list.products["film"]).length
-    #expect(found.last?.reason == "it has 2 bytes instead of \(length)")
+    #expect(found.last?.message == "it has 2 bytes instead of \(length)")
     let paths = ["book-1.pkg", "book-2.pkg"].map { shop.fixture.folder.path($0) }
     try shop.store.publish(paths, now: shop.at(2))
     try shop.add("film", day: 2)
@@ -124,9 +124,9 @@ struct StoreVerifyTests {
     for (bytes, reason) in wrong {
       try signIndex(bytes)
       let damages = try shop.store.verify().damages
-      #expect(damages.map(\.problem) == [.inconsistent])
+      #expect(damages.map(\.rule) == ["inconsistent"])
       #expect(damages.first?.version?.rawValue == "2")
-      #expect(damages.first?.reason.contains(reason) == true, "\(damages)")
+      #expect(damages.first?.message.contains(reason) == true, "\(damages)")
       #expect(damages.first?.remedy.contains("higher version") == true)
     }
   }
@@ -135,7 +135,7 @@ struct StoreVerifyTests {
   func record() throws {
     try shop.sign(day: 1) { try $0.setRecord(of: "club", to: [1, 2, 3]) }
     let damages = try shop.store.verify().damages
-    #expect(damages.map(\.problem) == [.inconsistent])
+    #expect(damages.map(\.rule) == ["inconsistent"])
     #expect(damages.first?.productIdentifier == "club" && damages.first?.version == nil)
   }
 
@@ -149,9 +149,9 @@ struct StoreVerifyTests {
           installedSize: offer.installedSize, package: offer.package, index: offer.index))
     }
     let damages = try shop.store.verify().damages
-    #expect(damages.map(\.problem) == [.inconsistent])
+    #expect(damages.map(\.rule) == ["inconsistent"])
     #expect(damages.first?.productIdentifier == "film")
-    #expect(damages.first?.reason.contains("book") == true)
+    #expect(damages.first?.message.contains("book") == true)
   }
 
   @Test("A damaged records file is found, unless only some products are verified")
@@ -159,7 +159,7 @@ struct StoreVerifyTests {
     let path = try shop.paths(of: "book", day: 1).records
     try shop.damageFile(at: path)
     let damages = try shop.store.verify().damages
-    #expect(damages.map(\.path) == [path] && damages.map(\.problem) == [.changed])
+    #expect(damages.map(\.path) == [path] && damages.map(\.rule) == ["changed"])
     #expect(try shop.store.verify(["book", "film", "club"]).damages.isEmpty)
   }
 
@@ -184,7 +184,7 @@ struct StoreVerifyTests {
     }
     let result = try shop.fixture.open(fileSystem: denied).verify()
     #expect(result.files == 10)
-    #expect(result.damages.map(\.problem) == [.unreadable, .unreadable])
+    #expect(result.damages.map(\.rule) == ["unreadable", "unreadable"])
   }
 
   @Test("Damaged or older metadata is an error, not a difference")

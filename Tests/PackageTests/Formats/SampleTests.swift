@@ -1,4 +1,5 @@
 import HostedModel
+import HostedDigests
 import HostedPackage
 import HostedFileIO
 import HostedTestSupport
@@ -81,6 +82,16 @@ struct SampleTests {
         sample.product, sample.version, content: sample.content, entries: examination.entries),
       progress: { _ in })
     #expect(files.map(\.entry) == examination.entries)
+  }
+
+  @Test("The index of one pass is that of a second pass", arguments: good)
+  func indexInOnePass(sample: Good) throws {
+    let source = try source(sample.path)
+    var blocks: [Digest] = []
+    _ = try source.digest { try blocks.append(Digest(of: $0)) }
+    let (examination, index) = try examineAndIndexPackage(source, blocks: blocks)
+    let expected = try PackageIndex(indexing: source, entries: examination.entries)
+    #expect(index?.encoded == expected.encoded)
   }
 
   @Test("Bad samples are refused with the codes in the table", arguments: bad)

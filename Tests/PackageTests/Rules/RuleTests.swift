@@ -235,6 +235,6 @@ struct RuleTests {
     try folder.directory.createFile("Payload").write(cpio(entries))
     try folder.directory.createFile("PackageInfo").write(Array("<pkg-info/>".utf8))
     let bytes = try bsdtar(["--format", "xar"], folder: folder.path, ["PackageInfo", "Payload"])
-    return try examine(bytes).findings.map(\.rule)
+    return try examine(bytes).findings.compactMap(\.rule)
   }
 }

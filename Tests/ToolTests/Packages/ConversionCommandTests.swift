@@ -139,10 +139,14 @@ struct ConversionCommandTests {
     try FileManager.default.createDirectory(
       atPath: tool.folder.path("store/.repackaging-1f"), withIntermediateDirectories: false)
     try tool.write("half", to: "store/.repackaging-1f/0.pkg")
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("store/targets/.publication"), withIntermediateDirectories: false)
+    try tool.write("half", to: "store/targets/.publication/0.pkg")
     try tool.write("a note", to: "store/.repackaging")
     try archive("a.zip", "1.0", ["--format", "zip"])
     try tool.succeed("store", "publish", "store", "a.zip", "--repackage")
     #expect(!tool.exists("store/.repackaging-1f"))
+    #expect(!tool.exists("store/targets/.publication"))
     #expect(tool.exists("store/.repackaging"))
   }
 

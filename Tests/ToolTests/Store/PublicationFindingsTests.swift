@@ -74,20 +74,20 @@ struct PublicationFindingsTests {
   func library() throws {
     let store = try StoreFolder.open(at: URL(filePath: tool.folder.path("store")))
     let packages = ["two.pkg", "missing.pkg"].map { URL(filePath: tool.folder.path($0)) }
-    var findings: [PackageFinding] = []
+    var findings: [Finding] = []
     let error = #expect(throws: ContentError.self) {
       try store.publish(packages) { findings.append($0) }
     }
-    #expect(findings.map(\.path) == [packages[0], packages[0], packages[1]].map(\.path))
-    #expect(Set(findings.compactMap(\.entry)) == ["Contents/run", "Contents/link"])
+    #expect(findings.map(\.subject) == [packages[0], packages[0], packages[1]].map(\.path))
+    #expect(Set(findings.compactMap(\.path)) == ["Contents/run", "Contents/link"])
     #expect(findings.map { $0.rule == nil } == [false, false, true])
-    #expect(findings.map(\.error.code).contains(.executableContent))
-    #expect(findings.last?.error.code == .fileMissing)
+    #expect(findings.map(\.code).contains(.executableContent))
+    #expect(findings.last?.code == .fileMissing)
     for finding in findings {
       #expect(error?.message.contains(finding.message) == true)
-      #expect(error?.message.contains(finding.error.remedy) == true)
+      #expect(error?.message.contains(finding.remedy) == true)
     }
     let encoded = try JSONEncoder().encode(findings)
-    #expect(try JSONDecoder().decode([PackageFinding].self, from: encoded) == findings)
+    #expect(try JSONDecoder().decode([Finding].self, from: encoded) == findings)
   }
 }

@@ -1,6 +1,6 @@
 import HostedConcurrency
-package import HostedModel
 package import HostedFileIO
+package import HostedModel
 
 /// The local copies of a package's content, and the members that are missing; read-only.
 package struct PackageSurvey: Sendable {
@@ -20,7 +20,7 @@ package struct PackageSurvey: Sendable {
   let states: [LocalCopy]
   let isLocal: [Bool]
   /// The entries of staging that are not part of the package.
-  let unexpectedEntries: [UnexpectedEntry]
+  private let unexpectedEntries: [UnexpectedEntry]
   /// The paths of entries that staging already has, whether they are correct or not.
   let present: Set<String>
 
@@ -138,6 +138,84 @@ package struct PackageSurvey: Sendable {
       return Missing(
         member: member, offset: plan.offsets[member], length: entry.packedLength,
         digest: entry.digest)
+    }
+  }
+}
+
+extension PackageSurvey {
+  /// Creates folders and links in staging, and removes unexpected and incorrect entries.
+  func prepare(_ staging: Directory) throws {
+    let chain = FolderChain(staging)
+    for unexpected in unexpectedEntries {
+      let place = try chain.parent(of: unexpected.prefix + unexpected.entry.name)
+      try place.folder.removeTree(unexpected.entry)
+    }
+    for (entry, state) in zip(plan.index.files, states) {
+      let isPresent = present.contains(entry.path)
+      switch entry.kind {
+      case .directory where !isPresent:
+        let place = try chain.parent(of: entry.path)
+        try place.folder.createDirectory(place.name, exclusive: true)
+      case .link: try makeLink(entry, chain, isPresent)
+      case .file where isPresent && Self.mustRemove(state):
+        let place = try chain.parent(of: entry.path)
+        try place.folder.removeFile(place.name)
+      case .directory, .file: break
+      }
+    }
+  }
+
+  private func makeLink(_ entry: IndexedFile, _ chain: FolderChain, _ isPresent: Bool) throws {
+    let place = try chain.parent(of: entry.path)
+    if isPresent {
+      if try place.folder.link(place.name).hasSameBytes(as: entry.target) { return }
+      try place.folder.removeFile(place.name)
+    }
+    try place.folder.createLink(place.name, to: entry.target ?? "")
+  }
+
+  /// Returns whether a file in staging must be removed; only verified content is kept.
+  private static func mustRemove(_ state: LocalCopy) -> Bool {
+    switch state {
+    case .staged: false
+    case .pieces: state.stagedParts.isEmpty
+    case .nothing, .installed: true
+    }
+  }
+}
+
+/// An entry of staging that is not part of the package.
+private struct UnexpectedEntry: Sendable {
+  /// The path of the parent folder with a trailing slash; empty for staging itself.
+  let prefix: String
+  let entry: DirectoryEntry
+}
+
+/// The content that an interrupted download has left in staging.
+private struct StagingListing {
+  private(set) var present: Set<String> = []
+  private(set) var unexpectedEntries: [UnexpectedEntry] = []
+  private let index: PackageIndex
+  // Lazy, since staging is empty in most cases. Keys are bytes, since strings with different bytes
+  // can be equal.
+  private lazy var kinds = Dictionary(
+    index.files.map { (Array($0.path.utf8), $0.kind) }, uniquingKeysWith: { first, _ in first })
+
+  init(_ staging: Directory?, _ index: PackageIndex) throws {
+    self.index = index
+    if let staging { try list(staging, below: "") }
+  }
+
+  private mutating func list(_ folder: Directory, below prefix: String) throws {
+    for entry in try folder.entries() {
+      switch (entry.kind, kinds[Array(prefix.utf8) + entry.bytes]) {
+      case (.directory, .directory):
+        let path = prefix + entry.name
+        present.insert(path)
+        try list(folder.directory(entry.name), below: path + "/")
+      case (.file, .file), (.link, .link): present.insert(prefix + entry.name)
+      default: unexpectedEntries.append(UnexpectedEntry(prefix: prefix, entry: entry))
+      }
     }
   }
 }

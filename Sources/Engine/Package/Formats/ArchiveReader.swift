@@ -1,6 +1,6 @@
+import Glibc
 import HostedCArchive
 import HostedModel
-import Glibc
 
 /// A libarchive reader for exactly one format or filter.
 ///
@@ -221,4 +221,23 @@ private func seekToOffset(
   guard !overflow, target >= 0 else { return -1 }
   stream.seek(to: target)
   return stream.offset
+}
+
+/// The header of an archive's entry; the values are not checked.
+struct ArchiveEntry {
+  /// The raw bytes of the path; nil if missing.
+  let path: [UInt8]?
+  let kind: Kind
+  /// Permission bits with setuid, setgid and sticky, 0 to 0o7777.
+  let permissions: UInt32
+  /// The length of the data in bytes, or nil if the archive does not record it.
+  let size: Int64?
+
+  enum Kind: Hashable {
+    case file, directory
+    case link(target: [UInt8])
+    case hardLink(to: [UInt8])
+    /// An unsupported type, in words.
+    case other(String)
+  }
 }

@@ -1,3 +1,6 @@
+import HostedDigests
+import HostedModel
+
 /// A sequence of bytes, in the form in which libarchive reads it.
 protocol ByteStream: AnyObject {
   /// Returns the next bytes, or an empty buffer at the end; valid until the next call.
@@ -171,5 +174,36 @@ final class ReplayStream: ByteStream {
       return UnsafeRawBufferPointer(rebasing: buffer[..<count])
     }
     return try rest.next()
+  }
+}
+
+/// A checksum that an archive records for the bytes of a file.
+///
+/// It detects damage early. It does not protect from attacks, since an attacker can also change the
+/// checksum.
+struct FileChecksum: ~Copyable {
+  /// The algorithm and the expected value.
+  struct Expected: Hashable {
+    let algorithm: DigestStream.Algorithm
+    let bytes: [UInt8]
+  }
+
+  private let expected: Expected
+  private let path: String
+  private var stream: DigestStream
+
+  init(_ expected: Expected, of path: String) {
+    self.expected = expected
+    self.path = path
+    stream = DigestStream(expected.algorithm)
+  }
+
+  mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try stream.update(bytes) }
+
+  /// Throws a finding unless the bytes so far match the checksum.
+  mutating func check() throws {
+    guard try stream.finishBytes() == expected.bytes else {
+      throw Finding.damaged("Checksum mismatch in “\(path)”", path: path)
+    }
   }
 }

@@ -4,7 +4,7 @@ import HostedModel
 ///
 /// Source: productbuild(1), `--content`.
 struct FlatProduct {
-  let payloadPath: String
+  private let payloadPath: String
   /// The range of the payload in the xar, or nil if the xar stores it encoded.
   let payloadRange: Range<Int64>?
   let findings: [Finding]
@@ -50,9 +50,9 @@ struct FlatProduct {
   /// The check reads the rest and compares the checksum. If the payload is stored uncompressed, its
   /// bytes are read from `source`. Throws a finding if the payload, which a xar can compress, has
   /// more than `limit` bytes. A separate thread reads the compressed bytes and computes their
-  /// checksum.
+  /// checksum. `members` takes the members of the payload.
   func openPayload(
-    _ stream: SourceStream, _ source: any ByteSource, limit: Int64
+    _ stream: SourceStream, _ source: any ByteSource, limit: Int64, members: MemberScan?
   ) throws -> (plain: any ByteStream, checkRest: () throws -> Void) {
     let outer = try ArchiveReader(stream, format: .xar)
     while let entry = try outer.next() {
@@ -62,10 +62,11 @@ struct FlatProduct {
       let stored = payloadRange.flatMap { range in
         entry.size == Int64(range.count) ? SourceStream(source, range) : nil
       }
+      members?.begin(stored == nil ? nil : payloadRange)
       let payload = MeteredStream(stored ?? ArchiveStream(outer, of: source.length), limit: limit)
       let data = ChecksumStream(payload, checksum.map { FileChecksum($0, of: payloadPath) })
       let packed = ReadAheadStream.ifPossible(data)
-      let plain = try plainPayload(packed)
+      let plain = try plainPayload(packed, members)
       return (
         plain,
         {
@@ -78,10 +79,12 @@ struct FlatProduct {
       "“\(payloadPath)” not found, although the archive lists it", path: payloadPath)
   }
 
-  private func plainPayload(_ packed: any ByteStream) throws -> any ByteStream {
+  private func plainPayload(_ packed: any ByteStream, _ members: MemberScan?) throws
+    -> any ByteStream
+  {
     let first = try packed.next()
     let whole = ReplayStream(first, then: packed)
-    if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
+    if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole, members: members) }
     if first.starts(with: Container.cpioMark) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
     throw Finding.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)

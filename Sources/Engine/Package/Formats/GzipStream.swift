@@ -11,6 +11,8 @@ final class GzipStream: ByteStream {
   private static let memberLimit = 1 << 20
 
   private let upstream: TailStream
+  /// Takes the members; nil if only their content is wanted.
+  private let members: MemberScan?
   private let decompressor: Decompressor
   private let plain: UnsafeMutableRawBufferPointer
   private let window: UnsafeMutableRawBufferPointer
@@ -23,13 +25,14 @@ final class GzipStream: ByteStream {
   // Bytes of the upstream that did not fit into the window.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  /// Creates a stream; throws `outOfMemory`.
-  init(_ upstream: any ByteStream) throws {
+  /// Creates a stream whose members `members` takes; throws `outOfMemory`.
+  init(_ upstream: any ByteStream, members: MemberScan? = nil) throws {
     decompressor = try Decompressor()
     plain = .allocate(byteCount: Self.memberLimit, alignment: 16)
     // Longer than a compressed member of 1 MiB can be, including its header.
     window = .allocate(byteCount: Self.memberLimit + (192 << 10), alignment: 16)
     self.upstream = TailStream(upstream)
+    self.members = members
   }
 
   deinit {
@@ -39,7 +42,8 @@ final class GzipStream: ByteStream {
 
   /// The part of a stream that follows; its bytes are valid until the next call.
   enum Part {
-    case member(packed: UnsafeRawBufferPointer, plain: UnsafeRawBufferPointer)
+    /// The content of a member.
+    case member(UnsafeRawBufferPointer)
     /// A member of more than 1 MiB.
     case longMember
     case end
@@ -49,8 +53,8 @@ final class GzipStream: ByteStream {
     while true {
       if let longMembers { return try longMembers.next() }
       switch try nextPart() {
-      case .member(_, let plain) where plain.isEmpty: continue
-      case .member(_, let plain): return plain
+      case .member(let plain) where plain.isEmpty: continue
+      case .member(let plain): return plain
       case .longMember: longMembers = try LongMembers(rest(), endingAs: upstream)
       case .end: return UnsafeRawBufferPointer(start: nil, count: 0)
       }
@@ -73,9 +77,11 @@ final class GzipStream: ByteStream {
     switch result {
     case .complete(let length, let count):
       let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + length)])
+      let content = UnsafeRawBufferPointer(rebasing: plain[..<count])
       start += length
       memberCount += 1
-      return .member(packed: packed, plain: UnsafeRawBufferPointer(rebasing: plain[..<count]))
+      try members?.add(packed, content)
+      return .member(content)
     case .tooLong: return .longMember
     case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
     }

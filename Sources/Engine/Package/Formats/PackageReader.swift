@@ -19,7 +19,9 @@ final class PackageReader {
   private var lastEntryEnd: Int64 = 0
 
   /// Opens the package; throws a finding if the format is unknown or the start is damaged.
-  init(_ source: any ByteSource, limits: PackageLimits) throws {
+  ///
+  /// `members` takes the members of a flat product archive while its entries are read.
+  init(_ source: any ByteSource, limits: PackageLimits, members: MemberScan?) throws {
     guard source.length <= limits.packageLength else {
       throw Finding.limit(
         "limit-package",
@@ -35,7 +37,8 @@ final class PackageReader {
       if let product = try FlatProduct(table) {
         format = .flatProductArchive
         containerFindings = product.findings
-        let (cpio, checkRest) = try product.openPayload(stream, source, limit: limit)
+        let (cpio, checkRest) = try product.openPayload(
+          stream, source, limit: limit, members: members)
         self.checkRest = checkRest
         let plain = ReadAheadStream.ifPossible(CpioCheck(cpio))
         let metered = MeteredStream(plain, limit: limit)

@@ -43,8 +43,31 @@ package func examinePackage(
 package func examinePackage(
   _ source: any ByteSource, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
+  try examinePackage(source, limits: limits, members: nil)
+}
+
+/// Reads a package once, and returns all broken rules and, if there are none, its index.
+///
+/// `blocks` are the digests of its blocks of `PackageIndex.standardBlockLength` bytes, for a package
+/// that has no members. Everything else is as in `examinePackage`.
+package func examineAndIndexPackage(
+  _ source: any ByteSource, blocks: [Digest], limits: PackageLimits = .standard
+) throws -> (examination: PackageExamination, index: PackageIndex?) {
+  let members = MemberScan()
+  let examination = try examinePackage(source, limits: limits, members: members)
+  guard examination.isValid else { return (examination, nil) }
+  let entries = examination.entries
+  let index = try PackageIndex(
+    of: source, entries: entries, payload: { try members.layout(of: entries) }, blocks: { blocks })
+  return (examination, index)
+}
+
+private func examinePackage(
+  _ source: any ByteSource, limits: PackageLimits, members: MemberScan?
+) throws -> PackageExamination {
   do {
-    let walk = try PackageWalk(source, limits: limits, isContent: true, readsInfo: true)
+    let walk = try PackageWalk(
+      source, limits: limits, isContent: true, readsInfo: true, members: members)
     var findings: [Finding] = []
     do {
       try walk.run { finding in

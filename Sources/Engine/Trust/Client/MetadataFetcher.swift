@@ -1,5 +1,5 @@
-import HostedModel
 package import HostedFileIO
+import HostedModel
 
 /// Reads the files of a store.
 ///
@@ -43,4 +43,87 @@ package struct FolderFetcher: MetadataFetcher {
         .contents(of: components.last ?? "", limit: limit)
     }
   }
+}
+
+extension MetadataFetcher {
+  /// Returns the result of `read` for the first server with which it succeeds.
+  ///
+  /// `read` fetches from the given server and verifies the files, so that a server with wrong, old
+  /// or missing files is skipped. Each server is asked once, and the last one is retried. Then the
+  /// servers with a temporary failure are asked again, with retries. Throws `storeMissing` if all
+  /// servers report it, otherwise the first other error.
+  func fromServers<Value>(_ read: (any MetadataFetcher) throws -> Value) throws -> Value {
+    let servers = servers
+    var failures: [ContentError] = []
+    func ask(_ server: any MetadataFetcher, retries: Bool) throws -> Value? {
+      do {
+        return try read(retries ? server : server.withoutRetries)
+      } catch let error as ContentError where error.isOfServer {
+        failures.append(error)
+        return nil
+      }
+    }
+    for (index, server) in servers.enumerated() {
+      let isLast = index == servers.count - 1
+      if let value = try ask(server, retries: isLast) { return value }
+    }
+    for (server, failure) in zip(servers.dropLast(), failures) where failure.mayBeTemporary {
+      if let value = try ask(server, retries: true) { return value }
+    }
+    throw failures.first { $0.code != .storeMissing } ?? failures.first
+      ?? ContentError(.inconsistent, "The store has no servers", remedy: "Report a bug")
+  }
+}
+
+extension MetadataFetcher {
+  /// Returns the file of `role` at `path`, if no other metadata has its length.
+  func fetch(_ role: MetadataName, at path: String) throws -> [UInt8]? {
+    do {
+      return try fetch(path, limit: role.limit)
+    } catch let error as ContentError where error.code == .limitExceeded {
+      throw ContentError.metadataTooLong(role, limit: role.limit)
+    }
+  }
+
+  /// Returns the result of `verify` for the file of `role` that `trusted` lists.
+  ///
+  /// If `verify` refuses the file in `folder`, the file comes from the first server whose file it
+  /// accepts, and is kept in `folder`.
+  func fetch<Value>(
+    _ role: MetadataName, listedIn trusted: TrustedMetadata, keptIn folder: TrustFolder?,
+    verify: ([UInt8]) throws -> Value
+  ) throws -> Value {
+    let promise = try trusted.promise(of: role)
+    if let kept = try folder?.metadata(role), let value = try? verify(kept) { return value }
+    let path = role.path(
+      version: trusted.root.usesConsistentSnapshots ? promise.version : nil)
+    let limit = min(promise.length ?? role.unlistedLimit, role.limit)
+    let (bytes, value): ([UInt8], Value) = try fromServers { server in
+      do {
+        if let bytes = try server.fetch(path, limit: limit) { return (bytes, try verify(bytes)) }
+      } catch let error as ContentError where error.code == .limitExceeded {
+        throw promise.length == limit
+          ? ContentError.digestMismatch(role.fileName, "it has more than \(limit) bytes")
+          : ContentError.metadataTooLong(role, limit: limit)
+      }
+      throw ContentError.storeMissing(path)
+    }
+    try folder?.replace(role, with: bytes)
+    return value
+  }
+}
+
+/// A store that cannot be reached.
+struct NoServer: MetadataFetcher {
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? { nil }
+}
+
+extension ContentError {
+  /// Whether another server may succeed.
+  fileprivate var isOfServer: Bool {
+    code == .timedOut || [.network, .server, .trust].contains(group)
+  }
+
+  /// Whether the same server may succeed later.
+  fileprivate var mayBeTemporary: Bool { isRetryable && code != .storeMissing && group != .trust }
 }

@@ -86,28 +86,3 @@ struct ListedFile {
     isRequired = details.hasFile
   }
 }
-
-extension StoreMetadata {
-  /// Calls `body` with each list of the catalog.
-  ///
-  /// Each list is read once. Throws an error that names the file if a bin is damaged or missing.
-  func forEachList(in store: Directory, _ body: (ListContents) throws -> Void) throws {
-    for name in try catalog.lists { try body(ListContents(list(name, in: store), of: catalog)) }
-  }
-
-  private func list(_ name: MetadataName, in store: Directory) throws -> CatalogList {
-    do {
-      return try catalog.list(name)
-    } catch let error as ContentError where error.group == .trust {
-      throw ContentError.foreignMetadata(.targets, store.path(of: path(ofList: name)), error)
-    } catch let error as ContentError where error.code == .storeMissing {
-      throw ContentError.metadataLost(store.path(of: path(ofList: name)), error)
-    }
-  }
-
-  /// The path below the store of the list `name`, which is one of `catalog.lists`.
-  func path(ofList name: MetadataName) -> String {
-    name.path(
-      version: name == .targets ? targets.version : snapshot.files[name.fileName]?.version)
-  }
-}

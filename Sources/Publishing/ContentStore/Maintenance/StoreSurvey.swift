@@ -1,7 +1,7 @@
+import FoundationEssentials
+import HostedFileIO
 import HostedModel
 import HostedTrust
-import HostedFileIO
-import FoundationEssentials
 
 /// A file of a store's folder, as a listing found it.
 struct StoreFile: Hashable {
@@ -50,7 +50,7 @@ struct StoreSurvey {
         continue
       }
       // A publication is writing it, or the next one removes it.
-      if entry.name == Directory.leftoverName { continue }
+      if [Directory.leftoverName, Directory.intakeName].contains(entry.name) { continue }
       do {
         switch entry.kind {
         case .file:
@@ -85,5 +85,46 @@ struct StoreSurvey {
         && folders.dropFirst().allSatisfy { (try? ProductIdentifier(validating: $0)) != nil }
     default: return false
     }
+  }
+}
+
+/// What the current catalog lists, compared with a listing of the store's files.
+struct CatalogSurvey {
+  /// The products whose records can be read.
+  private(set) var products: [StoredProduct] = []
+  /// An error for each other product.
+  private(set) var errors: [ContentError] = []
+  /// The length of the listed files, by kind.
+  private(set) var bytes: [ListedFile.Kind: Int64] = [:]
+  /// The paths of required files that do not exist or have another length.
+  private(set) var missingFiles: [String] = []
+  private(set) var expires: [MetadataName: Date] = [:]
+  /// The length of each file of the store, by path.
+  private let lengths: [String: Int64]
+  private let isConsistent: Bool
+
+  /// Compares with `survey`; with `consistent`, the names of targets contain their digests.
+  init(_ survey: StoreSurvey, consistent: Bool) {
+    lengths = Dictionary(
+      (survey.metadata + survey.targets).map { ($0.path, $0.bytes) },
+      uniquingKeysWith: { first, _ in first })
+    isConsistent = consistent
+  }
+
+  mutating func add(_ contents: ListContents) {
+    products += contents.records.map(StoredProduct.init)
+    errors += contents.errors
+    expires[contents.list.name] = contents.list.role.expires
+    for file in contents.files(consistent: isConsistent) {
+      bytes[file.kind, default: 0] += file.length
+      if file.isRequired, !file.paths.contains(where: { lengths[$0] == file.length }) {
+        missingFiles.append(file.paths[0])
+      }
+    }
+  }
+
+  /// The time at which the first of `targets` and the lists expires.
+  func earliestExpiry(with targets: TargetsRole) -> Date {
+    expires.values.reduce(targets.expires) { min($0, $1) }
   }
 }

@@ -1,7 +1,7 @@
-import HostedModel
+import HostedFileIO
+public import HostedModel
 import HostedPackage
 import HostedTrust
-import HostedFileIO
 
 /// Compares the files of a catalog with its signed metadata.
 struct StoreVerifier {
@@ -9,7 +9,7 @@ struct StoreVerifier {
   let metadata: StoreMetadata
   let throttle: ReadThrottle?
   let willRead: (String) throws -> Void
-  let didFind: (StoreDamage) throws -> Void
+  let didFind: (Finding) throws -> Void
   private(set) var result = StoreVerification()
   /// The bins that were read; each counts once.
   private(set) var bins: Set<MetadataName> = []
@@ -70,14 +70,13 @@ struct StoreVerifier {
       if isFirst { try count(bin: path) }
       return list
     } catch let error as ContentError {
-      guard let problem = StoreDamage.Problem(error) else { throw error }
+      guard let problem = Problem(error) else { throw error }
       if isFirst {
         try add(
-          StoreDamage(
-            productIdentifier: nil, contentIdentifier: nil, version: nil, path: path,
-            problem: problem,
-            reason: problem == .missing ? Self.missingReason : error.reason,
-            remedy: "Restore the file from a copy, or repair the store"))
+          Finding(
+            path: path, rule: problem.rawValue,
+            message: problem == .missing ? Self.missingReason : error.reason,
+            remedy: "Restore the file from a copy, or repair the store", code: .storeDamaged))
       }
       return nil
     }
@@ -163,7 +162,7 @@ struct StoreVerifier {
       where [.contentClaimed, .storeDamaged].contains(error.code)
     {
       try add(listed, .inconsistent, error.reason)
-    } catch let error as ContentError where StoreDamage.Problem(error) != nil {
+    } catch let error as ContentError where Problem(error) != nil {
       // The bin of a content is damaged, which is a difference of that bin.
     }
   }
@@ -210,16 +209,16 @@ struct StoreVerifier {
   }
 
   private mutating func add(
-    _ listed: ListedFile, _ problem: StoreDamage.Problem, _ reason: String, path: String? = nil
+    _ listed: ListedFile, _ problem: Problem, _ reason: String, path: String? = nil
   ) throws {
     try add(
-      StoreDamage(
-        productIdentifier: listed.product, contentIdentifier: listed.content,
-        version: listed.version, path: path ?? listed.paths[0], problem: problem, reason: reason,
-        remedy: listed.remedy(problem)))
+      Finding(
+        product: listed.product, content: listed.content, version: listed.version,
+        path: path ?? listed.paths[0], rule: problem.rawValue, message: reason,
+        remedy: listed.remedy(problem), code: .storeDamaged))
   }
 
-  private mutating func add(_ damage: StoreDamage) throws {
+  private mutating func add(_ damage: Finding) throws {
     result.damages.append(damage)
     try didFind(damage)
   }
@@ -279,7 +278,7 @@ struct StoreVerifier {
 
 extension ListedFile {
   /// What to do about a file with `problem`; a sentence without a final period.
-  fileprivate func remedy(_ problem: StoreDamage.Problem) -> String {
+  fileprivate func remedy(_ problem: Problem) -> String {
     switch kind {
     case .archive, .index:
       problem == .inconsistent
@@ -294,9 +293,12 @@ extension ListedFile {
   }
 }
 
-extension StoreDamage.Problem {
+/// The kind of a difference; see `StoreVerification.damages`.
+private enum Problem: String {
+  case missing, changed, unreadable, inconsistent
+
   /// The problem of a bin that cannot be read because of `error`; nil for other errors.
-  fileprivate init?(_ error: ContentError) {
+  init?(_ error: ContentError) {
     switch (error.group, error.code) {
     case (.trust, _): self = .changed
     case (_, .storeMissing): self = .missing
@@ -309,4 +311,91 @@ extension StoreDamage.Problem {
 extension ContentError {
   /// The message with the cause, as the end of a sentence.
   fileprivate var reason: String { errorDescription ?? message }
+}
+
+/// The result of comparing a store's files with its signed metadata.
+public struct StoreVerification: Hashable, Sendable {
+  /// The number of files that were compared.
+  public internal(set) var files = 0
+  /// The signed length of these files, in bytes; the actual length of bins, which is not signed.
+  public internal(set) var bytes: Int64 = 0
+  /// The differences, by list, product and version.
+  ///
+  /// The path is below the store's folder; the message is the end of a sentence. The rule is
+  /// `missing` for a file that does not exist, `changed` for another length or another digest,
+  /// `unreadable`, or `inconsistent` for a file that is as it was signed, but contradicts another
+  /// file or its own form.
+  public internal(set) var damages: [Finding] = []
+}
+
+extension StoreVerification: Codable {
+  private enum Key: CodingKey {
+    case files, bytes, damages
+  }
+
+  /// A difference in JSON.
+  private struct Damage: Codable {
+    let productIdentifier: ProductIdentifier?
+    let contentIdentifier: ProductIdentifier?
+    let version: ContentVersion?
+    let path: String
+    let problem: String
+    let reason: String
+    let remedy: String
+  }
+
+  /// Reads what `encode(to:)` has written.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: Key.self)
+    files = try values.decode(Int.self, forKey: .files)
+    bytes = try values.decode(Int64.self, forKey: .bytes)
+    damages = try values.decode([Damage].self, forKey: .damages).map {
+      Finding(
+        product: $0.productIdentifier, content: $0.contentIdentifier, version: $0.version,
+        path: $0.path, rule: $0.problem, message: $0.reason, remedy: $0.remedy, code: .storeDamaged)
+    }
+  }
+
+  /// Writes the rule of a difference as `problem`, and its message as `reason`.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: Key.self)
+    try values.encode(files, forKey: .files)
+    try values.encode(bytes, forKey: .bytes)
+    let damages = damages.map {
+      Damage(
+        productIdentifier: $0.productIdentifier, contentIdentifier: $0.contentIdentifier,
+        version: $0.version, path: $0.path ?? "", problem: $0.rule ?? "", reason: $0.message,
+        remedy: $0.remedy)
+    }
+    try values.encode(damages, forKey: .damages)
+  }
+}
+
+/// A file that is read at a limited rate.
+///
+/// Each pass over the file counts, because each may read from the disk.
+private final class ThrottledSource: ByteSource {
+  private let source: FileByteSource
+  private let throttle: ReadThrottle?
+
+  var length: Int64 { source.length }
+
+  /// Takes ownership of the file; a nil `throttle` is unlimited.
+  init(_ file: consuming File, _ throttle: ReadThrottle?) throws {
+    source = try FileByteSource(file)
+    self.throttle = throttle
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    let count = try source.read(into: buffer, at: offset)
+    throttle?.pass(count)
+    return count
+  }
+
+  func contents() throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Int(clamping: length))
+    try forEachBlock { bytes += $0 }
+    return bytes
+  }
 }

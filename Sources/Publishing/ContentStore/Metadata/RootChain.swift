@@ -1,6 +1,7 @@
 import HostedModel
 import HostedTrust
 import HostedFileIO
+import FoundationEssentials
 
 /// A metadata file whose signatures are verified, and its role.
 struct VerifiedFile<Signed: Role> {
@@ -99,5 +100,36 @@ struct RootChain {
         subject: path)
     }
     return (document, trusted)
+  }
+
+  // MARK: Catalogs
+
+  /// Whether the store's keys have signed this version of targets metadata or of a bin.
+  func hasSigned(_ name: MetadataName, _ version: Int64, in folder: Directory) throws -> Bool {
+    // The targets keys sign bins too. A bin names itself, so it is not another file.
+    guard let role: TargetsRole = try signed(version, of: name, in: folder)?.role else {
+      return false
+    }
+    return name == .targets || role.details?.role == name.text
+  }
+
+  /// The catalogs among `files`, and the paths of snapshots that the store's keys have not signed.
+  func catalogs(among files: [StoreFile], in folder: Directory) throws -> (
+    [CatalogVersion], foreign: Set<String>
+  ) {
+    var catalogs: [CatalogVersion] = []
+    var foreign: Set<String> = []
+    for file in files {
+      guard let version = MetadataDocument.version(.snapshot, in: file.name) else { continue }
+      guard let role: SnapshotRole = try signed(version, in: folder)?.role else {
+        foreign.insert(file.path)
+        continue
+      }
+      catalogs.append(
+        CatalogVersion(
+          snapshot: version, targets: role.targets,
+          written: max(role.expires.addingTimeInterval(-StoreMetadata.lifetime), file.modified)))
+    }
+    return (catalogs, foreign)
   }
 }

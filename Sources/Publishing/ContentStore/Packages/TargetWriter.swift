@@ -43,15 +43,13 @@ struct TargetWriter {
 
   // MARK: Writing
 
-  /// Writes the archive and its index, and returns the offer.
+  /// Publishes the archive and its index, and returns the offer.
   func write(_ package: IncomingPackage) throws -> ContentOffer {
-    let (info, examination) = (package.info, package.examination)
+    let (info, examination, index) = (package.info, package.examination, package.index)
     let folder = try made(
       StorePath.folder(info.productIdentifier, info.contentIdentifier, info.version))
-    let source = try FileByteSource(store.fileSystem.file(at: package.location))
-    let index = try PackageIndex(indexing: source, entries: package.examination.entries)
     let indexBytes = try bytes(of: index, package)
-    try copy(source, of: package, to: folder)
+    try move(package, to: folder)
     let digest = try Digest(of: indexBytes)
     try replaceFile(
       StorePath.fileName(.index, digest), .index, in: folder, length: Int64(indexBytes.count)
@@ -115,22 +113,18 @@ struct TargetWriter {
     return text
   }
 
-  private func copy(
-    _ source: FileByteSource, of package: IncomingPackage, to place: Place
-  ) throws {
+  /// Moves the examined copy of a package to its place, so that exactly its bytes are published.
+  private func move(_ package: IncomingPackage, to place: Place) throws {
     let name = StorePath.fileName(.package, package.digest)
-    try replaceFile(name, .archive, in: place, length: package.examination.packedLength) { file in
-      var stream = DigestStream()
-      try source.forEachBlock {
-        try stream.update($0)
-        try file.write($0)
-      }
-      guard try stream.finish() == package.digest else {
-        throw ContentError(
-          .fileFailed, "\(package.path) changed while it was published",
-          remedy: "Make sure that no other program writes the package, and try again",
-          subject: package.path)
-      }
+    if let rehearsal {
+      return try rehearsal.write(
+        .archive, name, in: [StorePath.folder] + place.path, of: store,
+        bytes: package.examination.packedLength)
     }
+    guard let copy = package.copy, let folder = place.folder else {
+      throw ContentError(
+        .inconsistent, "\(package.path) was not copied to the store", remedy: "Report a bug")
+    }
+    try copy.folder.moveServedFile(copy.name, to: folder, name)
   }
 }

@@ -20,7 +20,7 @@ enum ValidateCommand {
       if findings.isEmpty { console.print("\(path): valid") }
       for finding in findings {
         let message = finding.message.naming(entry: finding.path)
-        console.print("\(path): \(message). \(finding.remedy). [\(finding.rule)]")
+        console.print("\(path): \(message). \(finding.remedy). [\(finding.rule ?? "")]")
       }
     }
     return findings.isEmpty ? .done : .failed

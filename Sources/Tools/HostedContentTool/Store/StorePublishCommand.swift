@@ -28,7 +28,7 @@ enum StorePublishCommand {
     let fileSystem = repackaging ? console.stoppableFileSystem() : .real
     let packages = Array(arguments.operands.dropFirst())
     let details = try arguments.productDetails()
-    var findings: [PackageFinding] = []
+    var findings: [Finding] = []
     do {
       try arguments.changeStore(console, fileSystem) {
         try $0.publish(packages, details: details, repackaging: repackaging) {
@@ -98,19 +98,19 @@ enum StoreAddCommand {
 
 extension Console {
   /// Prints one line for each of `findings`, for which packages were not published.
-  fileprivate func reportFindings(_ findings: [PackageFinding]) {
+  fileprivate func reportFindings(_ findings: [Finding]) {
     for finding in findings {
-      let (message, error) = (finding.message.naming(entry: finding.entry), finding.error)
+      let message = finding.message.naming(entry: finding.path)
       report(
         ContentError(
-          error.code, "\(finding.path): \(message)", remedy: error.remedy,
-          subject: error.subject, cause: error.cause))
+          finding.code, "\(finding.subject.map { "\($0): " } ?? "")\(message)",
+          remedy: finding.remedy, subject: finding.subject, cause: finding.cause))
     }
     guard findings.count > 1 else { return }
-    let packages = Set(findings.map(\.path)).count
+    let packages = Set(findings.map(\.subject)).count
     report(
       ContentError(
-        findings[0].error.code,
+        findings[0].code,
         "Nothing was published: \(findings.count) findings in "
           + Console.count(packages, "package"),
         remedy: "Correct what they name, then publish all packages again"))

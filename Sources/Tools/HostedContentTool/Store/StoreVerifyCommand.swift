@@ -26,7 +26,7 @@ enum StoreVerifyCommand {
   }
 }
 
-extension StoreDamage {
+extension Finding {
   /// The difference in one line: product, version, file, problem and remedy.
   fileprivate var line: String {
     var owner = productIdentifier?.rawValue ?? ""
@@ -34,6 +34,7 @@ extension StoreDamage {
       owner += " \(contentIdentifier)"
     }
     if let version { owner += " \(version)" }
-    return "\(owner.isEmpty ? "" : "\(owner) ")\(path): \(problem.rawValue), \(reason). \(remedy)."
+    return "\(owner.isEmpty ? "" : "\(owner) ")\(path ?? ""): \(rule ?? ""), \(message). "
+      + "\(remedy)."
   }
 }

@@ -1,49 +1,17 @@
 package import HostedModel
 
-/// A broken rule: the rule, the entry, and what the package's author can do.
+/// The findings about packages.
 ///
-/// Code that reads a package throws it where it cannot continue. Examination lists it, and
-/// unpacking converts it to a `ContentError`. Errors of the package's source are other types.
-package struct Finding: Error, Hashable, Codable {
-  /// The path of the entry, safe for messages, or nil for a finding about the whole package.
-  package let path: String?
-  /// The stable name of the rule, such as `path-parent`.
-  package let rule: String
-  /// The problem, as one sentence without a final period.
-  package let message: String
-  /// What the package's author can do, without a final period.
-  package let remedy: String
-  /// The code of the error if the package is refused.
-  package let code: ContentError.Code
-  /// The message of a library; nil in the result of an examination, whose messages include it.
-  let cause: String?
-
-  package init(
-    path: String?, rule: String, message: String, remedy: String, code: ContentError.Code,
-    cause: String? = nil
-  ) {
-    self.path = path
-    self.rule = rule
-    self.message = message
-    self.remedy = remedy
-    self.code = code
-    self.cause = cause
-  }
-
-  /// Returns the error that refuses the package `name` because of this finding.
-  package func error(in name: String) -> ContentError {
-    ContentError(code, "\(name): \(message)", remedy: remedy, subject: name, cause: cause)
-  }
-
+/// Code that reads a package throws one where it cannot continue. Examination lists them, and
+/// unpacking converts them to a `ContentError`. Errors of the package's source are other types.
+extension Finding {
   /// The same finding with the cause in its message.
   var withoutCause: Finding {
     guard let cause else { return self }
     return Finding(
       path: path, rule: rule, message: "\(message) (\(cause))", remedy: remedy, code: code)
   }
-}
 
-extension Finding {
   /// The archive is truncated or inconsistent.
   static func damaged(_ message: String, path: String? = nil, cause: String? = nil) -> Finding {
     Finding(
