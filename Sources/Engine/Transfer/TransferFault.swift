@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import FoundationEssentials
 
 /// The reason why a request failed; it determines the next attempt.
@@ -138,7 +139,7 @@ extension TransferFault {
   }
 
   /// Creates the fault for a final answer without the file.
-  init(_ response: HTTPResponse) {
+  init(_ response: TransferResponse) {
     // nginx answers with 400 instead of failing the handshake.
     let words = "No required SSL certificate was sent"
     let isAboutCertificate =

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedModel
 import HostedFileIO
 import Glibc
@@ -14,7 +15,7 @@ package final class FileServer: Sendable {
   private let lifetime: ServerLifetime
 
   /// A response that replaces a file; only called for GET and HEAD.
-  package typealias Route = @Sendable (ServerRequest) -> Answer
+  package typealias Route = @Sendable (HTTPRequest) -> HTTPResponse<ServedBody>
 
   /// The address, the limits and the additional routes of a server.
   package struct Configuration: Sendable {
@@ -33,7 +34,7 @@ package final class FileServer: Sendable {
     /// Returns the status for a file that the client must not get, or nil to send the file.
     ///
     /// For tests of gated content.
-    package var authorize: (@Sendable (ServerRequest) -> Int?)?
+    package var authorize: (@Sendable (HTTPRequest) -> Int?)?
     package var recording = Recording.kept
     /// Called for each recorded request after its response has ended.
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
@@ -150,7 +151,7 @@ private final class Daemons: Sendable {
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
     let daemon = try HTTPDaemon(.perConnection(certificate), context.connections) {
-      [context] head, _ in RequestHandler(head, context)
+      [context] request, refusal, _ in RequestHandler(request, refusal, context)
     }
     started.withLock { $0[certificate] = daemon }
     return daemon

@@ -1,7 +1,7 @@
 import HostedModel
 import FoundationEssentials
 import HostedLedger
-import HostedFileServer
+import HostedHTTPValues
 
 /// Requests for lists.
 extension StoreAPI {
@@ -10,7 +10,7 @@ extension StoreAPI {
   private static let maximumQuery = 2_000
 
   /// The purchases of an account; without `all`, only those that can be restored.
-  func purchases(_ call: Call, all: Bool) throws -> APIResponse {
+  func purchases(_ call: Call, all: Bool) throws -> HTTPResponse<APIBody> {
     let account = try call.access.account(call.route.name)
     let since = try call.location.number("since", 0...Int64.max, default: 0)
     let limit = Int(try call.location.number("limit", 1...1_000, default: 1_000))
@@ -26,11 +26,11 @@ extension StoreAPI {
       .object([
         "transactions": .array(page.map(\.json)), "revision": .integer(revision),
         "hasMore": .bool(hasMore),
-      ]), to: call.request.head, headers: hasMore ? [APIResponse.link(toNext: next)] : [])
+      ]), to: call.request, headers: HTTPHeaders(hasMore ? [.link(toNext: next)] : []))
   }
 
   /// A page of the named products, or of all.
-  func products(_ call: Call) throws -> APIResponse {
+  func products(_ call: Call) throws -> HTTPResponse<APIBody> {
     // Read first: if the catalog changes now, the client asks once more than necessary.
     let version = try catalog.version
     let tag = PercentEncoding.component(version)
@@ -40,7 +40,7 @@ extension StoreAPI {
     guard cursor == nil || position != nil else {
       throw Problem.malformed("the cursor of the products is not from this API")
     }
-    if let unchanged = APIResponse.unchanged(tag, for: call.request.head) { return unchanged }
+    if let unchanged = HTTPResponse<APIBody>.unchanged(tag, for: call.request) { return unchanged }
     let named = texts.prefix(Self.maximumProducts)
     let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
     let malformed = named.filter { (try? ProductIdentifier(validating: $0)) == nil }
@@ -57,12 +57,12 @@ extension StoreAPI {
     let query =
       try found.next.map { "cursor=\($0.rawValue)" }
       ?? Self.query(of: texts.dropFirst(Self.maximumProducts))
-    let link = query.map { [APIResponse.link(toNext: "/v1/products?\($0)")] } ?? []
+    let link = HTTPHeaders(query.map { [.link(toNext: "/v1/products?\($0)")] } ?? [])
     guard found.failures.isEmpty else {
       // Without an entity tag: the next look-up may succeed.
       return .json(200, document, headers: link)
     }
-    return try .tagged(document, tag, to: call.request.head, headers: link)
+    return try .tagged(document, tag, to: call.request, headers: link)
   }
 
   /// The query for the products with the other identifiers, if there are any.

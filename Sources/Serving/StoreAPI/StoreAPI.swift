@@ -2,7 +2,7 @@ import HostedConcurrency
 package import HostedModel
 package import FoundationEssentials
 package import HostedLedger
-package import HostedFileServer
+package import HostedHTTPValues
 
 /// The HTTP API of a store server: maps requests to responses.
 ///
@@ -35,6 +35,9 @@ package final class StoreAPI: Sendable {
     package init(origin: String) { self.origin = origin }
   }
 
+  /// Takes the response to a request, on any thread.
+  package typealias Respond = @Sendable (HTTPResponse<APIBody>) -> Void
+
   private static let lookupThreads = 4
 
   /// Creates the API and starts its threads; throws `tooFewThreads` if it cannot.
@@ -66,17 +69,17 @@ package final class StoreAPI: Sendable {
   }
 
   /// Handles a request; calls `respond` once, on any thread, maybe before it returns.
-  package func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
+  package func handle(_ request: HTTPRequest, respond: @escaping Respond) {
     do {
-      guard let location = request.head.location else {
+      guard let location = request.location else {
         throw Problem.malformed("its target is malformed")
       }
-      if let response = immediateResponse(to: request.head) { return respond(response) }
-      let route = try Route(request.head.method, location.components)
+      if let response = immediateResponse(to: request) { return respond(response) }
+      let route = try Route(request.method, location.components)
       guard let scopes = route.operation.scopes else {
         return respond(try openResponse(route.operation))
       }
-      let caller = try authenticator.caller(request.head.header("authorization"), at: now())
+      let caller = try authenticator.caller(request.headers["authorization"], at: now())
       // Without a gate, the response grants nothing.
       let isOpen = route.operation == .grant && !grants.isGated
       guard isOpen || !scopes.isDisjoint(with: caller.scopes) else {
@@ -97,7 +100,7 @@ package final class StoreAPI: Sendable {
 
 /// A request of an authenticated caller.
 struct Call: Sendable {
-  let request: APIRequest
+  let request: HTTPRequest
   let location: RequestLocation
   let route: Route
   let access: AccountAccess
@@ -105,7 +108,7 @@ struct Call: Sendable {
 
 extension StoreAPI {
   /// Responds, or throws before it responds.
-  private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+  private func serve(_ call: Call, _ respond: @escaping Respond) throws {
     let (request, access, name) = (call.request, call.access, call.route.name)
     try call.location.requireSingleParameters()
     switch call.route.operation {
@@ -133,8 +136,8 @@ extension StoreAPI {
 
   /// Responds with the result of `body`, which may wait for the store.
   private func lookUp(
-    _ respond: @escaping @Sendable (APIResponse) -> Void,
-    _ body: @escaping @Sendable () throws -> APIResponse
+    _ respond: @escaping Respond,
+    _ body: @escaping @Sendable () throws -> HTTPResponse<APIBody>
   ) throws {
     let isAdded = lookups.run { [self] in
       do { respond(try body()) } catch { respond(problem(error).response) }
@@ -143,10 +146,10 @@ extension StoreAPI {
   }
 
   /// The response to a request that needs no key and is not answered at once.
-  private func openResponse(_ operation: Route.Operation) throws -> APIResponse {
+  private func openResponse(_ operation: Route.Operation) throws -> HTTPResponse<APIBody> {
     if operation == .description {
-      return APIResponse(
-        200, headers: [(name: "Content-Type", value: "application/json")], OpenAPIDocument.bytes)
+      return HTTPResponse(
+        200, headers: ["Content-Type": "application/json"], OpenAPIDocument.bytes)
     }
     _ = try ledger.head()
     _ = try catalog.version
@@ -154,29 +157,29 @@ extension StoreAPI {
   }
 
   /// Returns the response to a request whose answer waits for nothing; nil for others.
-  package func immediateResponse(to request: ServerRequest) -> APIResponse? {
+  package func immediateResponse(to request: HTTPRequest) -> HTTPResponse<APIBody>? {
     guard request.method == "GET" || request.method == "HEAD",
       let components = request.location?.components
     else { return nil }
     switch components {
     case ["healthz"]: return .json(200, .object(["status": .string("ok")]))
     case ["internal", "authorize"]:
-      return grants.authorize(originalURI: request.header("x-original-uri"))
+      return grants.authorize(originalURI: request.headers["x-original-uri"])
     default: return nil
     }
   }
 
-  private func serveEvents(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void)
+  private func serveEvents(_ call: Call, _ respond: @escaping Respond)
     throws
   {
-    let head = call.request.head
+    let headers = call.request.headers
     let wait = try call.location.number("wait", 0...30, default: 0)
     let limit = try call.location.number("limit", 1...200, default: 200)
-    let (last, after) = (head.header("last-event-id"), call.location.parameter("after"))
+    let (last, after) = (headers["last-event-id"], call.location.parameter("after"))
     // Both are checked, whichever is used.
     let isContinued = try LedgerPosition.requested(last) != nil
     _ = try LedgerPosition.requested(after)
-    if head.header("accept")?.contains("text/event-stream") == true {
+    if headers["accept"]?.contains("text/event-stream") == true {
       return respond(events.stream(after: isContinued ? last : after, viewer: call.access))
     }
     events.poll(

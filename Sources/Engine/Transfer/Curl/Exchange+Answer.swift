@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedCCurl
 import HostedConcurrency
 import Glibc

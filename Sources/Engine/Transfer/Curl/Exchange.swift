@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedCCurl
 
 /// A request to one URL, for one answer.

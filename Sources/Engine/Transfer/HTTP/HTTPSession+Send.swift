@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 
@@ -9,7 +10,7 @@ extension HTTPSession {
   /// of the host allows. Throws the last fault, `limitExceeded` for a body longer than `limit`,
   /// `timedOut` at the deadline unless a fault was the cause, `stopped` if the ticket is cancelled,
   /// and `usage` for malformed headers. Requests that are not repeatable have one attempt.
-  package func send(_ request: HTTPRequest) throws -> HTTPResponse {
+  package func send(_ request: TransferRequest) throws -> TransferResponse {
     try Self.check(request.headers, for: request.url)
     let ticket = request.ticket ?? TransferTicket(priority: .max)
     let maximum = request.isAttemptedOnce ? 1 : request.attempts
@@ -58,7 +59,7 @@ extension HTTPSession {
   /// Sends `exchange`, and waits for the answer.
   private func perform(
     _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket
-  ) -> HTTPResponse {
+  ) -> TransferResponse {
     let id = loop.submit(exchange, ticket: ticket, handler: collector)
     let listener = ticket.addListener { [loop] in loop.cancel(id) }
     defer { ticket.removeListener(listener) }
@@ -72,7 +73,7 @@ extension HTTPSession {
   /// Blocks. The body is read up to the limit. A fault that may be temporary is retried once. Each
   /// attempt may take a minute and the time of the body at 100 kB/s; the request's own deadline is
   /// not used. Throws `usage` for malformed headers.
-  package func examine(_ request: HTTPRequest) throws -> HTTPResponse {
+  package func examine(_ request: TransferRequest) throws -> TransferResponse {
     try Self.check(request.headers, for: request.url)
     // The certificate is only known if the request opens a connection.
     let first = examine(request, isFresh: request.readsCertificate)
@@ -80,7 +81,7 @@ extension HTTPSession {
     return examine(request, isFresh: true)
   }
 
-  private func examine(_ request: HTTPRequest, isFresh: Bool) -> HTTPResponse {
+  private func examine(_ request: TransferRequest, isFresh: Bool) -> TransferResponse {
     let seconds = 60 + Double(request.limit) / 100_000
     var exchange = ExchangeRequest(request, deadline: loop.clock.uptime() + seconds)
     exchange.idleFactor = .infinity
@@ -92,7 +93,7 @@ extension HTTPSession {
 }
 
 extension ExchangeRequest {
-  fileprivate init(_ request: HTTPRequest, deadline: Double) {
+  fileprivate init(_ request: TransferRequest, deadline: Double) {
     url = request.url
     method = request.method
     headers = request.headers

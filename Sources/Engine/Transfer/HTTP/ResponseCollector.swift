@@ -1,17 +1,18 @@
+import HostedHTTPValues
 import HostedConcurrency
 import Dispatch
 
 /// Collects an answer in memory; the caller waits for it.
 final class ResponseCollector: ExchangeHandler {
   private struct State {
-    var response: HTTPResponse
+    var response: TransferResponse
     /// The bytes of the body, including those that were not kept.
     var received = 0
   }
 
   private let state: Mutex<State>
   private let hasEnded = DispatchSemaphore(value: 0)
-  private let request: HTTPRequest
+  private let request: TransferRequest
   private let isExamined: Bool
   private let clock: EngineClock
 
@@ -21,15 +22,15 @@ final class ResponseCollector: ExchangeHandler {
   /// Creates a handler for an answer to `request`.
   ///
   /// No status, encoding or length of an answer that is examined is a fault.
-  init(_ request: HTTPRequest, isExamined: Bool = false, clock: EngineClock) {
-    state = Mutex(State(response: HTTPResponse(from: request.url)))
+  init(_ request: TransferRequest, isExamined: Bool = false, clock: EngineClock) {
+    state = Mutex(State(response: TransferResponse(from: request.url)))
     self.request = request
     self.isExamined = isExamined
     self.clock = clock
   }
 
   func receive(_ head: HTTPHead) -> TransferFault? {
-    state.withLock { $0.response.head = head }
+    state.withLock { $0.response.message.head = head }
     if isExamined { return nil }
     if !request.returnsEveryStatus, TransferFault.isTemporary(head.status) {
       return TransferFault(statusOf: head, now: clock.now())
@@ -48,7 +49,7 @@ final class ResponseCollector: ExchangeHandler {
       if body.count > room, head.isSuccess, !isExamined {
         return .refused(tooLong(head, state.response.body + body))
       }
-      state.response.body += body.prefix(room)
+      state.response.message.body += body.prefix(room)
       state.received += body.count
       if body.count > room { state.response.isCut = true }
       if isExamined { return state.response.isCut ? .complete : .taken }
@@ -77,7 +78,7 @@ final class ResponseCollector: ExchangeHandler {
     hasEnded.signal()
   }
 
-  func wait() -> HTTPResponse {
+  func wait() -> TransferResponse {
     hasEnded.wait()
     return state.withLock { $0.response }
   }

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 
@@ -19,7 +20,7 @@ extension HTTPSession {
     of path: String, at mirror: WebURL, limit: Int, attempts: Int? = nil,
     headers: [HTTPHeader] = []
   ) throws -> [UInt8]? {
-    var request = HTTPRequest(try mirror.appending(path), headers: headers, limit: limit)
+    var request = TransferRequest(try mirror.appending(path), headers: headers, limit: limit)
     request.attempts = attempts
     request.refusesPages = true
     let response = try send(request)

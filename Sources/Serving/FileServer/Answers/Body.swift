@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedFileIO
 
 /// A regular file, open while a response needs it.
@@ -13,11 +14,13 @@ final class OpenedFile: Sendable {
 }
 
 /// The body of a response: a part of a file or of memory, possibly damaged by a fault.
-struct Body: Sendable {
+package struct ServedBody: Sendable {
   private let content: Content
   /// The range to send, in bytes from the start.
   var range: Range<Int64>
   var damage: Damage?
+  /// The part and the size of the requested file; nil without a file, and no part without a 206.
+  var place: ContentRange?
   /// Whether to send it as a gzip stream.
   var isCompressed = false
 

@@ -1,13 +1,12 @@
+import HostedHTTPValues
 import HostedModel
 import HostedFileIO
 
 /// A file as it is served: its bytes, its validators and its cache lifetime.
 struct Representation: Sendable {
-  var body: Body
-  /// A strong entity tag with quotes; nil for none.
-  var entityTag: String?
-  /// The last modification in whole seconds since 1970; nil for none.
-  var modified: Int64?
+  var body: ServedBody
+  /// A strong entity tag, and a date; a fault may change them.
+  var validators: Validators
   let contentType: String
   let cacheControl: String
 
@@ -16,15 +15,15 @@ struct Representation: Sendable {
 
   /// Creates the representation of an open file with this name.
   init(_ file: OpenedFile, name: String) {
-    body = Body(file)
+    body = ServedBody(file)
     let identity = file.status.identity
     // A digest in the name is a better validator than a time, and the same on every host.
     let digest = Self.digest(in: name)
     let tag =
       digest
       ?? "\(Self.hex(identity.size))-\(Self.hex(identity.modified))-\(Self.hex(identity.inode))"
-    entityTag = "\"\(tag)\""
-    modified = identity.modified / 1_000_000_000
+    validators = Validators(
+      entityTag: "\"\(tag)\"", modified: identity.modified / 1_000_000_000)
     contentType = Self.contentType(of: name)
     cacheControl =
       digest != nil || Self.isVersioned(name) ? "public, max-age=31536000, immutable" : "no-cache"

@@ -1,6 +1,8 @@
+import HostedHTTPValues
+
 /// Writes a response with a fault directly to the socket; the connection ends afterwards.
 struct DisturbedAnswer {
-  let answer: Answer
+  let answer: HTTPResponse<ServedBody>
   let disturbance: Transmission.Disturbance
   /// The rate limit of the body.
   let pace: Pace
@@ -36,11 +38,11 @@ struct DisturbedAnswer {
   }
 
   private var head: String {
-    var fields = answer.headers
-    if let length { fields.append(("Content-Length", "\(length)")) }
+    var head = answer.head
+    if let length { head.headers.append(HTTPHeader("Content-Length", "\(length)")) }
     let count = Int(min(disturbance.filling, 64 << 20))
     let lines = count > 0 ? count / Self.fillingLine.utf8.count + 1 : 0
-    return HTTPStatus.lastHead(answer.status, fields)
+    return head.lastLines
       + String(repeating: Self.fillingLine, count: lines) + "\r\n"
   }
 

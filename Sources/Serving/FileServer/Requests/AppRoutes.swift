@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import AppUpdate
 package import HostedModel
 import HostedFileIO
@@ -16,15 +17,15 @@ extension FileServer.Configuration {
   ) throws -> @Sendable () -> Void {
     let file = AppCatalogFile(in: try FileSystem.real.directory(at: path), report: report)
     try file.open()
-    for path in AppCatalog.paths { routes[path] = { Answer(to: $0, of: file) } }
+    for path in AppCatalog.paths { routes[path] = { HTTPResponse(to: $0, of: file) } }
     routes["/\(AppCatalogFile.name)"] = { _ in .notFound }
     // The error was already reported.
     return { _ = try? file.catalog() }
   }
 }
 
-extension Answer {
-  fileprivate init(to request: ServerRequest, of file: AppCatalogFile) {
+extension HTTPResponse<ServedBody> {
+  fileprivate init(to request: HTTPRequest, of file: AppCatalogFile) {
     let pairs = request.location?.query.map { ($0.name, $0.value) } ?? []
     do {
       let parameters = Dictionary(pairs) { first, _ in first }

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedConcurrency
 package import HostedModel
 import Dispatch
@@ -54,7 +55,7 @@ package final class EventFeed: Sendable {
   /// once, on any thread. Blocks while it reads the ledger.
   package func poll(
     after cursor: String?, viewer: AccountAccess, wait: Duration, limit: Int,
-    respond: @escaping @Sendable (APIResponse) -> Void
+    respond: @escaping StoreAPI.Respond
   ) {
     do {
       let (reader, position) = try begin(after: cursor)
@@ -71,20 +72,18 @@ package final class EventFeed: Sendable {
   }
 
   /// Returns a stream of the events after a cursor, or after the head for nil.
-  package func stream(after cursor: String?, viewer: AccountAccess) -> APIResponse {
+  package func stream(after cursor: String?, viewer: AccountAccess) -> HTTPResponse<APIBody> {
     do {
       let (_, position) = try begin(after: cursor)
       let stream = EventStream(self, viewer: viewer, after: position, from: clock())
       try add { $0.streams.append(stream) }
-      var response = APIResponse(
+      return HTTPResponse(
         200,
         headers: [
-          ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"),
+          "Content-Type": "text/event-stream", "Cache-Control": "no-store",
           // nginx sends each event at once.
-          ("X-Accel-Buffering", "no"),
-        ])
-      response.body = .stream(stream)
-      return response
+          "X-Accel-Buffering": "no",
+        ], body: .stream(stream))
     } catch {
       return Problem(error, report: report).response
     }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import FoundationEssentials
 import HostedLedger
@@ -7,7 +8,7 @@ struct EventPoll: Sendable {
   let viewer: AccountAccess
   let limit: Int
   let deadline: ContinuousClock.Instant
-  let respond: @Sendable (APIResponse) -> Void
+  let respond: StoreAPI.Respond
   /// After the events that were examined.
   var position: LedgerPosition
   /// Whether there are more events after the position.
@@ -19,7 +20,7 @@ struct EventPoll: Sendable {
   /// Reads the next events, and returns the response if one is visible or the time `isOver`.
   ///
   /// Throws if the ledger cannot be read.
-  mutating func response(from reader: EventReader, isOver: Bool) throws -> APIResponse? {
+  mutating func response(from reader: EventReader, isOver: Bool) throws -> HTTPResponse<APIBody>? {
     isBehind = false
     let head = try reader.head
     guard head.has(position) else { return Problem.cursorGone.response }
@@ -37,14 +38,14 @@ struct EventPoll: Sendable {
       body += event.json
     }
     body += "]}".utf8
-    var headers = [
-      (name: "Content-Type", value: "application/json"), (name: "Cache-Control", value: "no-store"),
+    var headers: HTTPHeaders = [
+      "Content-Type": "application/json", "Cache-Control": "no-store",
     ]
     if isBehind {
       let cursor = PercentEncoding.component(position.cursor)
-      headers.append(APIResponse.link(toNext: "/v1/events?after=\(cursor)&limit=\(limit)"))
+      headers.append(.link(toNext: "/v1/events?after=\(cursor)&limit=\(limit)"))
     }
-    return APIResponse(200, headers: headers, body)
+    return HTTPResponse(200, headers: headers, body)
   }
 }
 
@@ -103,7 +104,7 @@ struct EventPump {
     var waiting: [EventPoll] = []
     for var poll in polls {
       let isOver = isLast || poll.deadline <= now
-      var response: APIResponse?
+      var response: HTTPResponse<APIBody>?
       do {
         response = try poll.response(from: reader, isOver: isOver)
       } catch {

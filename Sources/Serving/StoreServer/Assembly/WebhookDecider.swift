@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 package import HostedModel
 import HostedTransfer
@@ -91,12 +92,12 @@ private struct WebhookSender: Sendable {
     }
   }
 
-  private func request(for purchase: PurchaseRequest) throws -> HTTPRequest {
+  private func request(for purchase: PurchaseRequest) throws -> TransferRequest {
     let body = purchase.webhookBody
     let timestamp = String(Int64(now().timeIntervalSince1970.rounded(.down)))
     let signature = try WebhookSignature.text(
       id: purchase.transaction, timestamp: timestamp, body: body, secret: secret)
-    var request = HTTPRequest(
+    var request = TransferRequest(
       url,
       headers: [
         HTTPHeader("Content-Type", "application/json"),

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import FoundationEssentials
@@ -184,7 +185,7 @@ extension StoreServerConnection {
 }
 
 extension StoreServerConnection.Reply {
-  fileprivate init(_ response: HTTPResponse, _ json: JSONValue?) {
+  fileprivate init(_ response: TransferResponse, _ json: JSONValue?) {
     self.init(
       status: response.status, json: json, retryAfter: response.retryAfter,
       isRepeated: response.isRepeated)
