@@ -116,7 +116,7 @@ let package = Package(
       "Journal", in: .engine, ["Concurrency", "Model", "FileIO", "Database"]),
     module(
       "Ledger", in: .engine,
-      ["Concurrency", "Model", "FileIO", "Database", "Digests", "Trust"]),
+      ["Concurrency", "Model", "FileIO", "Database", "Digests"]),
     module(
       "Library", in: .engine,
       ["Concurrency", "Model", "FileIO", "Digests", "Package"]),
