@@ -74,7 +74,7 @@ package final class StoreServer: Sendable {
       let daemon = try HTTPDaemon(
         .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections,
         allowsEscapedSlashes: true
-      ) { IncomingRequest($0, $1, $2, dispatcher) }
+      ) { APIExchange($0, $1, $2, dispatcher) }
       return (
         connections: connections,
         take: { connection in

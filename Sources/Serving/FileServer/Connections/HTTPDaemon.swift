@@ -193,3 +193,15 @@ package final class HTTPDaemon: @unchecked Sendable {
     }
   }
 }
+
+/// A certificate chain and its key, as paths of PEM files.
+package struct Certificate: Hashable, Sendable {
+  package let chain: String
+  package let key: String
+
+  /// Names the files; they are read when a server starts.
+  package init(chain: String, key: String) {
+    self.chain = chain
+    self.key = key
+  }
+}

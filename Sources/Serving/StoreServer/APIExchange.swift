@@ -5,7 +5,7 @@ import HostedStoreAPI
 import HostedFileServer
 
 /// A request and the state of its response.
-final class IncomingRequest: HTTPExchange {
+final class APIExchange: HTTPExchange {
   private let method: String
   private let start: ContinuousClock.Instant
   private let dispatcher: RequestDispatcher

@@ -66,7 +66,7 @@ final class RequestHandler: HTTPExchange {
     let own = transmission.rate.map { SendPacer(bytesPerSecond: $0) }
     let pace = Pace(limiters: [own, context.pacer].compactMap(\.self))
     if let disturbance = transmission.disturbance {
-      DisturbedAnswer(
+      DisturbedResponse(
         answer: answer, disturbance: disturbance, pace: pace, wire: wire, entry: entry,
         isHead: request.method == "HEAD"
       ).write()
