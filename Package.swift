@@ -102,9 +102,10 @@ let package = Package(
     module("Concurrency", in: .system, ["Model", "CLinux"]),
     module("FileIO", in: .system, ["Concurrency", "Model", "CLinux"]),
     module("Digests", in: .system, ["Model", "CCrypto"]),
+    module("HTTPValues", in: .engine, ["Model"]),
     module(
       "Transfer", in: .engine,
-      ["Concurrency", "Model", "FileIO", "Digests", "CCurl", "CLinux"]),
+      ["Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "CCurl", "CLinux"]),
     module(
       "Trust", in: .engine, ["Concurrency", "Model", "FileIO", "Digests", "CCrypto"]),
     module(
@@ -115,7 +116,7 @@ let package = Package(
       "Journal", in: .engine, ["Concurrency", "Model", "FileIO", "Database"]),
     module(
       "Ledger", in: .engine,
-      ["Concurrency", "Model", "FileIO", "Database", "Digests", "Trust"]),
+      ["Concurrency", "Model", "FileIO", "Database", "Digests"]),
     module(
       "Library", in: .engine,
       ["Concurrency", "Model", "FileIO", "Digests", "Package"]),
@@ -124,23 +125,24 @@ let package = Package(
     module(
       "StoreClient", in: .engine,
       [
-        "Concurrency", "Model", "FileIO", "Transfer", "Trust", "Ledger", "Selling", "Catalog",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Transfer", "Trust", "Ledger", "Selling",
+        "Catalog",
       ]),
     module(
       "HostedContent", in: .engine,
       [
-        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
         "Package", "Journal", "Library", "Ledger", "Selling", "StoreClient", "Catalog",
       ]),
     module(
       "ContentStore", in: .publishing,
       ["Concurrency", "Model", "FileIO", "Digests", "Package", "Trust"]),
-    module("AppUpdate", ["Concurrency", "Model", "FileIO", "Transfer"]),
+    module("AppUpdate", ["Concurrency", "Model", "HTTPValues", "FileIO", "Transfer"]),
     module("StoreKit", ["Concurrency", "HostedContent", "AppUpdate"]),
     module(
       "FileServer", in: .serving,
       [
-        "Concurrency", "Model", "FileIO", "Transfer", "AppUpdate", "CMicroHTTPD",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "AppUpdate", "CMicroHTTPD",
         "CLinux",
       ]),
     module(
@@ -150,13 +152,12 @@ let package = Package(
     module(
       "StoreAPI", in: .serving,
       [
-        "Concurrency", "Model", "Digests", "Trust", "Ledger", "FileServer",
-        "COpenAPI",
+        "Concurrency", "Model", "HTTPValues", "Digests", "Trust", "Ledger", "COpenAPI",
       ]),
     module(
       "StoreServer", in: .serving,
       [
-        "Concurrency", "Model", "FileIO", "Digests", "Trust", "Transfer",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Trust", "Transfer",
         "HostedContent", "Ledger", "FileServer", "StoreAPI",
       ]),
     module(
@@ -168,7 +169,7 @@ let package = Package(
     tool(
       "HostedContentTool",
       [
-        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
         "Package", "Library", "ContentStore", "HostedContent", "AppUpdate",
         "Ledger", "FileServer", "StoreAPI", "StoreServer", "PostgresLedger",
       ]),
@@ -213,7 +214,7 @@ let package = Package(
     support(
       "FuzzTargets", at: "Fuzz/FuzzTargets",
       [
-        "Model", "FileIO", "Transfer", "Package", "Trust", "AppUpdate",
+        "Model", "HTTPValues", "FileIO", "Transfer", "Package", "Trust", "AppUpdate",
         "FileServer",
       ]),
     cTarget("CSpawn", at: "Tests/CSpawn"),
@@ -260,7 +261,7 @@ let package = Package(
     tests(
       "TransferTests",
       [
-        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "TestSupport",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "TestSupport",
       ]),
     tests(
       "TrustTests",
@@ -284,8 +285,8 @@ let package = Package(
     tests(
       "StoreAPITests",
       [
-        "Concurrency", "Model", "FileIO", "Digests", "Trust", "Ledger",
-        "FileServer", "StoreAPI", "TestSupport",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Trust", "Ledger", "StoreAPI",
+        "TestSupport",
       ]),
     tests(
       "LedgerTests",
@@ -296,7 +297,7 @@ let package = Package(
     tests(
       "HostedContentTests",
       [
-        "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
         "Package", "Database", "Journal", "Library", "ContentStore",
         "HostedContent", "StoreClient", "Ledger", "FileServer", "CSQLite", "TestSupport",
       ]),
@@ -312,13 +313,13 @@ let package = Package(
     tests(
       "FileServerTests",
       [
-        "Concurrency", "Model", "FileIO", "Transfer", "FileServer", "TestSupport",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "FileServer", "TestSupport",
         "CTLSClient",
       ]),
     tests(
       "StoreServerTests",
       [
-        "Concurrency", "Model", "FileIO", "ContentStore", "HostedContent", "Ledger",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "ContentStore", "HostedContent", "Ledger",
         "StoreAPI", "FileServer", "StoreServer", "TestSupport",
       ]),
     tests(
@@ -332,12 +333,12 @@ let package = Package(
       "DocumentationTests",
       [
         "AppUpdate", "ContentStore", "HostedContent", "HostedContentTesting", "StoreKit",
-        "FileServer", "TestSupport",
+        "HTTPValues", "FileServer", "TestSupport",
       ]),
     tests(
       "ToolTests",
       [
-        "Concurrency", "Model", "FileIO", "Database", "Digests", "Trust",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Database", "Digests", "Trust",
         "Journal",
         "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "Ledger",
         "FileServer", "StoreServer", "Bookshelf",

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import AppUpdate
 import HostedModel
 import HostedTrust
@@ -40,7 +41,7 @@ extension FuzzTarget {
 
   /// An accepted target is inside the root, and a range inside the file.
   private static func request(_ text: String) -> String? {
-    let request = ServerRequest("GET", text, headers: [("Range", text)])
+    let request = HTTPRequest("GET", text, headers: ["Range": text])
     let parts = request.location?.components ?? []
     guard !parts.contains(where: { $0.utf8.contains(0) || $0.contains("/") }) else {
       return "A component of a path has a slash or a NUL in it"

@@ -6,6 +6,7 @@ import Foundation
 import HostedContent
 import HostedContentTesting
 import HostedFileServer
+import HostedHTTPValues
 
 // MARK: README
 
@@ -190,7 +191,7 @@ try checker.gate.enter("send order")                                  // in fron
 private func serving(path: String, bytes: [UInt8]) throws {
 var configuration = FileServer.Configuration()          // 127.0.0.1, any free port
 configuration.routes["/lookup"] = { request in           // before files; request.location?.parameter("id")
-  Answer(200, contentType: "application/json", bytes)
+  HTTPResponse(200, contentType: "application/json", bytes)
 }
 let server = try FileServer(folder: path, faults: try FaultScript("*.pkg cut 64kB once"), configuration: configuration)
 try server.start()

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedFileServer
 import Testing
@@ -126,8 +127,8 @@ struct FaultScriptTests {
     let book = FaultBook(
       try FaultScript("/a* GET flip 1 after 1 2 times\n* range flip 2 once\n* HEAD flip 3"))
     func flips(_ method: String, _ path: String, range: Bool = false) -> [Int64] {
-      let headers = range ? [(name: "Range", value: "bytes=0-1")] : []
-      return book.occurrences(for: ServerRequest(method, path, headers: headers)).compactMap {
+      let headers: HTTPHeaders = range ? ["Range": "bytes=0-1"] : [:]
+      return book.occurrences(for: HTTPRequest(method, path, headers: headers)).compactMap {
         if case .answer(.flip(let place)) = $0.fault { place } else { nil }
       }
     }

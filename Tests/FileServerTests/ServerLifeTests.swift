@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import Dispatch
 import HostedFileIO
@@ -109,7 +110,7 @@ struct ServerLifeTests {
     #expect(served.method == "HEAD")
     #expect(served.path == "/targets/file.bin")
     #expect(served.request.target == "/targets/file.bin?x")
-    #expect(served.request.header("authorization") == "secret")
+    #expect(served.request.headers["authorization"] == "secret")
     #expect(served.status == 200 && served.bytesSent == 0 && served.faults == [])
     fixture.server.clearRequests()
     #expect(fixture.server.requests.isEmpty)

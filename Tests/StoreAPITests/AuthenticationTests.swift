@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedDigests
 import FoundationEssentials
@@ -35,7 +36,7 @@ struct AuthenticationTests {
     let token = try store.token(.read)
     func status(_ value: String) async -> Int {
       await store.send(
-        "GET", "/v1/products", headers: [(name: "Authorization", value: value)]
+        "GET", "/v1/products", headers: ["Authorization": value]
       ).status
     }
     #expect(await status("bearer \(token)") == 200)
@@ -196,7 +197,7 @@ struct AuthenticationTests {
     let callers = [(kid, reader), (signer.kid, device)]
     for (number, (kid, token)) in callers.enumerated() {
       let response = await store.send(
-        "GET", "/v1/events", token, headers: [(name: "Accept", value: "text/event-stream")])
+        "GET", "/v1/events", token, headers: ["Accept": "text/event-stream"])
       guard case .stream(let body) = response.body else { throw UnexpectedBody() }
       let stream = StreamReader(body)
       _ = await stream.text(until: "\n\n")

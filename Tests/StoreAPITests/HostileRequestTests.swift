@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedLedger
 import Testing
@@ -7,7 +8,7 @@ import HostedTestTraits
 
 @Suite(.waiting, .timeLimit(.hang))
 struct HostileRequestTests {
-  private let idempotency = [(name: "Idempotency-Key", value: "t")]
+  private let idempotency = HTTPHeaders(["Idempotency-Key": "t"])
 
   @Test func `a body that is not a valid purchase is refused`() async throws {
     let store = try TestStore()
@@ -77,7 +78,7 @@ struct HostileRequestTests {
     #expect(response.status == 413 && response.isProblem)
     let batch = await store.send(
       "POST", "/v1/purchases:batch", token,
-      body: String(repeating: " ", count: APIRequest.maximumBody + 1))
+      body: String(repeating: " ", count: HTTPRequest.maximumBody + 1))
     #expect(batch.status == 413 && batch.isProblem)
   }
 
@@ -88,7 +89,7 @@ struct HostileRequestTests {
       await store.send(
         "POST", "/v1/purchases", token,
         headers: [
-          (name: "Idempotency-Key", value: transaction), (name: "Content-Type", value: type),
+          "Idempotency-Key": transaction, "Content-Type": type,
         ], body: "{\"productIdentifier\":\"book\"}"
       ).status
     }
@@ -141,18 +142,18 @@ struct HostileRequestTests {
     let token = try store.token(.read)
     let cursor = try #require(
       await store.send("GET", "/v1/events", token).document["cursor"]?.string)
-    let stream = [(name: "Accept", value: "text/event-stream")]
-    let unused = [(name: "Last-Event-ID", value: cursor)]
-    for headers in [[], stream] {
+    let stream: HTTPHeaders = ["Accept": "text/event-stream"]
+    let unused: HTTPHeaders = ["Last-Event-ID": cursor]
+    for headers in [[:], stream] {
       for query in ["wait=x", "limit=-5", "limit=201", "after=x"] {
         let path = "/v1/events?\(query)"
         #expect(await store.send("GET", path, token, headers: headers).status == 400)
         #expect(await store.send("GET", path, token, headers: headers + unused).status == 400)
       }
-      let malformed = headers + [(name: "Last-Event-ID", value: "x")]
+      let malformed = headers + ["Last-Event-ID": "x"]
       #expect(await store.send("GET", "/v1/events", token, headers: malformed).status == 400)
       // An empty identifier does not hide the cursor.
-      let empty = headers + [(name: "Last-Event-ID", value: "")]
+      let empty = headers + ["Last-Event-ID": ""]
       let gone = await store.send("GET", "/v1/events?after=other.1", token, headers: empty)
       #expect(gone.status == 410)
     }

@@ -1,6 +1,6 @@
+import HostedHTTPValues
 import HostedModel
 import HostedLedger
-import HostedFileServer
 import HostedTestSupport
 import HostedTestTraits
 import Testing
@@ -11,12 +11,12 @@ import Testing
 struct HungCatalogTests {
   /// Begins `count` requests, and returns their responses.
   private func begin(_ count: Int, _ target: String, _ token: String, to store: TestStore)
-    -> Watched<[APIResponse]>
+    -> Watched<[HTTPResponse<APIBody>]>
   {
-    let responses = Watched<[APIResponse]>([])
-    let headers = [(name: "Authorization", value: "Bearer \(token)")]
+    let responses = Watched<[HTTPResponse<APIBody>]>([])
+    let headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
     for _ in 0..<count {
-      store.api.handle(APIRequest(ServerRequest("GET", target, headers: headers))) { response in
+      store.api.handle(HTTPRequest("GET", target, headers: headers)) { response in
         responses.change { $0.append(response) }
       }
     }

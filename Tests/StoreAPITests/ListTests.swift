@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedLedger
 import HostedTestSupport
@@ -8,7 +9,7 @@ import HostedTestTraits
 
 @Suite(.waiting, .timeLimit(.hang))
 struct ListTests {
-  private func transactions(_ response: APIResponse) -> [String] {
+  private func transactions(_ response: HTTPResponse<APIBody>) -> [String] {
     guard case .array(let list)? = response.document["transactions"] else { return [] }
     return list.compactMap { $0["transactionIdentifier"]?.string }
   }
@@ -102,13 +103,13 @@ struct ListTests {
     let tag = try #require(first.header("ETag"))
     #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
     func status(_ value: String) async -> Int {
-      await store.send("GET", path, token, headers: [(name: "If-None-Match", value: value)]).status
+      await store.send("GET", path, token, headers: ["If-None-Match": value]).status
     }
     for value in [tag, "W/\(tag)", "\"other\", \(tag)", "*"] {
       #expect(await status(value) == 304, "\(value)")
     }
     let unchanged = await store.send(
-      "GET", path, token, headers: [(name: "If-None-Match", value: tag)])
+      "GET", path, token, headers: ["If-None-Match": tag])
     #expect(unchanged.bytes.isEmpty && unchanged.header("ETag") == tag)
     #expect(await status("\"other\"") == 200)
     await store.buy("2", token, account: "a")
@@ -183,7 +184,7 @@ struct ListTests {
       let response = await store.send("GET", "/v1/products?cursor=\(cursor)", token)
       #expect(response.status == 400 && response.isProblem, "\(cursor)")
     }
-    let headers = [(name: "If-None-Match", value: "\"1\"")]
+    let headers: HTTPHeaders = ["If-None-Match": "\"1\""]
     // No product is read.
     store.catalog.state.change { $0.isHeld = true }
     #expect(await store.send("GET", "/v1/products", token, headers: headers).status == 304)
@@ -255,7 +256,7 @@ struct ListTests {
       #expect(await store.send("GET", "/v1/events?\(query)", token).status == 400)
     }
     let stream = await store.send(
-      "GET", "/v1/events", token, headers: [(name: "Accept", value: "text/event-stream")])
+      "GET", "/v1/events", token, headers: ["Accept": "text/event-stream"])
     guard case .stream(let events) = stream.body else {
       Issue.record("no stream")
       return

@@ -1,9 +1,9 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 import HostedDigests
 import FoundationEssentials
 import HostedLedger
-import HostedFileServer
 import HostedTestSupport
 
 @testable import HostedStoreAPI
@@ -59,20 +59,20 @@ final class TestStore: Sendable {
 
   func send(
     _ method: String, _ target: String, _ token: String? = nil,
-    headers: [(name: String, value: String)] = [], body: [UInt8]
-  ) async -> APIResponse {
-    let authorization = token.map { [(name: "Authorization", value: "Bearer \($0)")] } ?? []
-    let head = ServerRequest(
-      method, target, headers: headers + authorization, allowsEscapedSlashes: true)
+    headers: HTTPHeaders = [:], body: [UInt8]
+  ) async -> HTTPResponse<APIBody> {
+    let authorization: HTTPHeaders = token.map { ["Authorization": "Bearer \($0)"] } ?? [:]
+    let request = HTTPRequest(
+      method, target, headers: headers + authorization, body: body, allowsEscapedSlashes: true)
     return await withCheckedContinuation { continuation in
-      api.handle(APIRequest(head, body: body)) { continuation.resume(returning: $0) }
+      api.handle(request) { continuation.resume(returning: $0) }
     }
   }
 
   func send(
     _ method: String, _ target: String, _ token: String? = nil,
-    headers: [(name: String, value: String)] = [], body: String = ""
-  ) async -> APIResponse {
+    headers: HTTPHeaders = [:], body: String = ""
+  ) async -> HTTPResponse<APIBody> {
     await send(method, target, token, headers: headers, body: Array(body.utf8))
   }
 
@@ -81,21 +81,21 @@ final class TestStore: Sendable {
   func buy(
     _ transaction: String, _ token: String?, product: String = "book", account: String? = nil,
     _ more: String = ""
-  ) async -> APIResponse {
+  ) async -> HTTPResponse<APIBody> {
     let named = account.map { ",\"account\":\"\($0)\"" } ?? ""
     return await send(
-      "POST", "/v1/purchases", token, headers: [(name: "Idempotency-Key", value: transaction)],
+      "POST", "/v1/purchases", token, headers: ["Idempotency-Key": transaction],
       body: "{\"productIdentifier\":\"\(product)\"\(named)\(more)}")
   }
 }
 
-extension APIResponse {
+extension HTTPResponse<APIBody> {
   var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
 
   /// The body as JSON; null if it is not JSON.
   var document: JSONValue { (try? JSONValue(parsing: bytes)) ?? .null }
 
-  func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+  func header(_ name: String) -> String? { headers[name] }
 
   /// Whether this is a complete problem.
   var isProblem: Bool {

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedStoreAPI
 import HostedStoreServer
 import HostedFileServer
@@ -31,20 +32,21 @@ final class APIFixture: Sendable {
 
 /// Responds with the request.
 @Sendable func echo(
-  _ request: APIRequest, _ respond: @escaping @Sendable (APIResponse) -> Void
+  _ request: HTTPRequest, _ respond: @escaping StoreAPI.Respond
 ) {
-  let text = "\(request.head.method) \(request.head.path) "
+  let text = "\(request.method) \(request.path) "
   respond(
-    APIResponse(200, headers: [("Content-Type", "text/plain")], Array(text.utf8) + request.body))
+    HTTPResponse<APIBody>(
+      200, headers: ["Content-Type": "text/plain"], Array(text.utf8) + request.body))
 }
 
 /// Requests that wait until the test responds.
 final class WaitingRequests: Sendable {
-  private let responders = Watched<[String: @Sendable (APIResponse) -> Void]>([:])
+  private let responders = Watched<[String: StoreAPI.Respond]>([:])
 
   var handler: StoreServer.Handler {
     { [responders] request, respond in
-      responders.change { $0[request.head.path] = respond }
+      responders.change { $0[request.path] = respond }
     }
   }
 
@@ -52,10 +54,12 @@ final class WaitingRequests: Sendable {
   func block(until count: Int) { responders.block { $0.count == count } }
 
   func respond(to path: String, _ text: String) {
-    respond(to: path, APIResponse(200, Array(text.utf8)))
+    respond(to: path, HTTPResponse<APIBody>(200, Array(text.utf8)))
   }
 
-  func respond(to path: String, _ response: APIResponse) { responders.value[path]?(response) }
+  func respond(to path: String, _ response: HTTPResponse<APIBody>) {
+    responders.value[path]?(response)
+  }
 
   func respondToAll(_ text: String) {
     for path in responders.value.keys.sorted() { respond(to: path, text) }
@@ -73,10 +77,8 @@ final class AddedStream: ResponseStream {
 
   let state = Watched(State())
 
-  var response: APIResponse {
-    var response = APIResponse(200, headers: [("Content-Type", "text/event-stream")])
-    response.body = .stream(self)
-    return response
+  var response: HTTPResponse<APIBody> {
+    HTTPResponse(200, headers: ["Content-Type": "text/event-stream"], body: .stream(self))
   }
 
   var handler: StoreServer.Handler { { _, respond in respond(self.response) } }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedStoreAPI
 import HostedStoreServer
 import HostedFileServer
@@ -153,8 +154,8 @@ struct RequestTests {
       },
       handle: { request, respond in
         // More than the buffers of both sockets.
-        let isLong = request.head.path == "/long"
-        respond(APIResponse(200, [UInt8](repeating: 0, count: isLong ? 32 << 20 : 1)))
+        let isLong = request.path == "/long"
+        respond(HTTPResponse<APIBody>(200, [UInt8](repeating: 0, count: isLong ? 32 << 20 : 1)))
       })
     let silent = try (0..<2).map { _ in
       let client = try fixture.client()
@@ -209,7 +210,7 @@ struct RequestTests {
     let fixture = try APIFixture(
       {
         $0.workers = 1
-        $0.respondAtOnce = { $0.path == "/healthz" ? APIResponse(200) : nil }
+        $0.respondAtOnce = { $0.path == "/healthz" ? HTTPResponse<APIBody>(200) : nil }
       },
       handle: { request, respond in
         isReleased.block { $0 }

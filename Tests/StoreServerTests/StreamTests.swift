@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 import Dispatch
 import Foundation
@@ -13,7 +14,7 @@ struct StreamTests {
   @Test func `events arrive when they happen, and the connection can be used afterwards`() throws {
     let stream = AddedStream()
     let fixture = try APIFixture(handle: { request, respond in
-      request.head.path == "/events" ? respond(stream.response) : echo(request, respond)
+      request.path == "/events" ? respond(stream.response) : echo(request, respond)
     })
     let client = try fixture.client()
     client.request("GET", "/events")
@@ -52,9 +53,7 @@ struct StreamTests {
 
   @Test func `onReady may be called before the connection is suspended, and at any time`() throws {
     let fixture = try APIFixture(handle: { _, respond in
-      var response = APIResponse(200)
-      response.body = .stream(RacingStream())
-      respond(response)
+      respond(HTTPResponse(200, body: .stream(RacingStream())))
     })
     let clients = try (0..<8).map { _ in
       let client = try fixture.client()

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import HostedConcurrency
+import HostedHTTPValues
 import HostedTransfer
 
 /// Sends requests to a server for app versions.
@@ -137,7 +138,7 @@ public final class HTTPLookupTransport: LookupTransport {
   public func get(_ request: LookupRequest) async throws -> LookupResponse {
     let url = try WebURL(request.url.absoluteString)
     try url.checkSecure()
-    var wanted = HTTPRequest(url, limit: max(0, request.maximumSize))
+    var wanted = TransferRequest(url, limit: max(0, request.maximumSize))
     wanted.headers = request.headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
     wanted.deadline = request.timeout.inSeconds
     wanted.attempts = 2
@@ -150,7 +151,7 @@ public final class HTTPLookupTransport: LookupTransport {
       // A redirect from this machine may lead to plain HTTP on another one.
       try response.url.checkSecure()
       return LookupResponse(
-        status: response.status, headers: response.headers, body: response.body)
+        status: response.status, headers: response.headers.byName, body: response.body)
     } onCancel: {
       ticket.cancel()
     }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 public import HostedTransfer
 public import FoundationEssentials

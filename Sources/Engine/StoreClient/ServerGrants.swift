@@ -1,4 +1,5 @@
 public import HostedSelling
+import HostedHTTPValues
 public import HostedModel
 import HostedTransfer
 import FoundationEssentials
@@ -34,7 +35,7 @@ extension HTTPStoreService: ContentGranting {
   }
 
   /// Returns the time until the URLs expire, by the server's clock.
-  private static func lifetime(until fields: MessageFields, _ response: HTTPResponse) throws
+  private static func lifetime(until fields: MessageFields, _ response: TransferResponse) throws
     -> Duration?
   {
     guard let expires = try fields.optionalDate("expires") else { return nil }

@@ -1,5 +1,6 @@
 import HostedSelling
 package import HostedModel
+import HostedHTTPValues
 import HostedTransfer
 import FoundationEssentials
 import HostedLedger

@@ -1,4 +1,5 @@
 import HostedSelling
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import FoundationEssentials
@@ -185,7 +186,7 @@ extension StoreServerConnection {
 }
 
 extension StoreServerConnection.Reply {
-  fileprivate init(_ response: HTTPResponse, _ json: JSONValue?) {
+  fileprivate init(_ response: TransferResponse, _ json: JSONValue?) {
     self.init(
       status: response.status, json: json, retryAfter: response.retryAfter,
       isRepeated: response.isRepeated)

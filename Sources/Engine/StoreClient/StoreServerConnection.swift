@@ -1,4 +1,5 @@
 package import HostedCatalog
+package import HostedHTTPValues
 import HostedConcurrency
 package import HostedModel
 package import HostedTransfer
@@ -69,8 +70,8 @@ package final class StoreServerConnection: Sendable {
   package func send(
     _ method: String, _ path: String, headers: [HTTPHeader] = [], body: JSONValue? = nil,
     wait: Int? = nil, attempts: Int? = nil
-  ) async throws -> HTTPResponse {
-    var request = HTTPRequest(
+  ) async throws -> TransferResponse {
+    var request = TransferRequest(
       try WebURL(base + path), headers: headers + [HTTPHeader("Accept", "application/json")],
       limit: Self.answerLimit)
     request.method = method
@@ -108,7 +109,7 @@ package final class StoreServerConnection: Sendable {
   // MARK: Answers
 
   /// Returns the JSON of a successful answer; throws the server's problem otherwise.
-  package func json(_ response: HTTPResponse) throws -> JSONValue {
+  package func json(_ response: TransferResponse) throws -> JSONValue {
     try check(response)
     do {
       return try JSONValue(parsing: response.body)
@@ -118,7 +119,7 @@ package final class StoreServerConnection: Sendable {
   }
 
   /// Throws the server's problem if the answer is not a success.
-  package func check(_ response: HTTPResponse) throws {
+  package func check(_ response: TransferResponse) throws {
     guard !(200..<300).contains(response.status) else { return }
     throw error(response.status, try? JSONValue(parsing: response.body))
   }
@@ -173,7 +174,7 @@ package final class StoreServerConnection: Sendable {
   }
 }
 
-extension HTTPResponse {
+extension TransferResponse {
   /// The delay that the server asks for, in seconds; nil if it does not ask.
   var retryAfter: Double? { RetryPolicy.retryAfter(headers["retry-after"], now: Date()) }
 }

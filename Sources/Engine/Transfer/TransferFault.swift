@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import FoundationEssentials
 import HostedCCurl
 package import HostedModel
@@ -140,7 +141,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   }
 
   /// Creates the fault for a final answer without the file.
-  init(_ response: HTTPResponse) {
+  init(_ response: TransferResponse) {
     // nginx answers with 400 instead of failing the handshake.
     let words = "No required SSL certificate was sent"
     let isAboutCertificate =

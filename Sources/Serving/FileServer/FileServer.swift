@@ -1,7 +1,9 @@
-import HostedModel
-import HostedFileIO
+import AppUpdate
 import Glibc
 import HostedConcurrency
+import HostedFileIO
+package import HostedHTTPValues
+package import HostedModel
 
 /// Serves a folder's files over HTTP or HTTPS, optionally with scripted faults.
 ///
@@ -14,7 +16,7 @@ package final class FileServer: Sendable {
   private let lifetime: ServerLifetime
 
   /// A response that replaces a file; only called for GET and HEAD.
-  package typealias Route = @Sendable (ServerRequest) -> Answer
+  package typealias Route = @Sendable (HTTPRequest) -> HTTPResponse<ServedBody>
 
   /// The address, the limits and the additional routes of a server.
   package struct Configuration: Sendable {
@@ -33,7 +35,7 @@ package final class FileServer: Sendable {
     /// Returns the status for a file that the client must not get, or nil to send the file.
     ///
     /// For tests of gated content.
-    package var authorize: (@Sendable (ServerRequest) -> Int?)?
+    package var authorize: (@Sendable (HTTPRequest) -> Int?)?
     package var recording = Recording.kept
     /// Called for each recorded request after its response has ended.
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
@@ -150,7 +152,7 @@ private final class Daemons: Sendable {
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     if let daemon = started.withLock({ $0[certificate] }) { return daemon }
     let daemon = try HTTPDaemon(.perConnection(certificate), context.connections) {
-      [context] head, _ in RequestHandler(head, context)
+      [context] request, refusal, _ in RequestHandler(request, refusal, context)
     }
     started.withLock { $0[certificate] = daemon }
     return daemon
@@ -176,6 +178,44 @@ extension ConnectionFault {
       guard let daemon = try? daemons.daemon(certificate) else { return .ended }
       daemon.add(connection)
       return .taken
+    }
+  }
+}
+
+extension FileServer.Configuration {
+  /// Serves `/lookup`, `/search` and `/app-version` from `apps.json` in the folder at `path`.
+  ///
+  /// Reads the file now, and again after it has changed. Without the file, the paths return 404.
+  /// The file itself is not served, because it may name accounts. Throws `storeDamaged` if the file
+  /// is invalid now. If it becomes invalid later, `report` is called once for each change, and the
+  /// last valid file is served. A change is detected by a request, or by a call of the returned
+  /// function.
+  @discardableResult
+  package mutating func serveApps(
+    ofFolder path: String, report: @escaping @Sendable (ContentError) -> Void = { _ in }
+  ) throws -> @Sendable () -> Void {
+    let file = AppCatalogFile(in: try FileSystem.real.directory(at: path), report: report)
+    try file.open()
+    for path in AppCatalog.paths { routes[path] = { HTTPResponse(to: $0, of: file) } }
+    routes["/\(AppCatalogFile.name)"] = { _ in .notFound }
+    // The error was already reported.
+    return { _ = try? file.catalog() }
+  }
+}
+
+extension HTTPResponse<ServedBody> {
+  fileprivate init(to request: HTTPRequest, of file: AppCatalogFile) {
+    let pairs = request.location?.query.map { ($0.name, $0.value) } ?? []
+    do {
+      let parameters = Dictionary(pairs) { first, _ in first }
+      guard let answer = try file.answer(path: request.path, parameters: parameters) else {
+        self = .notFound
+        return
+      }
+      self.init(answer.status, contentType: "application/json", answer.body)
+    } catch {
+      // The details are for the owner, not for the public.
+      self.init(500, text: "The server cannot read its app catalog.")
     }
   }
 }

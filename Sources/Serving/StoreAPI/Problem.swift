@@ -1,17 +1,17 @@
 package import HostedModel
 import HostedLedger
-import HostedFileServer
+package import HostedHTTPValues
 
 /// An error response: problem details (RFC 9457).
 package struct Problem: Error {
   package let status: Int
   package let error: ContentError
-  package let headers: [(name: String, value: String)]
+  package let headers: HTTPHeaders
   /// Additional members of the document.
   let members: [String: JSONValue]
 
   package init(
-    _ status: Int, _ error: ContentError, headers: [(name: String, value: String)] = [],
+    _ status: Int, _ error: ContentError, headers: HTTPHeaders = [:],
     members: [String: JSONValue] = [:]
   ) {
     self.status = status
@@ -21,9 +21,9 @@ package struct Problem: Error {
   }
 
   /// The seconds after which the request can be repeated; nil if waiting does not help.
-  var retryAfter: Int? { headers.first { $0.name == "Retry-After" }.flatMap { Int($0.value) } }
+  var retryAfter: Int? { headers["retry-after"].flatMap { Int($0) } }
 
-  package var response: APIResponse {
+  package var response: HTTPResponse<APIBody> {
     .json(status, json, headers: headers, type: "application/problem+json")
   }
 
@@ -83,12 +83,12 @@ extension Problem {
   ) -> Problem {
     Problem(
       status, ContentError(.serverBusy, message, remedy: remedy),
-      headers: [(name: "Retry-After", value: "\(seconds)")])
+      headers: ["Retry-After": "\(seconds)"])
   }
 
   package static func refused(
     _ status: Int, _ message: String, remedy: String,
-    headers: [(name: String, value: String)] = [], members: [String: JSONValue] = [:]
+    headers: HTTPHeaders = [:], members: [String: JSONValue] = [:]
   ) -> Problem {
     Problem(
       status, ContentError(.requestRefused, message, remedy: remedy), headers: headers,
@@ -108,7 +108,7 @@ extension Problem {
       ContentError(
         .accessDenied, message,
         remedy: "Send the header “Authorization: Bearer TOKEN” with a valid token"),
-      headers: [(name: "WWW-Authenticate", value: "Bearer")])
+      headers: ["WWW-Authenticate": "Bearer"])
   }
 
   static func forbidden(_ message: String, remedy: String) -> Problem {

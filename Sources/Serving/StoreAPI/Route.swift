@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedLedger
 
@@ -62,7 +63,7 @@ struct Route: Hashable, Sendable {
       let allowed = methods.joined(separator: ", ")
       throw Problem.refused(
         405, "The path does not support the method \(method.printable(limit: 20))",
-        remedy: "Use one of these methods: \(allowed)", headers: [(name: "Allow", value: allowed)])
+        remedy: "Use one of these methods: \(allowed)", headers: ["Allow": allowed])
     }
     self.operation = operation
     self.name = name

@@ -1,6 +1,6 @@
 import HostedModel
 import HostedLedger
-import HostedFileServer
+import HostedHTTPValues
 
 /// Requests about single purchases.
 extension StoreAPI {
@@ -8,21 +8,21 @@ extension StoreAPI {
   private static let maximumPurchase = 16 << 10
   private static let maximumBatch = 64
 
-  func purchase(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+  func purchase(_ call: Call, _ respond: @escaping Respond) throws {
     let fields = try call.request.object(PurchaseRequest.members, limit: Self.maximumPurchase)
-    let transaction = call.request.head.header("idempotency-key")
+    let transaction = call.request.headers["idempotency-key"]
     let order = try PurchaseRequest(fields, transaction: transaction, for: call.access)
     sell([.success(order)]) { results in
       let response = Self.response(to: results) { outcome in
         outcome.isRepeated
-          ? .json(200, outcome.json, headers: [(name: "Idempotent-Replayed", value: "true")])
+          ? .json(200, outcome.json, headers: ["Idempotent-Replayed": "true"])
           : .json(201, outcome.json)
       }
       respond(response)
     }
   }
 
-  func purchaseBatch(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+  func purchaseBatch(_ call: Call, _ respond: @escaping Respond) throws {
     let entries = try call.request.object(["purchases"]).list("purchases", 1...Self.maximumBatch)
     let orders: [Result<PurchaseRequest, Problem>] = entries.map { entry in
       Result {
@@ -45,7 +45,7 @@ extension StoreAPI {
       let delay = results.compactMap { result -> Int? in
         if case .failure(let problem) = result { problem.retryAfter } else { nil }
       }.max()
-      let headers = delay.map { [(name: "Retry-After", value: "\($0)")] } ?? []
+      let headers: HTTPHeaders = delay.map { ["Retry-After": "\($0)"] } ?? [:]
       respond(.json(200, .object(["results": .array(entries)]), headers: headers))
     }
   }
@@ -62,43 +62,43 @@ extension StoreAPI {
 
   func finish(
     _ transaction: String, for access: AccountAccess,
-    _ respond: @escaping @Sendable (APIResponse) -> Void
+    _ respond: @escaping Respond
   ) throws {
     _ = try purchase(transaction, for: access)
-    commit(.finish(transaction: transaction), respond) { _ in APIResponse(204) }
+    commit(.finish(transaction: transaction), respond) { _ in HTTPResponse(204) }
   }
 
   func change(
     _ transaction: String, _ change: PurchaseChange,
-    _ respond: @escaping @Sendable (APIResponse) -> Void
+    _ respond: @escaping Respond
   ) {
     commit(.decide(transaction: transaction, change), respond) { .json(200, $0.json) }
   }
 
   /// The account gets a random name in all its purchases.
-  func erase(_ account: AccountID, _ respond: @escaping @Sendable (APIResponse) -> Void) {
+  func erase(_ account: AccountID, _ respond: @escaping Respond) {
     let replacement = AccountID(rawValue: randomIdentifier())
-    commit(.erase(account: account, replacement: replacement), respond) { _ in APIResponse(204) }
+    commit(.erase(account: account, replacement: replacement), respond) { _ in HTTPResponse(204) }
   }
 
   /// The reason in the optional body of a change.
-  func reason(_ request: APIRequest) throws -> String {
+  func reason(_ request: HTTPRequest) throws -> String {
     guard !request.body.isEmpty else { return "" }
     return try request.object(["reason"], limit: Self.maximumPurchase)
       .text("reason", limit: 1_000) ?? ""
   }
 
   private func commit(
-    _ change: LedgerChange, _ respond: @escaping @Sendable (APIResponse) -> Void,
-    _ response: @escaping @Sendable (LedgerOutcome) -> APIResponse
+    _ change: LedgerChange, _ respond: @escaping Respond,
+    _ response: @escaping @Sendable (LedgerOutcome) -> HTTPResponse<APIBody>
   ) {
     commits.add([change]) { respond(Self.response(to: $0, response)) }
   }
 
   /// The response to a request with one change.
   private static func response(
-    to results: [SaleResult], _ response: (LedgerOutcome) -> APIResponse
-  ) -> APIResponse {
+    to results: [SaleResult], _ response: (LedgerOutcome) -> HTTPResponse<APIBody>
+  ) -> HTTPResponse<APIBody> {
     switch results.first ?? .failure(.undecided) {
     case .success(let outcome): response(outcome)
     case .failure(let problem): problem.response

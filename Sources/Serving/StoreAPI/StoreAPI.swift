@@ -1,8 +1,9 @@
-import HostedConcurrency
-package import HostedModel
 package import FoundationEssentials
+import HostedCOpenAPI
+import HostedConcurrency
+package import HostedHTTPValues
 package import HostedLedger
-package import HostedFileServer
+package import HostedModel
 
 /// The HTTP API of a store server: maps requests to responses.
 ///
@@ -12,13 +13,13 @@ package final class StoreAPI: Sendable {
   let ledger: Ledger
   let catalog: any SaleCatalog
   let configuration: Configuration
-  let now: @Sendable () -> Date
-  let authenticator: Authenticator
+  private let now: @Sendable () -> Date
+  private let authenticator: Authenticator
   let commits: CommitQueue
   /// For what may wait for the store.
   let lookups: CallThreads
   package let events: EventFeed
-  let grants: GrantIssuer
+  private let grants: GrantIssuer
   /// The transactions that are being decided or committed.
   let pending = Mutex<Set<String>>([])
 
@@ -34,6 +35,9 @@ package final class StoreAPI: Sendable {
 
     package init(origin: String) { self.origin = origin }
   }
+
+  /// Takes the response to a request, on any thread.
+  package typealias Respond = @Sendable (HTTPResponse<APIBody>) -> Void
 
   private static let lookupThreads = 4
 
@@ -66,17 +70,17 @@ package final class StoreAPI: Sendable {
   }
 
   /// Handles a request; calls `respond` once, on any thread, maybe before it returns.
-  package func handle(_ request: APIRequest, respond: @escaping @Sendable (APIResponse) -> Void) {
+  package func handle(_ request: HTTPRequest, respond: @escaping Respond) {
     do {
-      guard let location = request.head.location else {
+      guard let location = request.location else {
         throw Problem.malformed("its target is malformed")
       }
-      if let response = immediateResponse(to: request.head) { return respond(response) }
-      let route = try Route(request.head.method, location.components)
+      if let response = immediateResponse(to: request) { return respond(response) }
+      let route = try Route(request.method, location.components)
       guard let scopes = route.operation.scopes else {
         return respond(try openResponse(route.operation))
       }
-      let caller = try authenticator.caller(request.head.header("authorization"), at: now())
+      let caller = try authenticator.caller(request.headers["authorization"], at: now())
       // Without a gate, the response grants nothing.
       let isOpen = route.operation == .grant && !grants.isGated
       guard isOpen || !scopes.isDisjoint(with: caller.scopes) else {
@@ -97,7 +101,7 @@ package final class StoreAPI: Sendable {
 
 /// A request of an authenticated caller.
 struct Call: Sendable {
-  let request: APIRequest
+  let request: HTTPRequest
   let location: RequestLocation
   let route: Route
   let access: AccountAccess
@@ -105,7 +109,7 @@ struct Call: Sendable {
 
 extension StoreAPI {
   /// Responds, or throws before it responds.
-  private func serve(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void) throws {
+  private func serve(_ call: Call, _ respond: @escaping Respond) throws {
     let (request, access, name) = (call.request, call.access, call.route.name)
     try call.location.requireSingleParameters()
     switch call.route.operation {
@@ -133,8 +137,8 @@ extension StoreAPI {
 
   /// Responds with the result of `body`, which may wait for the store.
   private func lookUp(
-    _ respond: @escaping @Sendable (APIResponse) -> Void,
-    _ body: @escaping @Sendable () throws -> APIResponse
+    _ respond: @escaping Respond,
+    _ body: @escaping @Sendable () throws -> HTTPResponse<APIBody>
   ) throws {
     let isAdded = lookups.run { [self] in
       do { respond(try body()) } catch { respond(problem(error).response) }
@@ -143,10 +147,10 @@ extension StoreAPI {
   }
 
   /// The response to a request that needs no key and is not answered at once.
-  private func openResponse(_ operation: Route.Operation) throws -> APIResponse {
+  private func openResponse(_ operation: Route.Operation) throws -> HTTPResponse<APIBody> {
     if operation == .description {
-      return APIResponse(
-        200, headers: [(name: "Content-Type", value: "application/json")], OpenAPIDocument.bytes)
+      return HTTPResponse(
+        200, headers: ["Content-Type": "application/json"], OpenAPIDocument.bytes)
     }
     _ = try ledger.head()
     _ = try catalog.version
@@ -154,33 +158,129 @@ extension StoreAPI {
   }
 
   /// Returns the response to a request whose answer waits for nothing; nil for others.
-  package func immediateResponse(to request: ServerRequest) -> APIResponse? {
+  package func immediateResponse(to request: HTTPRequest) -> HTTPResponse<APIBody>? {
     guard request.method == "GET" || request.method == "HEAD",
       let components = request.location?.components
     else { return nil }
     switch components {
     case ["healthz"]: return .json(200, .object(["status": .string("ok")]))
     case ["internal", "authorize"]:
-      return grants.authorize(originalURI: request.header("x-original-uri"))
+      return grants.authorize(originalURI: request.headers["x-original-uri"])
     default: return nil
     }
   }
 
-  private func serveEvents(_ call: Call, _ respond: @escaping @Sendable (APIResponse) -> Void)
+  private func serveEvents(_ call: Call, _ respond: @escaping Respond)
     throws
   {
-    let head = call.request.head
+    let headers = call.request.headers
     let wait = try call.location.number("wait", 0...30, default: 0)
     let limit = try call.location.number("limit", 1...200, default: 200)
-    let (last, after) = (head.header("last-event-id"), call.location.parameter("after"))
+    let (last, after) = (headers["last-event-id"], call.location.parameter("after"))
     // Both are checked, whichever is used.
     let isContinued = try LedgerPosition.requested(last) != nil
     _ = try LedgerPosition.requested(after)
-    if head.header("accept")?.contains("text/event-stream") == true {
+    if headers["accept"]?.contains("text/event-stream") == true {
       return respond(events.stream(after: isContinued ? last : after, viewer: call.access))
     }
     events.poll(
       after: after, viewer: call.access, wait: .seconds(wait), limit: Int(limit),
       respond: respond)
   }
+}
+
+// MARK: Lists
+
+extension StoreAPI {
+  private static let maximumProducts = 200
+  /// The maximum length of the query of a link; proxies limit the head of a response.
+  private static let maximumQuery = 2_000
+
+  /// The purchases of an account; without `all`, only those that can be restored.
+  private func purchases(_ call: Call, all: Bool) throws -> HTTPResponse<APIBody> {
+    let account = try call.access.account(call.route.name)
+    let since = try call.location.number("since", 0...Int64.max, default: 0)
+    let limit = Int(try call.location.number("limit", 1...1_000, default: 1_000))
+    let found = try ledger.purchases(account: account, after: since, limit: limit + 1, all: all)
+    let page = found.prefix(limit)
+    let revision = page.last?.revision ?? since
+    let hasMore = found.count > limit
+    let list = all ? "history" : "entitlements"
+    let next =
+      "/v1/accounts/\(PercentEncoding.component(call.route.name))/\(list)"
+      + "?since=\(revision)&limit=\(limit)"
+    return try .tagged(
+      .object([
+        "transactions": .array(page.map(\.json)), "revision": .integer(revision),
+        "hasMore": .bool(hasMore),
+      ]), to: call.request, headers: HTTPHeaders(hasMore ? [.link(toNext: next)] : []))
+  }
+
+  /// A page of the named products, or of all.
+  private func products(_ call: Call) throws -> HTTPResponse<APIBody> {
+    // Read first: if the catalog changes now, the client asks once more than necessary.
+    let version = try catalog.version
+    let tag = PercentEncoding.component(version)
+    let texts = Set(call.location.query.filter { $0.name == "id" }.map(\.value)).sorted()
+    let cursor = call.location.parameter("cursor")
+    let position = cursor.flatMap { try? ProductIdentifier(validating: $0) }
+    guard cursor == nil || position != nil else {
+      throw Problem.malformed("the cursor of the products is not from this API")
+    }
+    if let unchanged = HTTPResponse<APIBody>.unchanged(tag, for: call.request) { return unchanged }
+    let named = texts.prefix(Self.maximumProducts)
+    let known = Set(named.compactMap { try? ProductIdentifier(validating: $0) })
+    let malformed = named.filter { (try? ProductIdentifier(validating: $0)) == nil }
+    let found =
+      try texts.isEmpty
+      ? catalog.page(after: position, limit: Self.maximumProducts) : catalog.products(known)
+    let products = found.products.sorted { $0.productIdentifier < $1.productIdentifier }
+    let document = JSONValue.object([
+      "products": .array(try products.map { try $0.json() }),
+      "invalid": .array(Set(found.invalid + malformed).sorted().map { .string($0) }),
+      "failures": .array(found.failures.map(\.json)),
+      "version": .string(version),
+    ])
+    let query =
+      try found.next.map { "cursor=\($0.rawValue)" }
+      ?? Self.query(of: texts.dropFirst(Self.maximumProducts))
+    let link = HTTPHeaders(query.map { [.link(toNext: "/v1/products?\($0)")] } ?? [])
+    guard found.failures.isEmpty else {
+      // Without an entity tag: the next look-up may succeed.
+      return .json(200, document, headers: link)
+    }
+    return try .tagged(document, tag, to: call.request, headers: link)
+  }
+
+  /// The query for the products with the other identifiers, if there are any.
+  private static func query(of others: ArraySlice<String>) throws -> String? {
+    guard !others.isEmpty else { return nil }
+    let query = others.map { "id=\(PercentEncoding.component($0))" }.joined(separator: "&")
+    guard query.utf8.count <= maximumQuery else {
+      throw Problem.malformed("it has too many parameters id")
+    }
+    return query
+  }
+}
+
+extension Product {
+  fileprivate func json() throws -> JSONValue {
+    try JSONValue(parsing: Array(JSONEncoder().encode(self)))
+  }
+}
+
+extension ContentError {
+  /// Without the cause, which is for the operator.
+  fileprivate var json: JSONValue {
+    .object([
+      "code": .integer(Int64(code.rawValue)), "message": .string(message),
+      "remedy": .string(remedy), "subject": subject.map { .string($0) } ?? .null,
+    ])
+  }
+}
+
+/// The description of the API (OpenAPI 3.1).
+package enum OpenAPIDocument {
+  /// The JSON of `Documentation/openapi.json`.
+  package static let bytes = Array(String(cString: hc_openapi_document()).utf8)
 }

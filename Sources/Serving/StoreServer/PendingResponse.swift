@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedStoreAPI
 import HostedFileServer
@@ -28,7 +29,7 @@ final class PendingResponse: Sendable {
   private enum Progress {
     case waiting
     /// The response is not sent yet.
-    case answered(APIResponse)
+    case answered(HTTPResponse<APIBody>)
     /// The stream is being sent; `isReady` if it became ready after the last call of `next`.
     case streaming(any ResponseStream, isReady: Bool)
     /// Nothing more is needed: the response was taken, the stream or the request has ended.
@@ -58,7 +59,7 @@ final class PendingResponse: Sendable {
   /// Takes the response from any thread.
   ///
   /// Ignores further ones, and one after the end.
-  func respond(_ response: APIResponse) {
+  func respond(_ response: HTTPResponse<APIBody>) {
     let isFirst = state.use { state in
       guard case .waiting = state.progress else { return false }
       state.progress = .answered(response)
@@ -101,7 +102,7 @@ final class PendingResponse: Sendable {
   }
 
   /// Returns the response, to send it; nil if the server closes.
-  func takeResponse() -> APIResponse? {
+  func takeResponse() -> HTTPResponse<APIBody>? {
     state.use { state in
       guard case .answered(let response) = state.progress else { return nil }
       if let stream = response.body.stream {
@@ -163,7 +164,7 @@ final class PendingResponse: Sendable {
   }
 }
 
-extension APIResponse.Body {
+extension APIBody {
   fileprivate var stream: (any ResponseStream)? {
     if case .stream(let stream) = self { stream } else { nil }
   }

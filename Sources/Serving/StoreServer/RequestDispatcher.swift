@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 import Dispatch
@@ -86,15 +87,15 @@ final class RequestDispatcher: Sendable {
 
   /// The complete response to a request that libmicrohttpd refuses with `status`.
   static func refusal(_ status: Int) -> [UInt8] {
-    let response = APIResponse(RequestHead.Refusal(unread: status))
+    let response = HTTPResponse(HTTPRefusal(unread: status))
     guard case .bytes(let body) = response.body else { return [] }
-    let head = HTTPStatus.lastHead(
-      status, response.headers + [("Content-Length", "\(body.count)")])
-    return Array("\(head)\r\n".utf8) + body
+    var head = response.head
+    head.headers.append(HTTPHeader("Content-Length", "\(body.count)"))
+    return Array("\(head.lastLines)\r\n".utf8) + body
   }
 }
 
-extension RequestHead.Refusal {
+extension HTTPRefusal {
   /// Why libmicrohttpd refuses a request with this status before its head is read.
   fileprivate init(unread status: Int) {
     let reason =
@@ -110,9 +111,9 @@ extension RequestHead.Refusal {
   }
 }
 
-extension APIResponse {
+extension HTTPResponse<APIBody> {
   /// Creates the problem details for a refused request.
-  init(_ refusal: RequestHead.Refusal) {
+  init(_ refusal: HTTPRefusal) {
     self = Problem.refused(refusal.status, refusal.reason, remedy: "Correct the request").response
   }
 }

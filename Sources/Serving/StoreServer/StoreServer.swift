@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedFileIO
 import Glibc
 package import HostedStoreAPI
@@ -16,7 +17,7 @@ package final class StoreServer: Sendable {
   /// It runs on one of a few threads, so a request that waits for long must respond later. The body
   /// of a response to HEAD is not sent.
   package typealias Handler =
-    @Sendable (APIRequest, _ respond: @escaping @Sendable (APIResponse) -> Void) -> Void
+    @Sendable (HTTPRequest, _ respond: @escaping StoreAPI.Respond) -> Void
 
   /// The port and the limits of a server.
   package struct Configuration: Sendable {
@@ -27,7 +28,7 @@ package final class StoreServer: Sendable {
     package var limits = ConnectionLimits(
       connections: 4_096, connectionsPerAddress: 256, limitsLoopback: false)
     /// The maximum bytes of a request's body; a longer one is refused with 413.
-    package var bodyLimit = APIRequest.maximumBody
+    package var bodyLimit = HTTPRequest.maximumBody
     /// The time in which a client must receive a response, except a stream.
     package var responseTimeout: Duration = .seconds(120)
     /// How long `stop` waits for requests in progress; a decision of a webhook takes up to 15 s.
@@ -43,7 +44,7 @@ package final class StoreServer: Sendable {
     /// Returns the response to a request that needs no thread of the handler; nil for others.
     ///
     /// Called on the thread of all connections, so it must not block.
-    package var respondAtOnce: (@Sendable (ServerRequest) -> APIResponse?)?
+    package var respondAtOnce: (@Sendable (HTTPRequest) -> HTTPResponse<APIBody>?)?
     /// Called for each request after its response has ended, on a thread of the handler.
     package var onRequest: (@Sendable (HandledRequest) -> Void)?
 
@@ -71,8 +72,9 @@ package final class StoreServer: Sendable {
       let connections = ConnectionTable(configuration.limits)
       let dispatcher = try RequestDispatcher(configuration, connections, handle)
       let daemon = try HTTPDaemon(
-        .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections
-      ) { IncomingRequest($0, $1, dispatcher) }
+        .single(memory: RequestDispatcher.connectionBytes, RequestDispatcher.refusal), connections,
+        allowsEscapedSlashes: true
+      ) { APIExchange($0, $1, $2, dispatcher) }
       return (
         connections: connections,
         take: { connection in

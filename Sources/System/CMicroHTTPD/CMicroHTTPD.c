@@ -258,8 +258,3 @@ int hc_http_send(hc_http_connection *connection, unsigned int status, hc_http_re
   MHD_destroy_response(response);
   return result == MHD_YES;
 }
-
-const char *hc_http_reason(unsigned int status) {
-  const char *reason = MHD_get_reason_phrase_for(status);
-  return reason ? reason : "Status";
-}

@@ -42,7 +42,7 @@ struct RepositoryFetcher: MetadataFetcher {
     switch place {
     case .folder(let folder): return try FolderFetcher(folder).fetch(plain, limit: limit)
     case .web(let base, let session):
-      var request = HTTPRequest(try WebURL("\(base)/\(encoded)"), limit: Int(clamping: limit))
+      var request = TransferRequest(try WebURL("\(base)/\(encoded)"), limit: Int(clamping: limit))
       // Conformance suites observe the requests and expect each of them once.
       request.attempts = 1
       let response = try session.send(request)

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 import ContentStore
@@ -169,7 +170,7 @@ struct GatedContentTests {
     queue.close()
     #expect(!contentRequests.isEmpty)
     for request in server.requests {
-      let token = request.request.header("authorization")
+      let token = request.request.headers["authorization"]
       #expect((token == nil) == BuyersGate.isGated(request.path), "\(request.path)")
     }
   }
@@ -279,7 +280,7 @@ private final class BuyersGate: Sendable {
   static func isGated(_ path: String) -> Bool { path.hasSuffix(".pkg") || path.hasSuffix(".index") }
 
   /// Returns the status of a request without a valid URL.
-  func refusal(of request: ServerRequest) -> Int? {
+  func refusal(of request: HTTPRequest) -> Int? {
     guard Self.isGated(request.path) else { return nil }
     return state.withLock { state in
       let query = "?grant=\(Self.secret)-\(state.generation)"

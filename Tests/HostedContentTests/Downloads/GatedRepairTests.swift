@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import Foundation
 import HostedContent

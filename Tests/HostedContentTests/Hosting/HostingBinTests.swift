@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import ContentStore
 import Foundation
 import HostedContent
@@ -151,8 +152,8 @@ struct HostingBinTests {
       let bytes = try fixture.bytes(path)
       let report = try check {
         $0.routes["/\(path)"] = { _ in
-          var answer = Answer(200, contentType: "application/json", bytes)
-          answer.set("Cache-Control", "no-cache")
+          var answer = HTTPResponse(200, contentType: "application/json", bytes)
+          answer.headers["Cache-Control"] = "no-cache"
           return answer
         }
       }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import ContentStore
 import Foundation
@@ -133,9 +134,9 @@ struct HostingCheckTests {
     let bytes = try fixture.bytes("metadata/timestamp.json")
     return try fixture.store.server {
       $0.routes["/metadata/timestamp.json"] = { _ in
-        var answer = Answer(200, contentType: "application/json", bytes)
-        answer.set("Cache-Control", "no-cache")
-        for (name, value) in headers { answer.set(name, value) }
+        var answer = HTTPResponse(200, contentType: "application/json", bytes)
+        answer.headers["Cache-Control"] = "no-cache"
+        for (name, value) in headers { answer.headers[name] = value }
         return answer
       }
     }
@@ -166,8 +167,8 @@ struct HostingCheckTests {
   func nextRoot() throws {
     let server = try fixture.store.server {
       $0.routes["/metadata/2.root.json"] = { _ in
-        var answer = Answer(404, text: "Not found.")
-        answer.set("Cache-Control", "max-age=3600")
+        var answer = HTTPResponse(404, text: "Not found.")
+        answer.headers["Cache-Control"] = "max-age=3600"
         return answer
       }
     }
@@ -198,9 +199,9 @@ struct HostingCheckTests {
       $0.routes["/metadata/timestamp.json"] = { request in
         let isNew =
           obeysNoCache
-          ? request.header("cache-control") != nil : request.target.contains("?")
-        var answer = Answer(200, contentType: "application/json", isNew ? new : old)
-        answer.set("Cache-Control", "no-cache")
+          ? request.headers["cache-control"] != nil : request.target.contains("?")
+        var answer = HTTPResponse(200, contentType: "application/json", isNew ? new : old)
+        answer.headers["Cache-Control"] = "no-cache"
         return answer
       }
     }
@@ -215,9 +216,9 @@ struct HostingCheckTests {
     let bytes = try fixture.bytes("metadata/timestamp.json")
     let server = try fixture.store.server {
       $0.routes["/metadata/timestamp.json"] = { request in
-        guard !request.target.contains("%") else { return Answer(404, text: "Not found.") }
-        var answer = Answer(200, contentType: "application/json", bytes)
-        answer.set("Cache-Control", "no-cache")
+        guard !request.target.contains("%") else { return HTTPResponse(404, text: "Not found.") }
+        var answer = HTTPResponse(200, contentType: "application/json", bytes)
+        answer.headers["Cache-Control"] = "no-cache"
         return answer
       }
     }
@@ -230,7 +231,7 @@ struct HostingCheckTests {
     let bytes = try fixture.bytes("metadata/timestamp.json")
     let server = try fixture.store.server {
       $0.routes["/metadata/TIMESTAMP.JSON"] = { _ in
-        Answer(200, contentType: "application/json", bytes)
+        HTTPResponse(200, contentType: "application/json", bytes)
       }
     }
     ExpectedFinding(.note, .caseIgnored, "distinguishes case")

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import Foundation
@@ -10,10 +11,10 @@ import Testing
 @Suite("The rules of the check of a hosted store")
 struct HostingRulesTests {
   private func answer(_ status: Int, _ headers: [String: String] = [:], body: String = "") throws
-    -> HTTPResponse
+    -> TransferResponse
   {
-    HTTPResponse(
-      HTTPHead(status: status, headers: headers), body: Array(body.utf8),
+    TransferResponse(
+      HTTPHead(status: status, headers: HTTPHeaders(headers)), body: Array(body.utf8),
       from: try WebURL("https://a.example/x"))
   }
 

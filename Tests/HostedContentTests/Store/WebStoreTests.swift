@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import ContentStore
 import Foundation
@@ -174,7 +175,7 @@ struct WebStoreTests {
     #expect(error?.code == .accessDenied)
     #expect(error.map { "\($0)\($0.cause ?? "")" }?.contains("secret") == false)
     let requests = server.requests
-    #expect(requests.allSatisfy { $0.request.header("authorization") == "Bearer secret-of-ann" })
+    #expect(requests.allSatisfy { $0.request.headers["authorization"] == "Bearer secret-of-ann" })
     #expect(!requests.isEmpty)
   }
 

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import FoundationEssentials
 import HostedModel
 import HostedLedger

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import FoundationEssentials
 import HostedStoreAPI
@@ -119,7 +120,7 @@ struct EventStreamTests {
     try fixture.sell(["t-1"])
     fixture.feed.wake()
     _ = await reader.text(until: "\"t-1\"")
-    let response = Watched<APIResponse?>(nil)
+    let response = Watched<HTTPResponse<APIBody>?>(nil)
     fixture.feed.poll(after: nil, viewer: viewer, wait: .seconds(30), limit: 200) { found in
       response.change { $0 = found }
     }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 import HostedDigests
@@ -72,8 +73,8 @@ final class FeedFixture: Sendable {
   func start(
     after cursor: String? = nil, account: AccountID? = nil, wait: Duration = .seconds(30),
     limit: Int = 200
-  ) -> Watched<APIResponse?> {
-    let response = Watched<APIResponse?>(nil)
+  ) -> Watched<HTTPResponse<APIBody>?> {
+    let response = Watched<HTTPResponse<APIBody>?>(nil)
     feed.poll(after: cursor, viewer: Self.viewer(account), wait: wait, limit: limit) { found in
       response.change { $0 = found }
     }
@@ -82,7 +83,7 @@ final class FeedFixture: Sendable {
 
   /// Returns the response of a request that does not wait.
   func poll(after cursor: String?, account: AccountID? = nil, limit: Int = 200) async throws
-    -> APIResponse
+    -> HTTPResponse<APIBody>
   {
     try await start(after: cursor, account: account, wait: .zero, limit: limit).response
   }
@@ -100,9 +101,9 @@ final class FeedFixture: Sendable {
 
 struct UnexpectedBody: Error {}
 
-extension Watched<APIResponse?> {
+extension Watched<HTTPResponse<APIBody>?> {
   /// The response, after it was set.
-  var response: APIResponse {
+  var response: HTTPResponse<APIBody> {
     get async throws {
       await wait { $0 != nil }
       return try #require(value)
@@ -110,8 +111,8 @@ extension Watched<APIResponse?> {
   }
 }
 
-extension APIResponse {
-  func field(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+extension HTTPResponse<APIBody> {
+  func field(_ name: String) -> String? { headers[name] }
 
   var json: JSONValue {
     get throws {

@@ -112,7 +112,7 @@ struct InterruptedCommandTests {
       try server.setFaults(FaultScript("*.pkg stall 0"))
       server.clearRequests()
       let process = try tool.start(words, errors: tool.folder.path("err.txt"))
-      process.wait { server.requests.contains { $0.request.path.hasSuffix(".pkg") } }
+      process.wait { server.requests.contains { $0.path.hasSuffix(".pkg") } }
       process.kill(number)
       #expect(process.waitUntilExit().status == 130)
       #expect(try tool.text("err.txt").contains("interrupted"))

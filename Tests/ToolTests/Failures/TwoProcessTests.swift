@@ -52,7 +52,7 @@ struct TwoProcessTests {
     let web = ["--store", server.url, "--root", "store/metadata/1.root.json"]
     let first = try tool.start(["get", Self.products[1]] + web + library)
     defer { if first.isRunning { first.kill(SIGKILL) } }
-    first.wait { server.requests.contains { $0.request.path.hasSuffix(".pkg") } }
+    first.wait { server.requests.contains { $0.path.hasSuffix(".pkg") } }
 
     for words in [["get", Self.products[2]], ["get", Self.products[0]], ["update"], ["collect"]] {
       let store = words == ["collect"] ? [] : ["--store", "store"]

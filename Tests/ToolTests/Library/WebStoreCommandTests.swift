@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import Foundation
 import HostedFileServer
@@ -115,7 +116,7 @@ struct WebStoreCommandTests {
       ["get", "com.example.a", "--library", "lib", "--token-file", "token"] + store)
     #expect(result.status == 1)
     #expect(!(result.errors + result.output).contains("secret"))
-    let tokens = server.requests.map { $0.request.header("authorization") }
+    let tokens = server.requests.map { $0.request.headers["authorization"] }
     #expect(Set(tokens) == ["Bearer secret-of-ann"])
   }
 }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import Foundation
 import HostedFileServer
 import HostedTestSupport
@@ -77,7 +78,7 @@ struct StoreCheckTests {
     let result = try tool.run(words("--token-file", "token"))
     #expect(result.status == 0, "\(result.output)\(result.errors)")
     #expect(!(result.output + result.errors).contains("secret"))
-    let tokens = server.requests.map { $0.request.header("authorization") }
+    let tokens = server.requests.map { $0.request.headers["authorization"] }
     #expect(Set(tokens) == ["Bearer secret-of-ann"])
   }
 

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedTrust
 import HostedModel
 import Foundation

@@ -27,7 +27,7 @@ struct AddressTests {
       let name = names[index]
       let failure = code {
         let url = try WebURL("http://\(name):\(server.port)/")
-        #expect(try session.send(HTTPRequest(url, limit: 10)).body == [7])
+        #expect(try session.send(TransferRequest(url, limit: 10)).body == [7])
       }
       found.withLock { $0[name] = failure }
     }
@@ -76,7 +76,7 @@ struct AddressTests {
     moved(&configuration, port: server.port)
     let session = try HTTPSession(configuration)
     let url = try WebURL("http://localhost:\(server.port)/")
-    #expect(try session.send(HTTPRequest(url, limit: 10)).body == [7])
+    #expect(try session.send(TransferRequest(url, limit: 10)).body == [7])
     #expect(gone.requests.count == 1)
   }
 }

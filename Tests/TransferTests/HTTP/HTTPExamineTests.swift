@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedTransfer
 import Foundation
 import HostedTestSupport
@@ -14,7 +15,7 @@ struct HTTPExamineTests {
         body: Array("0123456789".utf8))
     }
     let session = try HTTPSession()
-    let answer = try session.examine(HTTPRequest(try WebURL(server.url("/a")), limit: 4))
+    let answer = try session.examine(TransferRequest(try WebURL(server.url("/a")), limit: 4))
     #expect(answer.status == 503)
     #expect(answer.head.encoding == "gzip")
     #expect(answer.head.contentLength == 10)
@@ -28,7 +29,7 @@ struct HTTPExamineTests {
   func emptyEncoding() throws {
     let server = try ScriptedServer { _ in .http("200 OK", ["Content-Encoding: "], body: [7]) }
     let session = try HTTPSession()
-    let request = HTTPRequest(try WebURL(server.url("/a")), limit: 4)
+    let request = TransferRequest(try WebURL(server.url("/a")), limit: 4)
     #expect(try session.examine(request).head.encoding == nil)
     #expect(try session.send(request).body == [7])
   }
@@ -38,10 +39,10 @@ struct HTTPExamineTests {
     let server = try ScriptedServer { .file(Array("0123456789".utf8), $0) }
     let session = try HTTPSession()
     let url = try WebURL(server.url("/a"))
-    let whole = try session.examine(HTTPRequest(url, limit: 10))
+    let whole = try session.examine(TransferRequest(url, limit: 10))
     #expect(whole.body.count == 10 && !whole.isCut)
     let header = HTTPHeader("Range", "bytes=2-5")
-    let part = try session.examine(HTTPRequest(url, headers: [header], limit: 4))
+    let part = try session.examine(TransferRequest(url, headers: [header], limit: 4))
     #expect(part.status == 206)
     #expect(part.head.range == 2..<6)
     #expect(part.head.totalLength == 10)
@@ -52,7 +53,7 @@ struct HTTPExamineTests {
   func method() throws {
     let server = try ScriptedServer { _ in .http("200 OK", length: 10) }
     let session = try HTTPSession()
-    var request = HTTPRequest(
+    var request = TransferRequest(
       try WebURL(server.url("/a")), headers: [HTTPHeader("Accept-Encoding", "gzip")], limit: 0)
     request.method = "HEAD"
     let answer = try session.examine(request)
@@ -70,7 +71,7 @@ struct HTTPExamineTests {
       request.number <= losses ? .init([], then: .close) : .http("200 OK", body: [1])
     }
     let session = try HTTPSession()
-    let answer = try session.examine(HTTPRequest(try WebURL(server.url("/a")), limit: 4))
+    let answer = try session.examine(TransferRequest(try WebURL(server.url("/a")), limit: 4))
     #expect(answer.status == (losses == 1 ? 200 : 0))
     #expect((answer.fault?.kind == .cutShort) == (losses == 2))
     #expect(server.requests.count == 2)

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import Foundation
 import HostedConcurrency
@@ -13,8 +14,8 @@ struct HTTPGetTests {
 
   private func get(
     _ text: String, limit: Int = 1000, _ configuration: HTTPConfiguration = impatient
-  ) throws -> HTTPResponse {
-    try HTTPSession(configuration).send(HTTPRequest(try WebURL(text), limit: limit))
+  ) throws -> TransferResponse {
+    try HTTPSession(configuration).send(TransferRequest(try WebURL(text), limit: limit))
   }
 
   @Test("A body is complete, with its status and lower-case headers")
@@ -37,7 +38,7 @@ struct HTTPGetTests {
     arguments: [("X", "a\r\nY: b"), ("X", "a\nY"), ("X", "\0"), ("X: a\r\nY", "b"), ("", "a")])
   func malformedHeaders(name: String, value: String) throws {
     let server = try ScriptedServer { _ in .http("200 OK") }
-    var request = HTTPRequest(try WebURL(server.url()), limit: 1000)
+    var request = TransferRequest(try WebURL(server.url()), limit: 1000)
     request.headers = [HTTPHeader(name, value)]
     let session = try HTTPSession(Self.impatient)
     #expect(code { _ = try session.send(request) } == .usage)
@@ -48,7 +49,7 @@ struct HTTPGetTests {
   func connectionsOfChildren() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: Array("hello".utf8)) }
     let session = try HTTPSession(Self.impatient)
-    _ = try session.send(HTTPRequest(try WebURL(server.url()), limit: 1000))
+    _ = try session.send(TransferRequest(try WebURL(server.url()), limit: 1000))
     // The connection is kept for the next request.
     let connections = (0..<Int32(getdtablesize())).filter { Self.peerPort(of: $0) == server.port }
     #expect(!connections.isEmpty)
@@ -149,7 +150,7 @@ struct HTTPGetTests {
   @Test("The deadline ends a call with the fault that delayed it", .slow)
   func deadline() throws {
     let server = try ScriptedServer { _ in .http("503 Busy", ["Retry-After: 3600"]) }
-    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    var request = TransferRequest(try WebURL(server.url()), limit: 10)
     request.deadline = 2
     let session = try HTTPSession(Self.impatient)
     #expect(code { _ = try session.send(request) } == .serverBusy)
@@ -162,7 +163,7 @@ struct HTTPGetTests {
       ticket.cancel()
       return .init([], then: .hang)
     }
-    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    var request = TransferRequest(try WebURL(server.url()), limit: 10)
     request.ticket = ticket
     let session = try HTTPSession(Self.impatient)
     #expect(code { _ = try session.send(request) } == .stopped)
@@ -174,7 +175,7 @@ struct HTTPGetTests {
     let session = try HTTPSession(Self.impatient)
     session.close()
     let url = try WebURL("http://127.0.0.1:1/")
-    #expect(code { _ = try session.send(HTTPRequest(url, limit: 1)) } == .stopped)
+    #expect(code { _ = try session.send(TransferRequest(url, limit: 1)) } == .stopped)
   }
 
   // MARK: Redirects and secrets
@@ -215,8 +216,8 @@ struct HTTPGetTests {
       HTTPCredentials(for: try WebURL(server.url("/x")), bearerToken: "secret")
     ]
     let session = try HTTPSession(configuration)
-    _ = try session.send(HTTPRequest(try WebURL(server.url("/here")), limit: 10))
-    _ = try session.send(HTTPRequest(try WebURL(server.url("/away")), limit: 10))
+    _ = try session.send(TransferRequest(try WebURL(server.url("/here")), limit: 10))
+    _ = try session.send(TransferRequest(try WebURL(server.url("/away")), limit: 10))
     #expect(
       server.requests.map { $0.header("authorization") } == ["Bearer secret", "Bearer secret"])
     #expect(other.requests.map { $0.header("authorization") } == [nil])
@@ -231,11 +232,11 @@ struct HTTPGetTests {
     // The name has no address, so the proxy must have received the request.
     let far = try WebURL("http://store.invalid/file")
     let session = try HTTPSession(configuration)
-    #expect(try session.send(HTTPRequest(far, limit: 10)).body == [7])
+    #expect(try session.send(TransferRequest(far, limit: 10)).body == [7])
     #expect(server.requests.map(\.path) == ["http://store.invalid/file"])
     configuration.proxy = .url("http://proxy.invalid:1")
     let lost = try HTTPSession(configuration)
-    #expect(code { _ = try lost.send(HTTPRequest(far, limit: 10)) } == .proxyFailed)
+    #expect(code { _ = try lost.send(TransferRequest(far, limit: 10)) } == .proxyFailed)
   }
 
   @Test("The delay before a retry comes from the session's random source")
@@ -250,7 +251,7 @@ struct HTTPGetTests {
         draws.withLock { $0 += 1 }
         return 0
       })
-    #expect(try session.send(HTTPRequest(try WebURL(server.url()), limit: 10)).body == [7])
+    #expect(try session.send(TransferRequest(try WebURL(server.url()), limit: 10)).body == [7])
     #expect(draws.withLock { $0 } == 2)
   }
 
@@ -289,7 +290,7 @@ struct HTTPGetTests {
         configuration.proxy = setting
         configuration.retry.attempts = 1
         let session = try HTTPSession(configuration)
-        let found = code { _ = try session.send(HTTPRequest(far, limit: 10)) }
+        let found = code { _ = try session.send(TransferRequest(far, limit: 10)) }
         #expect(found == (isExcepted ? .hostNotFound : nil), "\(setting)")
       }
     }
@@ -309,7 +310,7 @@ struct HTTPGetTests {
       request.number == 2 ? .http("404 No", body: [1, 2]) : .http("200 OK", body: [1])
     }
     let session = try HTTPSession(Self.impatient)
-    for _ in 0..<4 { _ = try session.send(HTTPRequest(try WebURL(server.url()), limit: 10)) }
+    for _ in 0..<4 { _ = try session.send(TransferRequest(try WebURL(server.url()), limit: 10)) }
     #expect(Set(server.requests.map(\.connection)) == [1])
     #expect(session.statistics.requests == 4)
     #expect(session.statistics.protocolName == "HTTP/1.1")

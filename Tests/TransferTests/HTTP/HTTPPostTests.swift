@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import Foundation
 import HostedTestSupport
@@ -10,8 +11,8 @@ import Testing
 struct HTTPPostTests {
   private func post(
     _ server: ScriptedServer, _ body: [UInt8] = Array("{}".utf8), isRepeatable: Bool = true
-  ) throws -> HTTPResponse {
-    var request = HTTPRequest(
+  ) throws -> TransferResponse {
+    var request = TransferRequest(
       try WebURL(server.url("/a:b")), headers: [HTTPHeader("Content-Type", "application/json")],
       limit: 1000)
     request.method = "POST"

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import HostedTestSupport
@@ -46,7 +47,7 @@ struct PlainHTTPTests {
     #expect(error.map { "\($0)" }?.contains("secret") == false)
     // What an attacker on the network would read.
     if error == nil {
-      _ = try HTTPSession(configuration).send(HTTPRequest(try WebURL(url), limit: 10))
+      _ = try HTTPSession(configuration).send(TransferRequest(try WebURL(url), limit: 10))
     }
     #expect(seen.requests.compactMap { $0.header("authorization") } == [])
   }
@@ -77,7 +78,7 @@ struct PlainHTTPTests {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let url = "http://localhost:\(server.port)/"
     let session = try HTTPSession(configuration(url))
-    #expect(try session.send(HTTPRequest(try WebURL(url), limit: 10)).body == [7])
+    #expect(try session.send(TransferRequest(try WebURL(url), limit: 10)).body == [7])
     #expect(server.requests.map { $0.header("authorization") } == ["Bearer secret"])
   }
 
@@ -88,7 +89,7 @@ struct PlainHTTPTests {
     var configuration = try configuration(
       url.text, proxy: .url("http://127.0.0.1:\(proxy.port)"))
     configuration.plainHTTPOrigins = [try WebURL("http://store.invalid:8080/elsewhere")]
-    _ = try HTTPSession(configuration).send(HTTPRequest(url, limit: 10))
+    _ = try HTTPSession(configuration).send(TransferRequest(url, limit: 10))
     #expect(proxy.requests.map { $0.header("authorization") } == ["Bearer secret"])
     for other in ["http://store.invalid/", "https://store.invalid:8080/"] {
       configuration.plainHTTPOrigins = [try WebURL(other)]
@@ -105,7 +106,7 @@ struct PlainHTTPTests {
     let url = try WebURL(server.url())
     let configuration = try configuration(
       url.text, proxy: .url("http://127.0.0.1:\(proxy.port)"))
-    #expect(try HTTPSession(configuration).send(HTTPRequest(url, limit: 10)).body == [7])
+    #expect(try HTTPSession(configuration).send(TransferRequest(url, limit: 10)).body == [7])
     #expect(proxy.requests.isEmpty)
     #expect(server.requests.map { $0.header("authorization") } == ["Bearer secret"])
   }

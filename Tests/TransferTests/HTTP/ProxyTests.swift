@@ -68,7 +68,7 @@ struct ProxyTests {
     var configuration = impatientConfiguration()
     configuration.proxy = .url("http://127.0.0.1:\(proxy.number)", exceptions: "127.0.0.1")
     let session = try HTTPSession(configuration)
-    let request = HTTPRequest(try WebURL("http://127.0.0.1:\(port.number)/"), limit: 10)
+    let request = TransferRequest(try WebURL("http://127.0.0.1:\(port.number)/"), limit: 10)
     #expect(code { _ = try session.send(request) } == .connectionRefused)
   }
 

@@ -31,7 +31,7 @@ struct SecureTests {
     configuration.certificateAuthorities = certificate.chain
     configuration.stallTimeout = 10
     let url = try WebURL("https://127.0.0.1:\(server.port)\(path)")
-    _ = try HTTPSession(configuration).send(HTTPRequest(url, limit: 1 << 26))
+    _ = try HTTPSession(configuration).send(TransferRequest(url, limit: 1 << 26))
   }
 
   @Test("HTTP/2 is used if the server offers it, and all ranges share one connection", .slow)
@@ -58,7 +58,7 @@ struct SecureTests {
       $0.proxy = .url("http://127.0.0.1:1", exceptions: "127.0.0.1")
     }
     // Now the session knows that the server supports HTTP/2.
-    let request = HTTPRequest(try source.mirrors[0].appending("a.pkg"), limit: 1 << 26)
+    let request = TransferRequest(try source.mirrors[0].appending("a.pkg"), limit: 1 << 26)
     _ = try source.session.send(request)
     return source
   }
@@ -103,7 +103,7 @@ struct SecureTests {
     try get(server)
     let url = try WebURL("https://127.0.0.1:\(server.port)/a.pkg")
     let plain = try HTTPSession(impatientConfiguration())
-    #expect(code { _ = try plain.send(HTTPRequest(url, limit: 10)) } == .certificateUntrusted)
+    #expect(code { _ = try plain.send(TransferRequest(url, limit: 10)) } == .certificateUntrusted)
     _ = try TestCertificate.wrong.write(to: folder)
     #expect(code { try get(self.server()) } == .certificateUntrusted)
   }

@@ -177,7 +177,7 @@ struct LimitTests {
   /// Fetches something else several times, so that the session's thread also receives what has
   /// arrived for its other requests.
   private static func letReceive(_ session: HTTPSession, _ server: ScriptedServer) throws {
-    let request = HTTPRequest(try WebURL(server.url("/other")), limit: 1)
+    let request = TransferRequest(try WebURL(server.url("/other")), limit: 1)
     for _ in 0..<20 { _ = try session.send(request) }
   }
 
@@ -224,7 +224,7 @@ struct LimitTests {
       return []
     }
     let session = try HTTPSession(configuration)
-    let request = HTTPRequest(try WebURL("http://127.0.0.1:1/"), limit: 1)
+    let request = TransferRequest(try WebURL("http://127.0.0.1:1/"), limit: 1)
     let sending = ThreadCall { _ = try? session.send(request) }
     isRunning.wait()
     let closing = (0..<2).map { _ in ThreadCall { session.close() } }
@@ -236,7 +236,7 @@ struct LimitTests {
   @Test("The limits that are set last apply, also after changes in several threads")
   func changedLimits() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [1]) }
-    let request = HTTPRequest(try WebURL(server.url()), limit: 1)
+    let request = TransferRequest(try WebURL(server.url()), limit: 1)
     for _ in 0..<50 {
       let session = try HTTPSession(impatientConfiguration())
       _ = try session.send(request)
@@ -254,7 +254,7 @@ struct LimitTests {
   @Test("Calls in other threads end when the session is closed meanwhile")
   func closedMeanwhile() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [1]) }
-    let request = HTTPRequest(try WebURL(server.url()), limit: 1)
+    let request = TransferRequest(try WebURL(server.url()), limit: 1)
     for _ in 0..<20 {
       let session = try HTTPSession(impatientConfiguration())
       DispatchQueue.concurrentPerform(iterations: 8) { number in
@@ -279,7 +279,7 @@ struct LimitTests {
     let tickets = [("first", TransferTicket()), ("other", TransferTicket()), ("raised", raised)]
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (name, ticket) in tickets {
-        var request = HTTPRequest(try WebURL(server.url("/\(name)")), limit: 1)
+        var request = TransferRequest(try WebURL(server.url("/\(name)")), limit: 1)
         (request.ticket, request.deadline) = (ticket, 600)
         group.addTask { [request] in
           try await onOwnThread { _ = try session.send(request) }

@@ -24,7 +24,7 @@ struct BusyServerTests {
     code {
       let store = try WebURL(server.url())
       for _ in 0..<2 {
-        let answer = try session.send(HTTPRequest(store.appending("small"), limit: 10))
+        let answer = try session.send(TransferRequest(store.appending("small"), limit: 10))
         #expect(answer.body == Array("small".utf8))
       }
       let source = try HTTPPieceSource(session, mirrors: [store])

@@ -110,7 +110,7 @@ struct HostPauseTests {
   func examined() throws {
     let server = try ScriptedServer { _ in .http("503 Busy") }
     let session = try HTTPSession(impatientConfiguration())
-    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    var request = TransferRequest(try WebURL(server.url()), limit: 10)
     request.attempts = 1
     #expect(code { _ = try session.send(request) } == .serverFailed)
     #expect(try session.examine(request).status == 503)
@@ -138,14 +138,14 @@ struct HostPauseTests {
     }
     let url = try WebURL(server.url())
     let isRefused = try HTTPSession(impatientConfiguration(), pauses: pauses)
-    var once = HTTPRequest(url, limit: 10)
+    var once = TransferRequest(url, limit: 10)
     once.attempts = 1
     #expect(code { _ = try isRefused.send(once) } == .serverBusy)
     await withTaskGroup(of: Void.self) { group in
       for number in 0..<6 {
         group.addTask {
           await onOwnThread {
-            var request = HTTPRequest(url, limit: 10)
+            var request = TransferRequest(url, limit: 10)
             request.ticket = tickets[number]
             let failure = code { _ = try sessions[number % 2].send(request) }
             #expect(failure == nil)

@@ -11,7 +11,7 @@ struct RefusalTests {
       request.number < 9 ? .http("503 Busy") : .http("200 OK", body: [7])
     }
     let session = try HTTPSession(impatientConfiguration())
-    #expect(try session.send(HTTPRequest(WebURL(server.url()), limit: 10)).body == [7])
+    #expect(try session.send(TransferRequest(WebURL(server.url()), limit: 10)).body == [7])
     #expect(server.requests.count == 9)
   }
 

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import Foundation
 import HostedTestSupport
 import Testing
@@ -97,7 +98,7 @@ struct RangeAnswerTests {
 
   @Test("Each answer is accepted with its range, or refused", arguments: cases)
   func judge(_ example: Case) {
-    let head = HTTPHead(status: example.status, headers: example.headers)
+    let head = HTTPHead(status: example.status, headers: HTTPHeaders(example.headers))
     do throws(TransferFault) {
       let answer = try RangeAnswer.judge(head, example.question, now: Date())
       #expect(answer.start..<answer.end == example.place)
@@ -115,7 +116,7 @@ struct RangeAnswerTests {
       (Self.ranged, 206, part.merging(["content-length": "100"]) { $1 }, true),
     ]
     for (question, status, headers, isPromised) in answers {
-      let head = HTTPHead(status: status, headers: headers)
+      let head = HTTPHead(status: status, headers: HTTPHeaders(headers))
       let answer = try RangeAnswer.judge(head, question, now: Date())
       #expect(answer.isEndPromised == isPromised)
     }
@@ -141,7 +142,7 @@ struct RangeAnswerTests {
       (["etag": "\"a\u{1b}\""], nil), (["etag": "\"a\u{7f}\""], nil),
     ]
     for (headers, validator) in cases {
-      #expect(Validator.strong(HTTPHead(status: 200, headers: headers)) == validator)
+      #expect(Validator.strong(HTTPHead(status: 200, headers: HTTPHeaders(headers))) == validator)
     }
   }
 

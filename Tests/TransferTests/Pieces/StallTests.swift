@@ -130,7 +130,7 @@ struct StallTests {
     configuration.stallTimeout = 600
     configuration.idleTimeout = 0.3
     let session = try HTTPSession(configuration)
-    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    var request = TransferRequest(try WebURL(server.url()), limit: 10)
     request.deadline = 30
     #expect(try session.send(request).body == [7])
     #expect(server.requests.count == 2)

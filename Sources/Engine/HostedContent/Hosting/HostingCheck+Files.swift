@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import HostedTrust
@@ -116,13 +117,13 @@ extension HostingCheck {
   }
 
   /// Returns the answer for a part of `path`.
-  private mutating func answer(for path: String, range: Range<Int64>) throws -> HTTPResponse {
+  private mutating func answer(for path: String, range: Range<Int64>) throws -> TransferResponse {
     let header = HTTPHeader("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
     return try answer(for: path, headers: [header], limit: Int64(range.count))
   }
 
   /// Returns whether the answer has the bytes of `part`; adds a finding if it does not.
-  private mutating func isEqual(_ answer: HTTPResponse, _ part: Part, _ path: String) -> Bool {
+  private mutating func isEqual(_ answer: TransferResponse, _ part: Part, _ path: String) -> Bool {
     if report.add(HostingRules.connection(answer, path)) { return false }
     let isEqual =
       answer.body.count == part.range.count && !answer.isCut

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 
@@ -47,7 +48,7 @@ extension HostingCheck {
     for folder in folders {
       for name in ["timestamp.pem", "targets.pem", "root/root.pem", "published.json", ""] {
         let url = try WebURL("\(folder)/\(name)\(query)")
-        let answer = try answer(to: HTTPRequest(url, limit: Int(Self.pageLimit)))
+        let answer = try answer(to: TransferRequest(url, limit: Int(Self.pageLimit)))
         // One file is enough to say so.
         if report.add(HostingRules.keys(answer, url.description)) { break }
       }
@@ -59,7 +60,7 @@ extension HostingCheck {
     let (base, query) = address
     let encoded = try WebURL("\(base)/metadata/%74imestamp.json\(query)")
     let limit = timestamp.count + 1024
-    let decoded = try answer(to: HTTPRequest(encoded, headers: Self.noCache, limit: limit))
+    let decoded = try answer(to: TransferRequest(encoded, headers: Self.noCache, limit: limit))
     if decoded.status != 200 {
       report.add(
         HostingFinding(

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import HostedTrust
@@ -65,14 +66,14 @@ package struct HostingCheck {
   /// Returns the answer for `path` below the store.
   mutating func answer(
     for path: String, headers: [HTTPHeader] = [], limit: Int64, isHead: Bool = false
-  ) throws -> HTTPResponse {
-    var request = HTTPRequest(
+  ) throws -> TransferResponse {
+    var request = TransferRequest(
       try store.appending(path), headers: headers, limit: Int(clamping: limit))
     if isHead { request.method = "HEAD" }
     return try answer(to: request)
   }
 
-  mutating func answer(to request: HTTPRequest) throws -> HTTPResponse {
+  mutating func answer(to request: TransferRequest) throws -> TransferResponse {
     report.requests += 1
     return try session.examine(request)
   }
@@ -147,7 +148,7 @@ package struct HostingCheck {
   /// Asks for the first root, with the first request of the check, and returns it.
   private mutating func checkFirstRoot(_ given: TrustedMetadata?) throws -> TrustedMetadata? {
     let path = MetadataName.root.path(version: 1)
-    var request = HTTPRequest(try store.appending(path), limit: Int(RoleName.root.limit))
+    var request = TransferRequest(try store.appending(path), limit: Int(RoleName.root.limit))
     request.readsCertificate = true
     let answer = try answer(to: request)
     if let fault = answer.fault, fault.isOfAddress {
@@ -198,7 +199,7 @@ package struct HostingCheck {
     }
   }
 
-  private static func isRoot(_ answer: HTTPResponse) -> Bool {
+  private static func isRoot(_ answer: TransferResponse) -> Bool {
     answer.fault == nil && (try? TrustedMetadata(root: answer.body)) != nil
   }
 
@@ -274,7 +275,7 @@ package struct HostingCheck {
     self.timestamp = answer.body
     check(.timestamp, path, timestamp.expires)
     let keys = trusted
-    func version(_ answer: HTTPResponse) -> Int64? {
+    func version(_ answer: TransferResponse) -> Int64? {
       let role: TimestampRole? = try? keys.verified(answer.body)
       return role?.version
     }
@@ -296,12 +297,12 @@ package struct HostingCheck {
 
   /// Returns the version that a request which no cache knows gets, if clients do not get it now.
   private mutating func newestVersion(
-    _ path: String, _ version: (HTTPResponse) -> Int64?
+    _ path: String, _ version: (TransferResponse) -> Int64?
   ) throws -> Int64? {
     guard !store.text.contains("?") else { return nil }
     let plain = try store.appending(path).text
     let url = try WebURL("\(plain)?\(randomIdentifier())")
-    let request = HTTPRequest(url, headers: Self.noCache, limit: Int(RoleName.timestamp.limit))
+    let request = TransferRequest(url, headers: Self.noCache, limit: Int(RoleName.timestamp.limit))
     let unknown = try answer(to: request)
     guard unknown.status == 200, let newest = version(unknown), let timestamp else { return nil }
     if unknown.body == timestamp { return nil }

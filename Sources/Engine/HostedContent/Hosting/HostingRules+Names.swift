@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 
@@ -10,7 +11,7 @@ extension HostingRules {
   ///
   /// `isAuthorized`: the request had a token or headers, so a client takes 403 for a wrong token.
   static func missing(
-    _ answer: HTTPResponse, _ path: String, askedFor url: WebURL, isAuthorized: Bool
+    _ answer: TransferResponse, _ path: String, askedFor url: WebURL, isAuthorized: Bool
   ) -> HostingFinding? {
     if answer.status == 0 { return connection(answer, path) }
     let isRedirected = answer.url != url
@@ -40,7 +41,7 @@ extension HostingRules {
   }
 
   /// Returns an error if the answer shows keys: a private key, the publisher's record, or a list.
-  static func keys(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func keys(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     guard answer.status == 200 || answer.status == 206 else { return nil }
     let text = String(decoding: answer.body, as: UTF8.self)
     let isShown =
@@ -63,7 +64,7 @@ extension HostingRules {
   static let hiddenFiles = [".git/HEAD": "ref: ", ".git/config": "[core]", "apps.json": "{"]
 
   /// Returns a warning if the answer is the hidden file `name`.
-  static func hidden(_ answer: HTTPResponse, _ name: String) -> HostingFinding? {
+  static func hidden(_ answer: TransferResponse, _ name: String) -> HostingFinding? {
     guard answer.status == 200, let start = hiddenFiles[name],
       String(decoding: answer.body, as: UTF8.self).hasPrefix(start)
     else { return nil }
@@ -75,7 +76,7 @@ extension HostingRules {
   }
 
   /// Returns a warning if the answer lists the folder `path`, which has `entry`.
-  static func listing(_ answer: HTTPResponse, _ path: String, has entry: String)
+  static func listing(_ answer: TransferResponse, _ path: String, has entry: String)
     -> HostingFinding?
   {
     guard answer.status == 200, answer.isPage || answer.head.isPage,

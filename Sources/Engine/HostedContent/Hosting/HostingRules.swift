@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import HostedTrust
@@ -33,7 +34,7 @@ enum HostingRules {
   // MARK: Connections
 
   /// Returns why no answer has arrived, or nil if there is one.
-  static func connection(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func connection(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     guard let fault = answer.fault else { return nil }
     let error = ContentError(fault, from: answer.url, subject: path)
     let cause = error.cause.map { ": \($0)" } ?? ""
@@ -66,7 +67,7 @@ enum HostingRules {
   }
 
   /// Returns a warning if the certificate expires soon.
-  static func certificate(_ answer: HTTPResponse, now: Date) -> HostingFinding? {
+  static func certificate(_ answer: TransferResponse, now: Date) -> HostingFinding? {
     guard let expiry = answer.certificateExpiry else { return nil }
     let seconds = expiry - Int64(now.timeIntervalSince1970)
     guard seconds < certificateSeconds else { return nil }
@@ -81,7 +82,7 @@ enum HostingRules {
   /// Returns why the answer is not the file at `path`, or nil if it may be.
   ///
   /// Ignores a body that ends early: the caller compares its length.
-  static func file(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func file(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     if answer.status == 0 { return connection(answer, path) }
     switch answer.status {
     case 200, 203, 206, 416: break
@@ -115,7 +116,7 @@ enum HostingRules {
   }
 
   /// Returns a warning for the type of a web page.
-  static func type(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func type(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     guard answer.head.isPage, answer.status == 200 || answer.status == 206 else { return nil }
     return HostingFinding(
       .warning, .pageType, path, "\(path) has the type of a web page, which proxies may change",
@@ -123,7 +124,7 @@ enum HostingRules {
   }
 
   /// Returns a warning if a server that may compress does so.
-  static func compression(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func compression(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     guard let encoding = answer.head.encoding else { return nil }
     return HostingFinding(
       .warning, .compression, path,
@@ -133,7 +134,7 @@ enum HostingRules {
   }
 
   /// Returns the difference between the declared and the signed length.
-  static func length(_ answer: HTTPResponse, _ path: String, expected: Int64)
+  static func length(_ answer: TransferResponse, _ path: String, expected: Int64)
     -> HostingFinding?
   {
     let found = answer.status == 200 ? answer.head.contentLength : answer.head.totalLength
@@ -171,7 +172,7 @@ enum HostingRules {
 
   /// Returns a warning unless the answer has exactly `range` of a file of `length` bytes.
   static func range(
-    _ answer: HTTPResponse, _ path: String, _ range: Range<Int64>, length: Int64
+    _ answer: TransferResponse, _ path: String, _ range: Range<Int64>, length: Int64
   ) -> HostingFinding? {
     let isWhole = range == 0..<length
     if answer.status == 206, answer.head.range == range { return nil }
@@ -190,7 +191,7 @@ enum HostingRules {
   }
 
   /// Returns a warning if a client cannot know whether the file has changed.
-  static func validators(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func validators(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     guard answer.status == 200 || answer.status == 206, answer.headers["etag"] == nil,
       answer.headers["last-modified"] == nil
     else { return nil }
@@ -201,7 +202,7 @@ enum HostingRules {
   }
 
   /// Returns a note unless the answer to HEAD has the file's length.
-  static func head(_ answer: HTTPResponse, _ path: String, length: Int64) -> HostingFinding? {
+  static func head(_ answer: TransferResponse, _ path: String, length: Int64) -> HostingFinding? {
     guard answer.status != 200 || answer.head.contentLength != length else { return nil }
     let found = answer.status == 200 ? "has another Content-Length" : "has status \(answer.status)"
     return HostingFinding(
@@ -214,7 +215,7 @@ enum HostingRules {
   /// Returns why a cache may keep the answer for `path`, whose content changes.
   ///
   /// Without headers, only an existing file is kept.
-  static func cache(_ answer: HTTPResponse, _ path: String, now: Date) -> HostingFinding? {
+  static func cache(_ answer: TransferResponse, _ path: String, now: Date) -> HostingFinding? {
     let remedy = "nginx: location /metadata/ { add_header Cache-Control \"no-cache\"; }"
     if let seconds = cacheLifetime(answer, now: now) {
       guard seconds > cacheSeconds else { return nil }
@@ -229,7 +230,7 @@ enum HostingRules {
   }
 
   /// Returns a note if caches must not keep the answer for `path`, whose content never changes.
-  static func uncached(_ answer: HTTPResponse, _ path: String, now: Date) -> HostingFinding? {
+  static func uncached(_ answer: TransferResponse, _ path: String, now: Date) -> HostingFinding? {
     guard let seconds = cacheLifetime(answer, now: now), seconds < keepSeconds else { return nil }
     return HostingFinding(
       .note, .uncached, path,
@@ -239,7 +240,7 @@ enum HostingRules {
   }
 
   /// Returns the seconds for which a cache may keep the answer; nil if no header says so.
-  private static func cacheLifetime(_ answer: HTTPResponse, now: Date) -> Int64? {
+  private static func cacheLifetime(_ answer: TransferResponse, now: Date) -> Int64? {
     let directives = Self.directives(answer.headers["cache-control"] ?? "")
     if directives["no-cache"] != nil || directives["no-store"] != nil { return 0 }
     if directives["immutable"] != nil { return .max }
@@ -250,7 +251,7 @@ enum HostingRules {
   }
 
   /// Returns the header that `cacheLifetime` reads, for messages.
-  private static func cacheHeader(_ answer: HTTPResponse) -> String {
+  private static func cacheHeader(_ answer: TransferResponse) -> String {
     (answer.headers["cache-control"].map { "Cache-Control: \($0)" } ?? "Expires")
       .printable(limit: 100)
   }
@@ -268,7 +269,7 @@ enum HostingRules {
   }
 
   /// Returns a finding if a request with `no-cache` was answered by a cache.
-  static func age(_ answer: HTTPResponse, _ path: String) -> HostingFinding? {
+  static func age(_ answer: TransferResponse, _ path: String) -> HostingFinding? {
     guard let text = answer.headers["age"], let age = Int64(text), age > 0 else { return nil }
     return stale(
       age > cacheSeconds ? .error : .warning, path,

@@ -1,9 +1,11 @@
 package import HostedModel
-import HostedTrust
 import FoundationEssentials
 
 /// Messages of the store server's API, as the server writes and a client reads them.
 extension PurchaseRecord {
+  /// The maximum length of a receipt in bytes, as Trust reads it.
+  package static let maximumReceipt = 16 << 10
+
   /// The purchase as a JSON object.
   package var json: JSONValue {
     var members: [String: JSONValue] = [
@@ -54,7 +56,7 @@ extension PurchaseRecord {
       account: try fields.optionalText("account", limit: 256).map(AccountID.init(rawValue:)),
       product: try fields.identifier("productIdentifier"), quantity: Int(quantity), state: state,
       date: try fields.date("purchaseDate"),
-      receipt: try fields.optionalText("receipt", limit: JSONWebSignature.maximumLength),
+      receipt: try fields.optionalText("receipt", limit: Self.maximumReceipt),
       // More than the record of a product can have.
       contents: try fields.list("contents", limit: 10_000).map { try ContentKey(json: $0) },
       isRestorable: json["isRestorable"] != .bool(false),

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedCCurl
 
 /// Owns an easy handle of libcurl.

@@ -1,4 +1,5 @@
 import Glibc
+import HostedHTTPValues
 import HostedCCurl
 import HostedConcurrency
 

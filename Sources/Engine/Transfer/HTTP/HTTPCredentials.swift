@@ -1,3 +1,5 @@
+package import HostedHTTPValues
+
 /// Headers that are sent to one origin (scheme, host and port), and never to another.
 package struct HTTPCredentials: Hashable, Sendable, CustomStringConvertible {
   /// A URL of the origin; the path is ignored.
@@ -13,26 +15,6 @@ package struct HTTPCredentials: Hashable, Sendable, CustomStringConvertible {
 
   /// The origin, without secrets.
   package var description: String { "credentials for \(host.origin)" }
-}
-
-/// A header of a request.
-package struct HTTPHeader: Hashable, Sendable {
-  package let name: String
-  package let value: String
-
-  package init(_ name: String, _ value: String) {
-    self.name = name
-    self.value = value
-  }
-
-  /// Creates the header with a bearer token (RFC 6750).
-  package init(bearerToken: String) { self.init("Authorization", "Bearer \(bearerToken)") }
-
-  /// Whether this is exactly one header; a line break would start another one.
-  var isWellFormed: Bool {
-    !name.isEmpty && name.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: ":") }
-      && value.utf8.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 }
-  }
 }
 
 extension HTTPConfiguration {

@@ -1,6 +1,7 @@
 import Dispatch
-package import HostedConcurrency
+package import HostedHTTPValues
 import HostedModel
+package import HostedConcurrency
 
 /// An HTTP client with shared connections, limits and statistics.
 ///
@@ -98,7 +99,7 @@ package final class HTTPSession: Sendable {
   /// of the host allows. Throws the last fault, `limitExceeded` for a body longer than `limit`,
   /// `timedOut` at the deadline unless a fault was the cause, `stopped` if the ticket is cancelled,
   /// and `usage` for malformed headers. Requests that are not repeatable have one attempt.
-  package func send(_ request: HTTPRequest) throws -> HTTPResponse {
+  package func send(_ request: TransferRequest) throws -> TransferResponse {
     try Self.check(request.headers, for: request.url)
     let ticket = request.ticket ?? TransferTicket(priority: .max)
     let maximum = request.isAttemptedOnce ? 1 : request.attempts
@@ -147,7 +148,7 @@ package final class HTTPSession: Sendable {
   /// Sends `exchange`, and waits for the answer.
   private func perform(
     _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket
-  ) -> HTTPResponse {
+  ) -> TransferResponse {
     let id = loop.submit(exchange, ticket: ticket, handler: collector)
     let listener = ticket.addListener { [loop] in loop.cancel(id) }
     defer { ticket.removeListener(listener) }
@@ -161,7 +162,7 @@ package final class HTTPSession: Sendable {
   /// Blocks. The body is read up to the limit. A fault that may be temporary is retried once. Each
   /// attempt may take a minute and the time of the body at 100 kB/s; the request's own deadline is
   /// not used. Throws `usage` for malformed headers.
-  package func examine(_ request: HTTPRequest) throws -> HTTPResponse {
+  package func examine(_ request: TransferRequest) throws -> TransferResponse {
     try Self.check(request.headers, for: request.url)
     // The certificate is only known if the request opens a connection.
     let first = examine(request, isFresh: request.readsCertificate)
@@ -169,7 +170,7 @@ package final class HTTPSession: Sendable {
     return examine(request, isFresh: true)
   }
 
-  private func examine(_ request: HTTPRequest, isFresh: Bool) -> HTTPResponse {
+  private func examine(_ request: TransferRequest, isFresh: Bool) -> TransferResponse {
     let seconds = 60 + Double(request.limit) / 100_000
     var exchange = ExchangeRequest(request, deadline: loop.clock.uptime() + seconds)
     exchange.idleFactor = .infinity
@@ -198,7 +199,7 @@ package final class HTTPSession: Sendable {
     of path: String, at mirror: WebURL, limit: Int, attempts: Int? = nil,
     headers: [HTTPHeader] = []
   ) throws -> [UInt8]? {
-    var request = HTTPRequest(try mirror.appending(path), headers: headers, limit: limit)
+    var request = TransferRequest(try mirror.appending(path), headers: headers, limit: limit)
     request.attempts = attempts
     request.refusesPages = true
     let response = try send(request)
@@ -215,7 +216,7 @@ package final class HTTPSession: Sendable {
 }
 
 extension ExchangeRequest {
-  fileprivate init(_ request: HTTPRequest, deadline: Double) {
+  fileprivate init(_ request: TransferRequest, deadline: Double) {
     url = request.url
     method = request.method
     headers = request.headers
@@ -230,14 +231,14 @@ extension ExchangeRequest {
 /// Collects an answer in memory; the caller waits for it.
 private final class ResponseCollector: ExchangeHandler {
   private struct State {
-    var response: HTTPResponse
+    var response: TransferResponse
     /// The bytes of the body, including those that were not kept.
     var received = 0
   }
 
   private let state: Mutex<State>
   private let hasEnded = DispatchSemaphore(value: 0)
-  private let request: HTTPRequest
+  private let request: TransferRequest
   private let isExamined: Bool
   private let clock: EngineClock
 
@@ -247,15 +248,15 @@ private final class ResponseCollector: ExchangeHandler {
   /// Creates a handler for an answer to `request`.
   ///
   /// No status, encoding or length of an answer that is examined is a fault.
-  init(_ request: HTTPRequest, isExamined: Bool = false, clock: EngineClock) {
-    state = Mutex(State(response: HTTPResponse(from: request.url)))
+  init(_ request: TransferRequest, isExamined: Bool = false, clock: EngineClock) {
+    state = Mutex(State(response: TransferResponse(from: request.url)))
     self.request = request
     self.isExamined = isExamined
     self.clock = clock
   }
 
   func receive(_ head: HTTPHead) -> TransferFault? {
-    state.withLock { $0.response.head = head }
+    state.withLock { $0.response.message.head = head }
     if isExamined { return nil }
     if !request.returnsEveryStatus, TransferFault.isTemporary(head.status) {
       return TransferFault(statusOf: head, now: clock.now())
@@ -274,7 +275,7 @@ private final class ResponseCollector: ExchangeHandler {
       if body.count > room, head.isSuccess, !isExamined {
         return .refused(tooLong(head, state.response.body + body))
       }
-      state.response.body += body.prefix(room)
+      state.response.message.body += body.prefix(room)
       state.received += body.count
       if body.count > room { state.response.isCut = true }
       if isExamined { return state.response.isCut ? .complete : .taken }
@@ -303,7 +304,7 @@ private final class ResponseCollector: ExchangeHandler {
     hasEnded.signal()
   }
 
-  func wait() -> HTTPResponse {
+  func wait() -> TransferResponse {
     hasEnded.wait()
     return state.withLock { $0.response }
   }

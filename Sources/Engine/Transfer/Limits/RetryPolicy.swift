@@ -1,3 +1,4 @@
+import HostedHTTPValues
 package import FoundationEssentials
 
 /// When failed requests are retried; pure.

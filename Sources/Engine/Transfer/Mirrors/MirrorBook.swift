@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 
 /// The state of one fetch per address of its file, in addition to the session's state per host.

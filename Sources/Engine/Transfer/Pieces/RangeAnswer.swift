@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 package import FoundationEssentials
 
 /// The request that an answer must match.
@@ -93,34 +94,6 @@ package struct RangeAnswer: Hashable, Sendable {
       return TransferFault(.wrongLength(total), text)
     }
     return question.isWhole ? TransferFault(.status(416)) : TransferFault(.rangeRefused, text)
-  }
-}
-
-/// A `Content-Range` of bytes (RFC 9110 §14.4).
-struct ContentRange: Hashable {
-  /// The range, or nil for an unsatisfied range.
-  let bytes: Range<Int64>?
-  /// The total length in bytes, or nil if the server does not know it.
-  let total: Int64?
-
-  /// Parses `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`, or nil for anything else.
-  init?(_ text: String) {
-    let words = text.trimmed.split(separator: " ", omittingEmptySubsequences: true)
-    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return nil }
-    total = Int64(digits: parts[1])
-    guard total != nil || parts[1] == "*" else { return nil }
-    if parts[0] == "*" {
-      guard total != nil else { return nil }
-      bytes = nil
-      return
-    }
-    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard bounds.count == 2, let first = Int64(digits: bounds[0]),
-      let last = Int64(digits: bounds[1]), first <= last, last < .max, last < total ?? .max
-    else { return nil }
-    bytes = first..<(last + 1)
   }
 }
 

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 
 /// Receives the answer for one range on the loop's thread, and passes its pieces to the worker.

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedCMicroHTTPD
 
 /// A connection of libmicrohttpd during one of its callbacks; only used on its thread.
@@ -8,17 +9,16 @@ package struct HTTPConnection: @unchecked Sendable {
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
   /// The header fields of the request; nil if one is malformed.
-  var headers: [(name: String, value: String)]? {
-    typealias Fields = [(name: String, value: String)]
-    var fields: Fields = []
+  var headers: HTTPHeaders? {
+    var fields: [HTTPHeader] = []
     let isWellFormed = withUnsafeMutablePointer(to: &fields) { fields in
       hc_http_each_header(pointer, fields) { context, name, value in
         guard let context, let name else { return }
-        context.assumingMemoryBound(to: Fields.self).pointee.append(
-          (String(cString: name), value.map { String(cString: $0) } ?? ""))
+        context.assumingMemoryBound(to: [HTTPHeader].self).pointee.append(
+          HTTPHeader(String(cString: name), value.map { String(cString: $0) } ?? ""))
       }
     }
-    return isWellFormed != 0 ? fields : nil
+    return isWellFormed != 0 ? HTTPHeaders(fields) : nil
   }
 
   /// The descriptor of its socket.
@@ -43,12 +43,12 @@ package struct HTTPConnection: @unchecked Sendable {
   package func resume() { hc_http_resume(pointer) }
 
   /// Queues a response, sent as valid HTTP; returns false if that fails.
-  package func send(
-    _ status: Int, _ headers: [(name: String, value: String)], _ body: HTTPBody
-  ) -> Bool {
+  package func send(_ head: HTTPHead, _ body: HTTPBody) -> Bool {
     guard let response = Self.response(body) else { return false }
-    for header in headers { hc_http_response_add_header(response, header.name, header.value) }
-    return hc_http_send(pointer, UInt32(clamping: status), response) != 0
+    for field in head.headers.fields {
+      hc_http_response_add_header(response, field.name, field.value)
+    }
+    return hc_http_send(pointer, UInt32(clamping: head.status), response) != 0
   }
 
   private static func response(_ body: HTTPBody) -> OpaquePointer? {

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedCMicroHTTPD
 import HostedModel
 import HostedFileIO
@@ -24,6 +25,7 @@ package final class HTTPDaemon: @unchecked Sendable {
   private let connections: ConnectionTable
   private let begin: Begin
   private let refusal: Refusal?
+  private let allowsEscapedSlashes: Bool
   private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
   private var daemon: OpaquePointer?
 
@@ -40,17 +42,22 @@ package final class HTTPDaemon: @unchecked Sendable {
   /// Returns the complete response to a request that libmicrohttpd refuses with a status.
   package typealias Refusal = @Sendable (_ status: Int) -> [UInt8]
 
-  /// Creates an exchange for a request whose first line arrived at `start`.
+  /// Creates an exchange for a request without its body, whose first line arrived at `start`.
+  ///
+  /// An ambiguous or malformed request has a `refusal`.
   package typealias Begin =
-    @Sendable (_ head: RequestHead, _ start: ContinuousClock.Instant) -> any HTTPExchange
+    @Sendable (_ request: HTTPRequest, _ refusal: HTTPRefusal?, _ start: ContinuousClock.Instant)
+    -> any HTTPExchange
 
   private static let stackBytes = 512 << 10
 
   /// Starts the daemon; `begin` is called for each request.
   package init(
-    _ threads: Threads, _ connections: ConnectionTable, begin: @escaping Begin
+    _ threads: Threads, _ connections: ConnectionTable, allowsEscapedSlashes: Bool = false,
+    begin: @escaping Begin
   ) throws {
     self.connections = connections
+    self.allowsEscapedSlashes = allowsEscapedSlashes
     self.begin = begin
     refusal = if case .single(_, let refusal) = threads { refusal } else { nil }
     callbacks = .allocate(capacity: 1)
@@ -164,10 +171,12 @@ package final class HTTPDaemon: @unchecked Sendable {
     _ version: UnsafePointer<CChar>, _ part: UnsafeRawBufferPointer
   ) -> Bool {
     guard let exchange = request.exchange else {
-      let head = RequestHead(
-        method: String(cString: method), target: request.target, version: String(cString: version),
-        parsedFields: connection.headers)
-      let exchange = begin(head, request.start)
+      let headers = connection.headers
+      let received = HTTPRequest(
+        String(cString: method), request.target, version: String(cString: version),
+        headers: headers ?? [:], allowsEscapedSlashes: allowsEscapedSlashes)
+      let refusal = headers == nil ? .malformedLine : received.refusal
+      let exchange = begin(received, refusal, request.start)
       request.exchange = exchange
       return exchange.receiveHead(connection)
     }
@@ -182,5 +191,17 @@ package final class HTTPDaemon: @unchecked Sendable {
         guard recv(descriptor, buffer.baseAddress, buffer.count, 0) > 0 else { return }
       }
     }
+  }
+}
+
+/// A certificate chain and its key, as paths of PEM files.
+package struct Certificate: Hashable, Sendable {
+  package let chain: String
+  package let key: String
+
+  /// Names the files; they are read when a server starts.
+  package init(chain: String, key: String) {
+    self.chain = chain
+    self.key = key
   }
 }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedConcurrency
 
 /// The active rules, and how often each has matched each path; thread-safe.
@@ -34,7 +35,7 @@ final class FaultBook: Sendable {
   func set(_ script: FaultScript) { state.withLock { $0 = State(rules: script.rules) } }
 
   /// Counts `request` and returns the rules that act on it, in the order of the script.
-  func occurrences(for request: ServerRequest) -> [Occurrence] {
+  func occurrences(for request: HTTPRequest) -> [Occurrence] {
     occurrences(path: request.path) { !$0.fault.isOfConnection && $0.matches(request) }
   }
 

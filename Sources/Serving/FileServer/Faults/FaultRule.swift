@@ -1,3 +1,5 @@
+import HostedHTTPValues
+
 /// One line of a fault script: the requests that it matches, the fault, and how often it acts.
 struct FaultRule: Hashable, Sendable {
   /// The line without its comment.
@@ -13,9 +15,9 @@ struct FaultRule: Hashable, Sendable {
     /// Whether it has a Range header.
     var hasRange: Bool?
 
-    func matches(_ request: ServerRequest) -> Bool {
+    func matches(_ request: HTTPRequest) -> Bool {
       (method ?? request.method) == request.method
-        && (hasRange ?? (request.header("range") != nil)) == (request.header("range") != nil)
+        && (hasRange ?? (request.headers["range"] != nil)) == (request.headers["range"] != nil)
     }
   }
 
@@ -34,7 +36,7 @@ struct FaultRule: Hashable, Sendable {
     }
   }
 
-  func matches(_ request: ServerRequest) -> Bool {
+  func matches(_ request: HTTPRequest) -> Bool {
     filter.matches(request) && pattern.matches(request.path)
   }
 }

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 import HostedModel
 import HostedTrust
 import FoundationEssentials
@@ -8,7 +9,7 @@ extension GrantIssuer {
   /// `originalURI` is the request target as the client sent it. Packages and indexes need a grant;
   /// metadata and records are public. 401 without a grant, 403 with an invalid one or for a path
   /// that nginx could normalize.
-  package func authorize(originalURI: String?) -> APIResponse {
+  package func authorize(originalURI: String?) -> HTTPResponse<APIBody> {
     let uri = originalURI ?? ""
     let parts = uri.utf8.split(
       separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false
@@ -23,8 +24,8 @@ extension GrantIssuer {
     guard gate.module == .authRequest else { return Self.refused }
     // The grant must be the whole query, since nginx and this server could choose another one.
     guard parts.count == 2, parts[1].hasPrefix("grant=") else {
-      return APIResponse(
-        401, headers: [("Cache-Control", "no-store"), ("WWW-Authenticate", "Grant")])
+      return HTTPResponse(
+        401, headers: ["Cache-Control": "no-store", "WWW-Authenticate": "Grant"])
     }
     let grant = String(parts[1].dropFirst("grant=".count))
     guard let expires = try? GrantSignature.expiry(of: grant, path: file, secret: gate.secret)
@@ -35,11 +36,11 @@ extension GrantIssuer {
   }
 
   /// The response that nginx may use for a number of seconds without asking again.
-  private static func allowed(_ seconds: Int) -> APIResponse {
-    APIResponse(204, headers: [("Cache-Control", "max-age=\(seconds)")])
+  private static func allowed(_ seconds: Int) -> HTTPResponse<APIBody> {
+    HTTPResponse(204, headers: ["Cache-Control": "max-age=\(seconds)"])
   }
 
-  private static let refused = APIResponse(403, headers: [("Cache-Control", "no-store")])
+  private static let refused = HTTPResponse<APIBody>(403, headers: ["Cache-Control": "no-store"])
 
   /// One less than the documented 30 s: nginx counts whole seconds, and uses an answer until the
   /// end of the last one.

@@ -1,4 +1,4 @@
-import HostedFileServer
+import HostedHTTPValues
 
 /// How the content host decides who gets packages.
 package struct ContentGate: Sendable {
@@ -35,7 +35,7 @@ struct ContentAddress: Sendable {
     var url = text.prefix { $0 != "?" }
     while url.hasSuffix("/") { url.removeLast() }
     self.url = String(url)
-    let path = ServerRequest("GET", self.url).location?.path ?? "/"
+    let path = HTTPRequest("GET", self.url).location?.path ?? "/"
     folder = path.hasSuffix("/") ? path : path + "/"
   }
 }

@@ -1,3 +1,4 @@
+package import HostedHTTPValues
 package import HostedModel
 package import FoundationEssentials
 package import HostedLedger
@@ -38,7 +39,7 @@ package struct GrantIssuer: Sendable {
   ///
   /// Throws a problem with status 400, 403 or 404, and the errors of ledger and catalog. Without a
   /// gate, the response has no files: all are public, at the addresses of the store.
-  package func grant(_ body: JSONValue, for access: AccountAccess) throws -> APIResponse {
+  package func grant(_ body: JSONValue, for access: AccountAccess) throws -> HTTPResponse<APIBody> {
     let fields = try RequestFields(body, of: "the body", ["account", "transaction", "contents"])
     let contents = try fields.list("contents", 1...Self.maximumContents).map { element in
       let fields = try RequestFields(element, of: "a content", ["contentIdentifier", "version"])
@@ -63,7 +64,7 @@ package struct GrantIssuer: Sendable {
     return response(files, until: expires)
   }
 
-  private func response(_ files: [JSONValue], until expires: Int64) -> APIResponse {
+  private func response(_ files: [JSONValue], until expires: Int64) -> HTTPResponse<APIBody> {
     let date = Date(timeIntervalSince1970: Double(expires))
     return .json(
       200, .object(["expires": .string(MessageDate.text(date)), "files": .array(files)]))

@@ -1,10 +1,10 @@
-import HostedConcurrency
-package import HostedModel
 package import FoundationEssentials
+import HostedConcurrency
 package import HostedContent
-package import HostedStoreAPI
-package import HostedLedger
 import HostedFileServer
+package import HostedLedger
+package import HostedModel
+package import HostedStoreAPI
 
 /// A running store server: the ledger, the catalog, the API and its HTTP server.
 ///
@@ -151,5 +151,128 @@ package final class SellingServer: Sendable {
     }
     settings.respondAtOnce = { api.immediateResponse(to: $0) }
     return settings
+  }
+}
+
+/// Records an event in the ledger when the catalog has changed, so that clients learn of it.
+///
+/// Thread-safe; calls block.
+final class PublicationRecorder: Sendable {
+  private let catalog: StoreCatalog
+  private let ledger: Ledger
+  private let folder: StoreServerFolder
+  private let now: @Sendable () -> Date
+  private let report: @Sendable (ContentError) -> Void
+  private let state: Serialized<State>
+
+  private struct State: Sendable {
+    /// The version of the catalog that clients know; nil before the first one.
+    var version: String?
+    /// Whether the last periodic attempt failed.
+    var hasFailed = false
+  }
+
+  /// Reads which version clients know; the first catalog is not an event.
+  init(
+    _ catalog: StoreCatalog, _ ledger: Ledger, _ folder: StoreServerFolder,
+    now: @escaping @Sendable () -> Date, report: @escaping @Sendable (ContentError) -> Void
+  ) throws {
+    self.catalog = catalog
+    self.ledger = ledger
+    self.folder = folder
+    self.now = now
+    self.report = report
+    state = Serialized(State(version: try folder.catalogVersion()))
+    // The catalog of the first start is known.
+    try state.use { if $0.version == nil { try record(&$0) } }
+  }
+
+  /// Records an event if the catalog has changed, also since the last run.
+  func record() throws { try state.use { try record(&$0) } }
+
+  /// Does the same, but reports the first of failures in a row.
+  func recordPeriodically() {
+    let failure: ContentError? = state.use { state in
+      do {
+        try record(&state)
+        state.hasFailed = false
+        return nil
+      } catch {
+        defer { state.hasFailed = true }
+        return state.hasFailed ? nil : ContentError(error, while: "recording a publication")
+      }
+    }
+    if let failure { report(failure) }
+  }
+
+  private func record(_ state: inout State) throws {
+    guard let version = catalog.fetchedVersion, version != state.version else { return }
+    if state.version != nil {
+      for result in try ledger.commit([.publish], at: now()) { _ = try result.get() }
+    }
+    state.version = version
+    // Not tried again if it fails: each attempt would add an event.
+    try folder.setCatalogVersion(version)
+  }
+}
+
+/// Deletes old events of a ledger, at its creation and then once an hour.
+///
+/// Thread-safe; calls block.
+final class EventPruner: Sendable {
+  private let ledger: Ledger
+  private let now: @Sendable () -> Date
+  private let clock: @Sendable () -> ContinuousClock.Instant
+  private let report: @Sendable (ContentError) -> Void
+  private let next: Mutex<ContinuousClock.Instant>
+
+  /// The documented time for which a cursor can be used.
+  private static let retention: Duration = .seconds(30 * 86_400)
+  private static let interval: Duration = .seconds(3_600)
+
+  /// `now` is the date for the age of events, and `clock` is for the interval.
+  init(
+    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+    report: @escaping @Sendable (ContentError) -> Void
+  ) throws {
+    self.ledger = ledger
+    self.now = now
+    self.clock = clock
+    self.report = report
+    next = Mutex(clock() + Self.interval)
+    try prune()
+  }
+
+  /// Deletes old events if an hour has passed; reports a failure.
+  func pruneHourly() {
+    let time = clock()
+    let isDue = next.withLock { next in
+      guard time >= next else { return false }
+      next = time + Self.interval
+      return true
+    }
+    guard isDue else { return }
+    do {
+      try prune()
+    } catch {
+      report(ContentError(error, while: "deleting old events"))
+    }
+  }
+
+  private func prune() throws {
+    let now = now()
+    try ledger.pruneEvents(before: now.addingTimeInterval(-Self.retention.inSeconds), now: now)
+  }
+}
+
+extension ReceiptSigningKey {
+  /// The function with which a ledger signs the receipts of purchases.
+  package func signer(now: @escaping @Sendable () -> Date = { Date() }) -> Ledger.Signer {
+    { purchase, original in
+      try sign(
+        Receipt(
+          of: purchase, original: original, accountToken: purchase.namedAccount, signedDate: now()))
+    }
   }
 }

@@ -1,9 +1,11 @@
-import HostedConcurrency
-package import HostedModel
-import HostedTransfer
 package import FoundationEssentials
+import HostedConcurrency
 package import HostedContent
+import HostedDigests
+import HostedHTTPValues
+package import HostedModel
 package import HostedStoreAPI
+import HostedTransfer
 
 /// Asks the operator's back end to decide about each purchase.
 ///
@@ -91,12 +93,12 @@ private struct WebhookSender: Sendable {
     }
   }
 
-  private func request(for purchase: PurchaseRequest) throws -> HTTPRequest {
+  private func request(for purchase: PurchaseRequest) throws -> TransferRequest {
     let body = purchase.webhookBody
     let timestamp = String(Int64(now().timeIntervalSince1970.rounded(.down)))
     let signature = try WebhookSignature.text(
       id: purchase.transaction, timestamp: timestamp, body: body, secret: secret)
-    var request = HTTPRequest(
+    var request = TransferRequest(
       url,
       headers: [
         HTTPHeader("Content-Type", "application/json"),
@@ -142,5 +144,28 @@ extension PurchaseRequest {
       "askToBuy": .bool(asksToBuy),
       "voucher": voucher.map { .string($0) } ?? .null,
     ]).encoded
+  }
+}
+
+/// Signatures of requests, as in Standard Webhooks 1.0.
+package enum WebhookSignature {
+  /// Returns the value of the header `webhook-signature`.
+  package static func text(
+    id: String, timestamp: String, body: [UInt8], secret: [UInt8]
+  ) throws -> String {
+    let code = try HMAC.sha256(Array("\(id).\(timestamp).".utf8) + body, key: secret)
+    return "v1,\(Data(code).base64EncodedString())"
+  }
+}
+
+/// The secret of a webhook.
+package enum WebhookSecret {
+  /// Returns the bytes of a secret: base64 after `whsec_`, or else the text itself.
+  package static func bytes(_ text: String) -> [UInt8] {
+    let prefix = "whsec_"
+    guard text.hasPrefix(prefix),
+      let data = Data(base64Encoded: String(text.dropFirst(prefix.count)))
+    else { return Array(text.utf8) }
+    return Array(data)
   }
 }

@@ -98,6 +98,3 @@ void hc_http_response_add_header(hc_http_response *response, const char *name, c
 
 // Queues the response and releases it. Returns 0 if it cannot be sent.
 int hc_http_send(hc_http_connection *connection, unsigned int status, hc_http_response *response);
-
-// The reason phrase of a status. Never NULL.
-const char *hc_http_reason(unsigned int status);

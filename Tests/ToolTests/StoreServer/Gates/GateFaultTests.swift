@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import Foundation
 import HostedTestSupport
 import HostedTestTraits
@@ -65,7 +66,7 @@ struct GateFaultTests {
   func authorizer() throws {
     let tool = try GatedStore.shop()
     var configuration = FileServer.Configuration()
-    configuration.routes["/internal/authorize"] = { _ in Answer(401, text: "No grant.") }
+    configuration.routes["/internal/authorize"] = { _ in HTTPResponse(401, text: "No grant.") }
     let authorizer = try FileServer(
       folder: tool.folder.path("store"), configuration: configuration)
     try authorizer.start()

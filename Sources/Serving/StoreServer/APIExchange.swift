@@ -1,19 +1,19 @@
+import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 import HostedStoreAPI
 import HostedFileServer
 
 /// A request and the state of its response.
-final class IncomingRequest: HTTPExchange {
+final class APIExchange: HTTPExchange {
   private let method: String
   private let start: ContinuousClock.Instant
   private let dispatcher: RequestDispatcher
   private let path: String
   /// Why the request is refused before its body, or nil.
-  private let refusal: RequestHead.Refusal?
+  private let refusal: HTTPRefusal?
   /// What the handler gets; nil after it was taken.
-  private var received: ServerRequest?
-  private var body: [UInt8] = []
+  private var received: HTTPRequest?
   private var bodySize = 0
   /// Whether the connection closes after the response.
   private var isLast: Bool
@@ -29,17 +29,19 @@ final class IncomingRequest: HTTPExchange {
   /// The buffer of a stream for HTTP/1.0; HTTP/1.1 uses the memory of the connection.
   private static let streamBuffer = 1 << 10
 
-  init(_ head: RequestHead, _ start: ContinuousClock.Instant, _ dispatcher: RequestDispatcher) {
-    method = head.method
+  init(
+    _ request: HTTPRequest, _ refusal: HTTPRefusal?, _ start: ContinuousClock.Instant,
+    _ dispatcher: RequestDispatcher
+  ) {
+    method = request.method
     self.start = start
     self.dispatcher = dispatcher
-    let request = ServerRequest(
-      head.method, head.target, headers: head.fields, allowsEscapedSlashes: true)
     received = request
-    refusal = Self.refusal(of: head, request, bodyLimit: dispatcher.configuration.bodyLimit)
+    let bodyLimit = dispatcher.configuration.bodyLimit
+    self.refusal = refusal ?? Self.refusal(of: request, bodyLimit: bodyLimit)
     path = request.location.map { $0.path.printable(limit: 200) } ?? "-"
     // A proxy may interpret the end of a chunked body in another way than this server.
-    isLast = head.isChunked
+    isLast = request.isChunked
   }
 
   private var bodyLimit: Int { dispatcher.configuration.bodyLimit }
@@ -48,32 +50,33 @@ final class IncomingRequest: HTTPExchange {
     refusal.map { refuse($0, connection) } ?? true
   }
 
-  private static func refusal(of head: RequestHead, _ request: ServerRequest, bodyLimit: Int)
-    -> RequestHead.Refusal?
-  {
-    if let refusal = head.refusal { return refusal }
-    guard head.memory <= RequestDispatcher.headLimit else {
-      return RequestHead.Refusal(431, "The target and the header fields are too long.")
+  private static func refusal(of request: HTTPRequest, bodyLimit: Int) -> HTTPRefusal? {
+    guard request.memory <= RequestDispatcher.headLimit else {
+      return HTTPRefusal(431, "The target and the header fields are too long.")
     }
     guard request.location != nil else { return .malformedTarget }
-    let length = head.values(of: "content-length").first.map { Int($0) ?? .max } ?? 0
+    let length = request.headers.values(of: "content-length").first.map { Int($0) ?? .max } ?? 0
     return length > bodyLimit ? tooLong(bodyLimit) : nil
   }
 
-  private static func tooLong(_ bodyLimit: Int) -> RequestHead.Refusal {
-    RequestHead.Refusal(413, "The body is longer than \(bodyLimit) bytes.")
+  private static func tooLong(_ bodyLimit: Int) -> HTTPRefusal {
+    HTTPRefusal(413, "The body is longer than \(bodyLimit) bytes.")
   }
 
   /// Responds to a bad request and closes the connection, because the next request may be hidden in
   /// this one.
-  private func refuse(_ refusal: RequestHead.Refusal, _ connection: HTTPConnection) -> Bool {
+  private func refuse(_ refusal: HTTPRefusal, _ connection: HTTPConnection) -> Bool {
     isLast = true
-    return send(APIResponse(refusal), connection)
+    return send(HTTPResponse(refusal), connection)
   }
 
   func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
     bodySize += part.count
-    if bodySize <= bodyLimit { body.append(contentsOf: part) } else { body = [] }
+    if bodySize <= bodyLimit {
+      received?.body.append(contentsOf: part)
+    } else {
+      received?.body = []
+    }
     return bodySize <= bodyLimit * Self.discardedParts
   }
 
@@ -87,16 +90,16 @@ final class IncomingRequest: HTTPExchange {
     if let response = dispatcher.configuration.respondAtOnce?(received) {
       return send(response, connection)
     }
-    return handOver(APIRequest(received, body: body), connection)
+    return handOver(received, connection)
   }
 
   /// Passes the complete request to the handler, and suspends its connection until the response.
-  private func handOver(_ request: APIRequest, _ connection: HTTPConnection) -> Bool {
+  private func handOver(_ request: HTTPRequest, _ connection: HTTPConnection) -> Bool {
     let pending = PendingResponse(connection)
     guard dispatcher.add(pending) else { return false }
     self.pending = pending
     // Not kept: a stream may stay open for days.
-    (received, body) = (nil, [])
+    received = nil
     dispatcher.connections.beginAnswer(connection.descriptor)
     guard pending.suspend() else { return false }
     _ = dispatcher.workers.run { [handle = dispatcher.handle] in
@@ -105,18 +108,18 @@ final class IncomingRequest: HTTPExchange {
     return true
   }
 
-  private func send(_ response: APIResponse, _ connection: HTTPConnection) -> Bool {
+  private func send(_ response: HTTPResponse<APIBody>, _ connection: HTTPConnection) -> Bool {
     let isStream = if case .stream = response.body { true } else { false }
     dispatcher.connections.beginAnswer(
       connection.descriptor,
       within: isStream ? nil : dispatcher.configuration.responseTimeout)
     status = response.status
-    var headers = response.headers
-    if isLast || dispatcher.isStopping { headers.append(("Connection", "close")) }
-    return connection.send(response.status, headers, body(of: response))
+    var head = response.head
+    if isLast || dispatcher.isStopping { head.headers.append(HTTPHeader("Connection", "close")) }
+    return connection.send(head, body(of: response))
   }
 
-  private func body(of response: APIResponse) -> HTTPBody {
+  private func body(of response: HTTPResponse<APIBody>) -> HTTPBody {
     switch response.body {
     case .bytes(let bytes): .bytes(bytes)
     // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
@@ -138,11 +141,11 @@ final class IncomingRequest: HTTPExchange {
   }
 }
 
-extension RequestHead {
+extension HTTPRequest {
   /// The approximate memory that libmicrohttpd needs for the head, and for a response that repeats
   /// the target, such as in `Link`.
   fileprivate var memory: Int {
-    fields.reduce(2 * target.utf8.count) {
+    headers.fields.reduce(2 * target.utf8.count) {
       $0 + $1.name.utf8.count + $1.value.utf8.count + 64
     }
   }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedFileIO
 
@@ -15,7 +16,9 @@ struct StaticFiles: Sendable {
   /// of the folder cannot be reached. Names that begin with a dot are hidden. Top-level names that
   /// end in `.keys` are hidden too: they are signing keys, if the parent of a store is served by
   /// mistake. Bytes count: with a combining mark, a dot is another `Character`.
-  func representation(at location: RequestLocation) -> Result<Representation, Answer> {
+  func representation(at location: RequestLocation) -> Result<
+    Representation, HTTPResponse<ServedBody>
+  > {
     guard let name = location.components.last,
       location.components.first?.utf8.suffix(5).elementsEqual(".keys".utf8) == false,
       location.components.allSatisfy(Self.isOffered)
@@ -40,17 +43,18 @@ struct StaticFiles: Sendable {
   /// The response if the file cannot be opened.
   private static func refusal(
     _ error: ContentError, _ location: RequestLocation, _ folder: Directory
-  ) -> Answer {
+  ) -> HTTPResponse<ServedBody> {
     switch error.code {
     case .fileMissing: return .notFound
-    case .notPermitted: return Answer(403, text: "The server is not permitted to read the file.")
+    case .notPermitted:
+      return HTTPResponse(403, text: "The server is not permitted to read the file.")
     case .tooManyFiles:
-      var busy = Answer(503, text: "The server has too many open files.")
-      busy.set("Retry-After", "1")
+      var busy = HTTPResponse(503, text: "The server has too many open files.")
+      busy.headers["Retry-After"] = "1"
       return busy
     default:
       return hasLink(location, folder)
-        ? .notFound : Answer(500, text: "The server cannot read the file.")
+        ? .notFound : HTTPResponse(500, text: "The server cannot read the file.")
     }
   }
 
@@ -67,4 +71,4 @@ struct StaticFiles: Sendable {
 }
 
 /// The failure of `StaticFiles`.
-extension Answer: Error {}
+extension HTTPResponse<ServedBody>: Error {}

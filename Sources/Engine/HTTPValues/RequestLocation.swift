@@ -1,39 +1,3 @@
-/// A request: its target and its conditions.
-package struct ServerRequest: Sendable {
-  /// The method as it was sent, such as `GET`.
-  package let method: String
-  /// The request target as it was sent, for logs.
-  package let target: String
-  /// The parsed target; nil if it is malformed.
-  package let location: RequestLocation?
-  /// Header fields by lower-case name.
-  ///
-  /// Repeated fields are joined with a comma.
-  package private(set) var headers: [String: String]
-
-  /// Parses a request.
-  ///
-  /// Header names are case-insensitive. With `allowsEscapedSlashes`, a component of the path may
-  /// contain a slash: use components and not the path to route the request.
-  package init(
-    _ method: String, _ target: String, headers: [(name: String, value: String)] = [],
-    allowsEscapedSlashes: Bool = false
-  ) {
-    self.method = method
-    self.target = target
-    location = RequestLocation(target, allowsEscapedSlashes: allowsEscapedSlashes)
-    self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
-  }
-
-  /// The decoded path, such as `/metadata/timestamp.json`; the raw target if it is malformed.
-  package var path: String { location?.path ?? target }
-
-  /// The value of a header; `name` must be in lower case.
-  package func header(_ name: String) -> String? { headers[name] }
-
-  mutating func removeHeader(_ name: String) { headers[name] = nil }
-}
-
 /// The decoded path and query of a request target.
 package struct RequestLocation: Sendable, Hashable {
   /// The components of the path.
@@ -59,7 +23,7 @@ package struct RequestLocation: Sendable, Hashable {
   /// Components are decoded after the split at slashes, so that an escaped slash cannot create a
   /// new component. An escaped NUL, an incomplete escape, and invalid UTF-8 are refused, and an
   /// escaped slash unless it is allowed.
-  init?(_ target: String, allowsEscapedSlashes: Bool = false) {
+  package init?(_ target: String, allowsEscapedSlashes: Bool = false) {
     guard let origin = Self.originForm(target), !origin.utf8.contains(UInt8(ascii: "#")) else {
       return nil
     }

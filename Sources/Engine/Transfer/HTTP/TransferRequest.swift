@@ -1,5 +1,7 @@
+package import HostedHTTPValues
+
 /// A request for a small answer, which is read into memory.
-package struct HTTPRequest: Sendable {
+package struct TransferRequest: Sendable {
   package var url: WebURL
   /// The method.
   ///
@@ -48,12 +50,10 @@ package struct HTTPRequest: Sendable {
   var isAttemptedOnce: Bool { method != "GET" && !isRepeatable }
 }
 
-/// The answer to a request.
-package struct HTTPResponse: Sendable {
-  /// The status and the headers; the status is 0 without an answer.
-  package internal(set) var head: HTTPHead
-  /// The body, or as much of it as was read.
-  package internal(set) var body: [UInt8]
+/// The answer to a request, and how it arrived.
+package struct TransferResponse: Sendable {
+  /// The response, or as much of its body as was read; the status is 0 without an answer.
+  package internal(set) var message: HTTPResponse<[UInt8]>
   /// The URL of the answer, after redirects.
   package internal(set) var url: WebURL
   /// Why the answer is incomplete or missing; nil for a response of `send`.
@@ -66,15 +66,17 @@ package struct HTTPResponse: Sendable {
   package var certificateExpiry: Int64?
 
   package init(_ head: HTTPHead = HTTPHead(), body: [UInt8] = [], from url: WebURL) {
-    self.head = head
-    self.body = body
+    message = HTTPResponse(head, body: body)
     self.url = url
   }
 
-  package var status: Int { head.status }
+  package var head: HTTPHead { message.head }
 
-  /// The headers; names are in lower case.
-  package var headers: [String: String] { head.headers }
+  package var status: Int { message.status }
+
+  package var headers: HTTPHeaders { message.headers }
+
+  package var body: [UInt8] { message.body }
 
   /// Whether the body is a web page.
   package var isPage: Bool { WebPage.type(of: body) != nil }

@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 import HostedFileIO
 
@@ -19,8 +20,8 @@ struct RequestContext: Sendable {
 /// If the request has a body, the response is sent after it, because otherwise the connection would
 /// close before the client has read the response.
 final class RequestHandler: HTTPExchange {
-  private let head: RequestHead
-  private let request: ServerRequest
+  private let request: HTTPRequest
+  private let refusal: HTTPRefusal?
   private let context: RequestContext
   /// The number of ignored bytes of the request's body.
   private var uploaded = 0
@@ -29,19 +30,19 @@ final class RequestHandler: HTTPExchange {
   private static let longestUpload = 64 << 10
   private static let bufferSize = 64 << 10
 
-  init(_ head: RequestHead, _ context: RequestContext) {
-    self.head = head
+  init(_ request: HTTPRequest, _ refusal: HTTPRefusal?, _ context: RequestContext) {
+    self.request = request
+    self.refusal = refusal
     self.context = context
-    request = ServerRequest(head.method, head.target, headers: head.fields)
   }
 
   /// Answers a bad request at once, because its end is unknown.
   func receiveHead(_ connection: HTTPConnection) -> Bool {
-    guard let refusal = head.refusal else { return true }
+    guard let refusal else { return true }
     context.connections.beginAnswer(connection.descriptor)
     entry = context.log?.begin(request, status: refusal.status, faults: [])
-    var answer = Answer(refusal.status, text: refusal.reason)
-    answer.set("Connection", "close")
+    var answer = HTTPResponse(refusal.status, text: refusal.reason)
+    answer.headers["Connection"] = "close"
     return send(answer, connection, wire(of: connection), Pace(limiters: []))
   }
 
@@ -65,14 +66,14 @@ final class RequestHandler: HTTPExchange {
     let own = transmission.rate.map { SendPacer(bytesPerSecond: $0) }
     let pace = Pace(limiters: [own, context.pacer].compactMap(\.self))
     if let disturbance = transmission.disturbance {
-      DisturbedAnswer(
+      DisturbedResponse(
         answer: answer, disturbance: disturbance, pace: pace, wire: wire, entry: entry,
         isHead: request.method == "HEAD"
       ).write()
       return false
     }
     // A proxy may interpret the end of a body in another way than this server.
-    if head.hasBody { answer.set("Connection", "close") }
+    if request.hasBody { answer.headers["Connection"] = "close" }
     return send(answer, connection, wire, pace)
   }
 
@@ -84,7 +85,7 @@ final class RequestHandler: HTTPExchange {
 
   /// Sends a valid response; counts its bytes in the log.
   private func send(
-    _ answer: Answer, _ connection: HTTPConnection, _ wire: Wire, _ pace: Pace
+    _ answer: HTTPResponse<ServedBody>, _ connection: HTTPConnection, _ wire: Wire, _ pace: Pace
   ) -> Bool {
     let length = answer.body.length
     let body: HTTPBody
@@ -105,11 +106,13 @@ final class RequestHandler: HTTPExchange {
         return pace.wait(for: count, wire) ? count : HTTPBody.failure
       }
     }
-    return connection.send(answer.status, answer.headers, body)
+    return connection.send(answer.head, body)
   }
 
   /// Returns the response and its transmission, after all active faults.
-  private func decide(_ occurrences: [FaultBook.Occurrence]) -> (Answer, Transmission) {
+  private func decide(_ occurrences: [FaultBook.Occurrence]) -> (
+    HTTPResponse<ServedBody>, Transmission
+  ) {
     var transmission = Transmission(latency: context.configuration.latency)
     var answer = undisturbedAnswer(occurrences)
     for occurrence in occurrences {
@@ -125,17 +128,19 @@ final class RequestHandler: HTTPExchange {
   /// Returns the response of a correct server.
   ///
   /// Faults may have changed the file.
-  private func undisturbedAnswer(_ occurrences: [FaultBook.Occurrence]) -> Answer {
+  private func undisturbedAnswer(
+    _ occurrences: [FaultBook.Occurrence]
+  ) -> HTTPResponse<ServedBody> {
     var request = request
     guard request.method == "GET" || request.method == "HEAD" else {
-      var refused = Answer(405, text: "Only GET and HEAD are allowed.")
-      refused.set("Allow", "GET, HEAD")
+      var refused = HTTPResponse(405, text: "Only GET and HEAD are allowed.")
+      refused.headers["Allow"] = "GET, HEAD"
       return refused
     }
     guard let location = request.location else { return .malformed }
     if let route = context.configuration.routes[location.path] { return route(request) }
     if let status = context.configuration.authorize?(request) {
-      return Answer(status, text: "The file is not granted.")
+      return HTTPResponse(status, text: "The file is not granted.")
     }
     switch context.files.representation(at: location) {
     case .failure(let refusal): return refusal
@@ -143,7 +148,7 @@ final class RequestHandler: HTTPExchange {
       for case (.resource(let fault), let number) in occurrences.map({ ($0.fault, $0.number) }) {
         fault.change(&request, &representation, number: number)
       }
-      return Answer(to: request, of: representation)
+      return HTTPResponse(to: request, of: representation)
     }
   }
 }

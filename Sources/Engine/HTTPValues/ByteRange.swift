@@ -52,3 +52,42 @@ package enum ByteRange: Equatable {
     digits.isEmpty ? nil : Int64(digits) ?? .max
   }
 }
+
+/// A `Content-Range` of bytes (RFC 9110 §14.4).
+package struct ContentRange: Hashable, Sendable {
+  /// The range, or nil for an unsatisfied range.
+  package var bytes: Range<Int64>?
+  /// The total length in bytes, or nil if the server does not know it.
+  package var total: Int64?
+
+  package init(bytes: Range<Int64>?, total: Int64?) {
+    self.bytes = bytes
+    self.total = total
+  }
+
+  /// The value of the header.
+  package var text: String {
+    let bytes = bytes.map { "\($0.lowerBound)-\($0.upperBound - 1)" } ?? "*"
+    return "bytes \(bytes)/\(total.map(String.init) ?? "*")"
+  }
+
+  /// Parses `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`, or nil for anything else.
+  package init?(_ text: String) {
+    let words = text.trimmed.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    total = Int64(digits: parts[1])
+    guard total != nil || parts[1] == "*" else { return nil }
+    if parts[0] == "*" {
+      guard total != nil else { return nil }
+      bytes = nil
+      return
+    }
+    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, let first = Int64(digits: bounds[0]),
+      let last = Int64(digits: bounds[1]), first <= last, last < .max, last < total ?? .max
+    else { return nil }
+    bytes = first..<(last + 1)
+  }
+}

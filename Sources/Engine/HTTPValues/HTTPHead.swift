@@ -1,18 +1,18 @@
-/// The status line and headers of an answer.
+/// The status line and headers of a response; on a client, they arrive before the body.
 package struct HTTPHead: Hashable, Sendable {
   /// The status, such as 206.
   package var status = 0
   /// The protocol in the status line, such as `HTTP/1.1`.
   package var version = ""
-  /// The headers; names are in lower case, and values of repeated headers are joined by `, `.
-  package var headers: [String: String] = [:]
+  package var headers: HTTPHeaders = [:]
 
-  package init(status: Int = 0, version: String = "", headers: [String: String] = [:]) {
+  package init(status: Int = 0, version: String = "", headers: HTTPHeaders = [:]) {
     self.status = status
     self.version = version
     self.headers = headers
   }
 
+  /// The value of a header, or nil without it.
   package subscript(name: String) -> String? { headers[name] }
 
   /// The declared length of the body, or nil if it is missing or ambiguous.
@@ -21,10 +21,12 @@ package struct HTTPHead: Hashable, Sendable {
   package var isSuccess: Bool { (200..<300).contains(status) }
 
   /// The range in `Content-Range`, or nil if it is missing or malformed.
-  package var range: Range<Int64>? { headers["content-range"].flatMap(ContentRange.init)?.bytes }
+  package var range: Range<Int64>? { contentRange?.bytes }
 
   /// The total length in `Content-Range`, or nil if it is missing or unknown.
-  package var totalLength: Int64? { headers["content-range"].flatMap(ContentRange.init)?.total }
+  package var totalLength: Int64? { contentRange?.total }
+
+  private var contentRange: ContentRange? { headers["content-range"].flatMap(ContentRange.init) }
 
   /// The encoding of the body in lower case, or nil for the bytes as they were published.
   package var encoding: String? {
@@ -39,16 +41,17 @@ package struct HTTPHead: Hashable, Sendable {
   }
 
   /// Whether this is a redirect to another URL.
-  var isRedirect: Bool {
+  package var isRedirect: Bool {
     [301, 302, 303, 307, 308].contains(status) && headers["location"] != nil
   }
-}
 
-extension Int64 {
-  /// Parses decimal digits; a sign or spaces are invalid.
-  init?(digits text: some StringProtocol) {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    self.init(text)
+  /// The lines of the head of a connection's last response, without the empty line at its end.
+  ///
+  /// For a response that is not sent by an HTTP library.
+  package var lastLines: String {
+    let all = headers + ["Date": HTTPDate.text(HTTPDate.now), "Connection": "close"]
+    return "HTTP/1.1 \(status) \(HTTPStatus.reason(status))\r\n"
+      + all.fields.map { "\($0.name): \($0.value)\r\n" }.joined()
   }
 }
 
@@ -78,15 +81,14 @@ package struct HeadCollector {
       let status = words.count > 1 ? Int64(digits: words[1].text) : nil
       head = HTTPHead(status: Int(status ?? 0), version: words[0].text)
     } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-      let name = text[..<colon].lowercasedText
       let value = text[(colon + 1)...].trimmed.text
-      head.headers[name] = head.headers[name].map { "\($0), \(value)" } ?? value
+      head.headers.append(HTTPHeader(text[..<colon].text, value))
     }
     return true
   }
 
   /// Starts a new head after a redirect; the counters are kept.
-  mutating func restart() { head = HTTPHead() }
+  package mutating func restart() { head = HTTPHead() }
 }
 
 /// A header line as bytes.
@@ -103,27 +105,4 @@ extension Slice<UnsafeRawBufferPointer> {
   }
 
   fileprivate var text: String { String(decoding: self, as: UTF8.self) }
-
-  /// The bytes with ASCII letters in lower case.
-  ///
-  /// Header names have no other letters.
-  fileprivate var lowercasedText: String {
-    String(unsafeUninitializedCapacity: count) { target in
-      for (index, byte) in enumerated() {
-        target[index] = (0x41...0x5a).contains(byte) ? byte | 0x20 : byte
-      }
-      return count
-    }
-  }
-}
-
-extension StringProtocol {
-  /// The text without spaces, tabs and line breaks at both ends.
-  var trimmed: String {
-    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0.isNewline }
-    guard let first = firstIndex(where: { !isBlank($0) }),
-      let last = lastIndex(where: { !isBlank($0) })
-    else { return "" }
-    return String(self[first...last])
-  }
 }

@@ -1,30 +1,41 @@
-import HostedTransfer
+/// The validators of a representation, with which a client asks whether it has changed.
+package struct Validators: Hashable, Sendable {
+  /// An entity tag with quotes; nil for none.
+  package var entityTag: String?
+  /// The last modification in whole seconds since 1970; nil for none.
+  package var modified: Int64?
+
+  package init(entityTag: String?, modified: Int64?) {
+    self.entityTag = entityTag
+    self.modified = modified
+  }
+}
 
 /// Evaluates the conditional headers of a request for a representation (RFC 9110, 13).
 ///
 /// A condition with an obsolete date format is ignored, so that the response is complete.
 package enum Conditions {
   /// The result for a request.
-  enum Verdict: Equatable {
+  package enum Verdict: Equatable {
     case proceed
     case notModified
     case failed
   }
 
   /// Evaluates the conditions in the order of RFC 9110, 13.2.2.
-  static func judge(_ request: ServerRequest, _ representation: Representation) -> Verdict {
-    if let tags = request.header("if-match") {
-      guard matches(tags, representation.entityTag, weakly: false) else { return .failed }
-    } else if let date = request.header("if-unmodified-since").flatMap(HTTPDate.exactSeconds),
-      let modified = representation.modified, modified > date
+  package static func judge(_ headers: HTTPHeaders, _ validators: Validators) -> Verdict {
+    if let tags = headers["if-match"] {
+      guard matches(tags, validators.entityTag, weakly: false) else { return .failed }
+    } else if let date = headers["if-unmodified-since"].flatMap(HTTPDate.exactSeconds),
+      let modified = validators.modified, modified > date
     {
       return .failed
     }
-    if let tags = request.header("if-none-match") {
-      return matches(tags, representation.entityTag, weakly: true) ? .notModified : .proceed
+    if let tags = headers["if-none-match"] {
+      return matches(tags, validators.entityTag, weakly: true) ? .notModified : .proceed
     }
-    if let date = request.header("if-modified-since").flatMap(HTTPDate.exactSeconds),
-      let modified = representation.modified, modified <= date
+    if let date = headers["if-modified-since"].flatMap(HTTPDate.exactSeconds),
+      let modified = validators.modified, modified <= date
     {
       return .notModified
     }
@@ -34,14 +45,14 @@ package enum Conditions {
   /// Whether a range may be sent: without If-Range, or if its validator matches.
   ///
   /// A date is a strong validator only if the file cannot have changed again in the same second.
-  static func rangeHolds(
-    _ request: ServerRequest, _ representation: Representation, now: Int64 = HTTPDate.now
+  package static func rangeHolds(
+    _ headers: HTTPHeaders, _ validators: Validators, now: Int64 = HTTPDate.now
   ) -> Bool {
-    guard let validator = request.header("if-range") else { return true }
+    guard let validator = headers["if-range"] else { return true }
     if validator.hasPrefix("\"") || validator.hasPrefix("W/") {
-      return matches(validator, representation.entityTag, weakly: false)
+      return matches(validator, validators.entityTag, weakly: false)
     }
-    guard let modified = representation.modified else { return false }
+    guard let modified = validators.modified else { return false }
     return HTTPDate.exactSeconds(validator) == modified && modified < now
   }
 

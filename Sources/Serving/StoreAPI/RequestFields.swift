@@ -1,28 +1,18 @@
 import HostedModel
-package import HostedFileServer
+package import HostedHTTPValues
 
-/// A request to a store server, with its complete body.
-package struct APIRequest: Sendable {
-  package let head: ServerRequest
-  package let body: [UInt8]
-
-  package init(_ head: ServerRequest, body: [UInt8] = []) {
-    self.head = head
-    self.body = body
-  }
-}
-
-extension APIRequest {
+extension HTTPRequest {
   /// The maximum length of a body, in bytes.
   package static let maximumBody = 64 << 10
 
   /// Returns the body: a JSON object of at most `limit` bytes with only these members.
-  func object(_ members: Set<String>, limit: Int = APIRequest.maximumBody) throws -> RequestFields {
+  func object(_ members: Set<String>, limit: Int = HTTPRequest.maximumBody) throws -> RequestFields
+  {
     try RequestFields(json(limit: limit), of: "the body", members)
   }
 
   /// Returns the body, which must be JSON of at most `limit` bytes.
-  func json(limit: Int = APIRequest.maximumBody) throws -> JSONValue {
+  func json(limit: Int = HTTPRequest.maximumBody) throws -> JSONValue {
     guard isJSON else {
       throw Problem.refused(
         415, "The content type is not supported",
@@ -41,7 +31,7 @@ extension APIRequest {
 
   /// Whether the body is JSON, or has no declared type.
   private var isJSON: Bool {
-    guard let header = head.header("content-type") else { return true }
+    guard let header = headers["content-type"] else { return true }
     let type = header.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
     return type == "application/json"
   }

@@ -1,9 +1,10 @@
+package import HostedHTTPValues
 import HostedModel
 import HostedConcurrency
 
 /// A request and its response.
 package struct ServedRequest: Sendable {
-  package let request: ServerRequest
+  package let request: HTTPRequest
   /// The status that was sent; nil if the connection was closed before.
   package let status: Int?
   /// The number of body bytes that were passed to the connection.
@@ -15,7 +16,7 @@ package struct ServedRequest: Sendable {
 
   package var method: String { request.method }
   package var path: String { request.path }
-  package var range: String? { request.header("range") }
+  package var range: String? { request.headers["range"] }
 
   /// A line for an access log: five fields separated by spaces, and the faults.
   package var line: String {
@@ -66,7 +67,7 @@ final class RequestLog: Sendable {
   }
 
   /// Adds a request, before the first byte of its response is sent.
-  func begin(_ request: ServerRequest, status: Int?, faults: [String]) -> Entry {
+  func begin(_ request: HTTPRequest, status: Int?, faults: [String]) -> Entry {
     let entry = Entry(
       ServedRequest(
         request: request, status: status, bytesSent: 0, faults: faults, isFinished: false))
