@@ -1,7 +1,5 @@
 import HostedConcurrency
 public import HostedModel
-public import HostedTrust
-public import FoundationEssentials
 
 /// Async forms of the blocking calls; each runs on another thread until it returns.
 extension PaymentQueue {
@@ -56,36 +54,5 @@ extension PaymentTransaction {
   /// Returns the receipt without blocking the caller's thread; see the blocking function.
   public func transactionReceipt() async throws -> String? {
     try await performBlocking { try self.transactionReceipt() }
-  }
-}
-
-extension StoreLocation {
-  /// Looks up products without blocking the caller's thread.
-  ///
-  /// See the blocking function with the same name.
-  public func products(
-    _ identifiers: Set<String>?, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
-    library: URL? = nil, mirrors: [StoreLocation] = [],
-    network: NetworkSettings = NetworkSettings()
-  ) async throws -> ProductsResponse {
-    try await performBlocking {
-      try self.products(
-        identifiers, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse,
-        library: library, mirrors: mirrors, network: network)
-    }
-  }
-
-  /// Returns the receipt keys without blocking the caller's thread.
-  ///
-  /// See the blocking function with the same name.
-  public func receiptKeys(
-    trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,
-    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings()
-  ) async throws -> [ReceiptVerificationKey] {
-    try await performBlocking {
-      try self.receiptKeys(
-        trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse, library: library,
-        mirrors: mirrors, network: network)
-    }
   }
 }

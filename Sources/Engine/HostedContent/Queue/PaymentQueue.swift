@@ -45,8 +45,7 @@ public final class PaymentQueue: Sendable {
     (library, lock, leftovers) = (opened.library, opened.lock, opened.errors)
     let execution = configuration.environment.execution
     let store = try StoreAccess(
-      configuration.store, mirrors: configuration.mirrors, network: configuration.network,
-      trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
+      configuration.storeReader, fileSystem: configuration.fileSystem)
     self.store = store
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
@@ -334,13 +333,5 @@ public final class PaymentQueue: Sendable {
     -> Bool
   {
     try await service.latest(of: product, account: account) != nil
-  }
-}
-
-extension ContentError {
-  static func notOffered(_ product: String) -> ContentError {
-    ContentError(
-      .productUnknown, "The store does not offer \(product)",
-      remedy: "Check the identifier, or list the products of the store", subject: product)
   }
 }

@@ -76,6 +76,13 @@ extension PaymentQueue {
       self.store = store
     }
 
+    /// Reads the store as the queue does, with the library's trusted root and recorded versions.
+    public var storeReader: StoreReader {
+      StoreReader(
+        store, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse, library: library,
+        mirrors: mirrors, network: network)
+    }
+
     /// `maximumActiveDownloads` within its bounds.
     var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
 

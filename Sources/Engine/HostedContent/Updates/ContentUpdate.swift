@@ -13,7 +13,7 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   public let offered: ContentVersion
   /// The maximum bytes that the update fetches; exact once measured.
   ///
-  /// `LibraryReader.updates(of:from:mirrors:network:service:)` measures it. The value excludes what
+  /// `LibraryReader.updates(of:from:service:)` measures it. The value excludes what
   /// installed files provide, and includes the bytes between two pieces that share a request.
   public internal(set) var bytesToMove: Int64
   /// The reason, one sentence, why the whole package is fetched; nil if members suffice.

@@ -11,12 +11,11 @@ extension LibraryReader {
   /// the others are still measured. If content is only for buyers, `service` must grant it to the
   /// library's own account (`ContentGranting`). Throws errors of the network and of the library.
   public func updates(
-    of products: [Product], from store: StoreLocation, mirrors: [StoreLocation] = [],
-    network: NetworkSettings = NetworkSettings(), service: (any StoreService)? = nil
+    of products: [Product], from store: StoreReader, service: (any StoreService)? = nil
   ) throws -> [ContentUpdate] {
     let updates = try updates(of: products)
     guard !updates.isEmpty else { return [] }
-    let store = try StoreAccess(store, mirrors: mirrors, network: network)
+    let store = try StoreAccess(store)
     defer { store.close() }
     let sources = ContentSources(of: store, services: [service].compactMap(\.self))
     let offers = products.flatMap(\.contents).map {
