@@ -120,8 +120,11 @@ let package = Package(
     module(
       "Library", in: .engine,
       ["Concurrency", "Model", "FileIO", "Digests", "Package"]),
-    module("Catalog", in: .engine, ["Concurrency", "Model", "Transfer"]),
-    module("Selling", in: .engine, ["Concurrency", "Model", "Trust", "Ledger"]),
+    module(
+      "Catalog", in: .engine,
+      ["Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust"]),
+    module(
+      "Selling", in: .engine, ["Concurrency", "Model", "Trust", "Ledger", "Catalog"]),
     module(
       "StoreClient", in: .engine,
       [
@@ -137,6 +140,9 @@ let package = Package(
     module(
       "ContentStore", in: .publishing,
       ["Concurrency", "Model", "FileIO", "Digests", "Package", "Trust"]),
+    module(
+      "HostCheck", in: .publishing,
+      ["Model", "HTTPValues", "Digests", "Transfer", "Trust", "Catalog"]),
     module("AppUpdate", ["Concurrency", "Model", "HTTPValues", "FileIO", "Transfer"]),
     module("StoreKit", ["Concurrency", "HostedContent", "AppUpdate"]),
     module(
@@ -170,7 +176,7 @@ let package = Package(
       "HostedContentTool",
       [
         "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
-        "Package", "Library", "ContentStore", "HostedContent", "AppUpdate",
+        "Package", "Library", "ContentStore", "HostCheck", "HostedContent", "AppUpdate",
         "Ledger", "FileServer", "StoreAPI", "StoreServer", "PostgresLedger",
       ]),
     tool(
@@ -298,7 +304,7 @@ let package = Package(
       "HostedContentTests",
       [
         "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
-        "Package", "Database", "Journal", "Library", "ContentStore",
+        "Package", "Database", "Journal", "Library", "ContentStore", "HostCheck",
         "HostedContent", "StoreClient", "Ledger", "FileServer", "CSQLite", "TestSupport",
       ]),
     tests(

@@ -104,8 +104,3 @@ enum Sample {
     }
   }
 }
-
-extension QueueState {
-  /// Returns whether the download `id` has a worker.
-  func hasWorker(_ id: String) -> Bool { workers[id] != nil }
-}

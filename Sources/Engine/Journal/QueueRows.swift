@@ -1,77 +1,12 @@
-import HostedDatabase
-package import HostedModel
 import FoundationEssentials
-import HostedConcurrency
-
-/// The queue's records as rows. Common values have columns, rare values are JSON.
-extension SQLiteJournal: QueueJournal {
-  package func readQueue() throws -> JournaledQueue { try read(Self.readQueue) }
-
-  static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
-    var reader = QueueRowReader()
-    try connection.query("SELECT id, offer FROM queue_offer") { reader.take(offer: $0) }
-    try connection.query(
-      "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
-        + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
-        + "d.error, asks_to_buy FROM queue_transaction t "
-        + "LEFT JOIN queue_download d USING (sequence) ORDER BY t.sequence, position"
-    ) { reader.take($0) }
-    var queue = reader.queue
-    try readNotices(into: &queue, connection)
-    queue.storeCursor = try connection.first("SELECT cursor FROM store_cursor") { $0.text(0) }
-    return queue
-  }
-
-  package func receipt(of transaction: String) throws -> String? {
-    try read {
-      try $0.first("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) { $0.text(0) }
-    }
-  }
-
-  package func commit(_ changes: [JournalChange]) throws {
-    let newOffers = Mutex<[ContentOffer: Int64]>([:])
-    try commit { [self] connection in
-      var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
-      for change in changes {
-        switch change {
-        case .add(let record): try writer.add(record, connection)
-        case .save(let record): try writer.save(record, connection)
-        case .finish(let record): try writer.finish(record, connection)
-        case .answer(let number, let id): try writer.remember(number, of: id, connection)
-        case .addNotice(let notice): try Self.add(notice, connection)
-        case .removeNotice(let id):
-          try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id)])
-        case .storeCursor(let cursor):
-          try connection.run("INSERT OR REPLACE INTO store_cursor VALUES (0, ?1)", [.text(cursor)])
-        }
-      }
-      newOffers.withLock { $0 = writer.newOffers }
-    }
-    let added = newOffers.withLock { $0 }
-    if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
-  }
-
-  /// Finished transactions in no particular order: identifier, product and last state.
-  ///
-  /// An unreadable one must not hide the others. It stays in the journal, which needs its account.
-  package func finishedTransactions() throws -> [FinishedTransaction] {
-    let found = try read {
-      try $0.all("SELECT id, product, state FROM finished_transaction") {
-        row -> FinishedTransaction? in
-        guard let product = try? row.identifier(1) else { return nil }
-        let state = TransactionState(rawValue: Int(row.integer(2))) ?? .failed
-        return (id: row.text(0), productIdentifier: product, state: state)
-      }
-    }
-    return found.compactMap { $0 }
-  }
-}
+import HostedDatabase
+import HostedModel
 
 /// Creates records from rows.
 ///
 /// Equal values of many records are stored once. A transaction with an unreadable row is skipped,
 /// so that the others can be used.
-private struct QueueRowReader {
+struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
   private var products: [String: ProductIdentifier] = [:]
@@ -203,15 +138,6 @@ extension DownloadStatus {
   }
 }
 
-extension ContentError {
-  static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
-    ContentError(
-      .journalFailed, "Cannot read the journal's record of \(what)",
-      remedy: "Repair the library, then restore or get the missing products",
-      subject: what, cause: cause)
-  }
-}
-
 /// Writes records as rows.
 struct QueueRowWriter {
   /// The existing row of an offer.
@@ -316,5 +242,61 @@ struct QueueRowWriter {
   private func json(_ value: (some Encodable)?) throws -> SQLiteConnection.Value {
     guard let value else { return .null }
     return .text(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+}
+
+extension SQLiteConnection {
+  /// Returns the values of `body` for all rows, in order.
+  func all<Output>(
+    _ sql: String, _ values: [Value] = [], _ body: (Row) throws -> Output
+  ) throws -> [Output] {
+    var found: [Output] = []
+    try query(sql, values) { found.append(try body($0)) }
+    return found
+  }
+
+  /// Returns the value of `body` for the first row; nil without rows.
+  func first<Output>(
+    _ sql: String, _ values: [Value] = [], _ body: (Row) throws -> Output
+  ) throws -> Output? {
+    try all(sql, values, body).first
+  }
+
+  /// Returns whether a query has rows.
+  func hasRows(_ sql: String, _ values: [Value]) throws -> Bool {
+    try first(sql, values) { _ in } != nil
+  }
+}
+
+extension SQLiteConnection.Value {
+  /// A text, or null for nil.
+  static func optional(_ text: String?) -> Self { text.map { .text($0) } ?? .null }
+}
+
+extension [SQLiteConnection.Value] {
+  /// The values of the columns content and version.
+  static func key(_ content: ProductIdentifier, _ version: ContentVersion) -> Self {
+    [.text(content.rawValue), .text(version.rawValue)]
+  }
+}
+
+extension SQLiteConnection.Row {
+  /// The text as an identifier; throws `journalFailed` if it is invalid.
+  func identifier(_ column: Int32) throws -> ProductIdentifier {
+    try readable(column) { try ProductIdentifier(validating: $0) }
+  }
+
+  /// The text as a version; throws `journalFailed` if it is invalid.
+  func version(_ column: Int32) throws -> ContentVersion {
+    try readable(column) { try ContentVersion(validating: $0) }
+  }
+
+  private func readable<Value>(_ column: Int32, _ body: (String) throws -> Value) throws -> Value {
+    let text = text(column)
+    do {
+      return try body(text)
+    } catch let error as ContentError {
+      throw ContentError.unreadableRecord(of: "“\(text)”", error.message)
+    }
   }
 }

@@ -1,3 +1,4 @@
+import HostedCatalog
 import HostedSelling
 package import HostedModel
 import HostedHTTPValues

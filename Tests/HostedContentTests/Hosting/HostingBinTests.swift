@@ -2,6 +2,7 @@ import HostedHTTPValues
 import ContentStore
 import Foundation
 import HostedContent
+import HostedHostCheck
 import HostedFileServer
 import HostedTestSupport
 import HostedTestTraits

@@ -3,6 +3,7 @@ import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
+import HostedHostCheck
 import HostedFileServer
 import HostedTestSupport
 import HostedTestTraits

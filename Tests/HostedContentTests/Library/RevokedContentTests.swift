@@ -15,7 +15,7 @@ struct RevokedContentTests {
     fixture = try StoreFixture()
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
     service = ScriptedService(
-      try await StoreLocation(fixture.storePath).products(nil, trustedRoot: nil).products)
+      try await StoreReader(StoreLocation(fixture.storePath)).products().products)
   }
 
   private func queue(_ policy: RevokedContentPolicy = .remove) throws -> PaymentQueue {

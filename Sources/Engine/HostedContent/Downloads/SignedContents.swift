@@ -1,3 +1,4 @@
+import HostedCatalog
 import HostedModel
 import HostedConcurrency
 

@@ -1,3 +1,4 @@
+import HostedCatalog
 import HostedLibrary
 import HostedModel
 import Dispatch

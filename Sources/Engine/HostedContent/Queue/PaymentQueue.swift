@@ -1,3 +1,4 @@
+import HostedCatalog
 package import HostedConcurrency
 import HostedLibrary
 public import HostedModel
@@ -46,8 +47,7 @@ public final class PaymentQueue: Sendable {
     (library, lock, leftovers) = (opened.library, opened.lock, opened.errors)
     let execution = configuration.environment.execution
     let store = try StoreAccess(
-      configuration.store, mirrors: configuration.mirrors, network: configuration.network,
-      trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
+      configuration.storeReader, fileSystem: configuration.fileSystem)
     self.store = store
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
@@ -611,6 +611,13 @@ extension PaymentQueue {
       self.store = store
     }
 
+    /// Reads the store as the queue does, with the library's trusted root and recorded versions.
+    public var storeReader: StoreReader {
+      StoreReader(
+        store, trustedRoot: trustedRoot, trustsOnFirstUse: trustsOnFirstUse, library: library,
+        mirrors: mirrors, network: network)
+    }
+
     /// `maximumActiveDownloads` within its bounds.
     var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
 
@@ -695,12 +702,6 @@ private struct AwaitedDownloads {
 }
 
 extension ContentError {
-  static func notOffered(_ product: String) -> ContentError {
-    ContentError(
-      .productUnknown, "The store does not offer \(product)",
-      remedy: "Check the identifier, or list the products of the store", subject: product)
-  }
-
   fileprivate static func downloadCancelled(_ content: ProductIdentifier) -> ContentError {
     ContentError(
       .stopped, "The download of \(content) was cancelled", remedy: "Start the download again",

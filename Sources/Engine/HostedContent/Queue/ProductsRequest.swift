@@ -1,3 +1,4 @@
+import HostedCatalog
 public import HostedModel
 import HostedConcurrency
 

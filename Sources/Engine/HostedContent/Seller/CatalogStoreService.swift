@@ -1,3 +1,4 @@
+import HostedCatalog
 import HostedSelling
 import HostedConcurrency
 import HostedModel

@@ -1,3 +1,4 @@
+import HostedCatalog
 import HostedSelling
 import HostedStoreClient
 import HostedConcurrency
