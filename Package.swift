@@ -120,14 +120,20 @@ let package = Package(
       "Library", in: .engine,
       ["Concurrency", "Model", "FileIO", "Digests", "Package"]),
     module(
+      "Catalog", in: .engine,
+      ["Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust"]),
+    module(
       "HostedContent", in: .engine,
       [
         "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
-        "Package", "Journal", "Library", "Ledger",
+        "Package", "Journal", "Library", "Ledger", "Catalog",
       ]),
     module(
       "ContentStore", in: .publishing,
       ["Concurrency", "Model", "FileIO", "Digests", "Package", "Trust"]),
+    module(
+      "HostCheck", in: .publishing,
+      ["Model", "Digests", "Transfer", "Trust", "Catalog"]),
     module("AppUpdate", ["Concurrency", "Model", "FileIO", "Transfer"]),
     module("StoreKit", ["Concurrency", "HostedContent", "AppUpdate"]),
     module(
@@ -162,7 +168,7 @@ let package = Package(
       "HostedContentTool",
       [
         "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
-        "Package", "Library", "ContentStore", "HostedContent", "AppUpdate",
+        "Package", "Library", "ContentStore", "HostCheck", "HostedContent", "AppUpdate",
         "Ledger", "FileServer", "StoreAPI", "StoreServer", "PostgresLedger",
       ]),
     tool(
@@ -290,7 +296,7 @@ let package = Package(
       "HostedContentTests",
       [
         "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Trust",
-        "Package", "Database", "Journal", "Library", "ContentStore",
+        "Package", "Database", "Journal", "Library", "ContentStore", "HostCheck",
         "HostedContent", "Ledger", "FileServer", "CSQLite", "TestSupport",
       ]),
     tests(

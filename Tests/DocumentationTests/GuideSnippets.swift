@@ -63,15 +63,14 @@ configuration.revokedContent = .remove
 }
 
 struct OpenShop: StoreService {
-  let store: StoreLocation
-  let root: [UInt8]
+  let store: StoreReader
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await store.products(Set(identifiers.map(\.rawValue)), trustedRoot: root)
+    try await store.products(Set(identifiers.map(\.rawValue)))
   }
 
   func allProducts() async throws -> ProductsResponse {
-    try await store.products(nil, trustedRoot: root)
+    try await store.products()
   }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {

@@ -173,9 +173,9 @@ private final class SampleStore {
   func catalog(at url: String? = nil) throws -> Catalog {
     var network = NetworkSettings()
     network.attempts = 1
-    return try Catalog(
-      at: StoreLocation(url ?? folder.path("store")), trustedRoot: root, network: network,
-      trustFolder: data().trustFolder())
+    let store = StoreReader(
+      try StoreLocation(url ?? folder.path("store")), trustedRoot: root, network: network)
+    return try Catalog(store, trustFolder: data().trustFolder())
   }
 
   /// Makes the store unreadable.

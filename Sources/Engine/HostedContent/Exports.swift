@@ -1,5 +1,6 @@
 // Users of HostedContent need the types of HostedModel, so one import provides both.
 @_exported public import func HostedConcurrency.performBlocking
+@_exported public import HostedCatalog
 @_exported public import HostedModel
 @_exported public import struct HostedTransfer.TransferLimits
 @_exported public import struct HostedTransfer.TransferStatistics

@@ -110,12 +110,3 @@ public struct LibraryReader: Sendable {
     try library.verify(content, pace: pace)
   }
 }
-
-extension ContentError {
-  static func noLibrary(at path: String, _ error: ContentError) -> ContentError {
-    ContentError(
-      .fileMissing, "No library found at \(path)",
-      remedy: "Check the path. A payment queue creates the library", subject: path,
-      cause: error.cause)
-  }
-}

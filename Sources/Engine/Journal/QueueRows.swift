@@ -1,77 +1,12 @@
-import HostedDatabase
-package import HostedModel
 import FoundationEssentials
-import HostedConcurrency
-
-/// The queue's records as rows. Common values have columns, rare values are JSON.
-extension SQLiteJournal: QueueJournal {
-  package func readQueue() throws -> JournaledQueue { try read(Self.readQueue) }
-
-  static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
-    var reader = QueueRowReader()
-    try connection.query("SELECT id, offer FROM queue_offer") { reader.take(offer: $0) }
-    try connection.query(
-      "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
-        + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
-        + "d.error, asks_to_buy FROM queue_transaction t "
-        + "LEFT JOIN queue_download d USING (sequence) ORDER BY t.sequence, position"
-    ) { reader.take($0) }
-    var queue = reader.queue
-    try readNotices(into: &queue, connection)
-    queue.storeCursor = try connection.first("SELECT cursor FROM store_cursor") { $0.text(0) }
-    return queue
-  }
-
-  package func receipt(of transaction: String) throws -> String? {
-    try read {
-      try $0.first("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) { $0.text(0) }
-    }
-  }
-
-  package func commit(_ changes: [JournalChange]) throws {
-    let newOffers = Mutex<[ContentOffer: Int64]>([:])
-    try commit { [self] connection in
-      var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
-      for change in changes {
-        switch change {
-        case .add(let record): try writer.add(record, connection)
-        case .save(let record): try writer.save(record, connection)
-        case .finish(let record): try writer.finish(record, connection)
-        case .answer(let number, let id): try writer.remember(number, of: id, connection)
-        case .addNotice(let notice): try Self.add(notice, connection)
-        case .removeNotice(let id):
-          try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id)])
-        case .storeCursor(let cursor):
-          try connection.run("INSERT OR REPLACE INTO store_cursor VALUES (0, ?1)", [.text(cursor)])
-        }
-      }
-      newOffers.withLock { $0 = writer.newOffers }
-    }
-    let added = newOffers.withLock { $0 }
-    if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
-  }
-
-  /// Finished transactions in no particular order: identifier, product and last state.
-  ///
-  /// An unreadable one must not hide the others. It stays in the journal, which needs its account.
-  package func finishedTransactions() throws -> [FinishedTransaction] {
-    let found = try read {
-      try $0.all("SELECT id, product, state FROM finished_transaction") {
-        row -> FinishedTransaction? in
-        guard let product = try? row.identifier(1) else { return nil }
-        let state = TransactionState(rawValue: Int(row.integer(2))) ?? .failed
-        return (id: row.text(0), productIdentifier: product, state: state)
-      }
-    }
-    return found.compactMap { $0 }
-  }
-}
+import HostedDatabase
+import HostedModel
 
 /// Creates records from rows.
 ///
 /// Equal values of many records are stored once. A transaction with an unreadable row is skipped,
 /// so that the others can be used.
-private struct QueueRowReader {
+struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
   private var products: [String: ProductIdentifier] = [:]
@@ -108,7 +43,7 @@ private struct QueueRowReader {
   private mutating func transaction(_ row: SQLiteConnection.Row, _ sequence: Int) throws
     -> TransactionRecord
   {
-    let id = row.text(1)
+    let id = TransactionID(rawValue: row.text(1))
     let payment = Payment(
       productIdentifier: try product(row), quantity: Int(row.integer(3)),
       applicationUsername: account(row.optionalText(4)), simulatesAskToBuy: row.integer(16) != 0)
@@ -117,14 +52,14 @@ private struct QueueRowReader {
       downloads: try downloads(row, of: id, at: 0))
   }
 
-  private func status(_ row: SQLiteConnection.Row, of id: String, _ payment: Payment) throws
+  private func status(_ row: SQLiteConnection.Row, of id: TransactionID, _ payment: Payment) throws
     -> TransactionStatus
   {
     let state = TransactionState(rawValue: Int(row.integer(5)))
     var grant: Grant?
     if !row.isNull(6) {
       grant = Grant(
-        transactionIdentifier: row.text(6, sharing: id),
+        transactionIdentifier: row.text(6, sharing: id.rawValue),
         date: Date(timeIntervalSince1970: row.real(7)),
         payment: try optional(Payment.self, row, 8, of: id) ?? payment)
     }
@@ -138,11 +73,11 @@ private struct QueueRowReader {
     case (.failed, nil, nil, let error?): return .failed(error)
     default:
       throw ContentError.unreadableRecord(
-        of: id, "state \(row.integer(5)) does not fit grant, original and error")
+        of: id.rawValue, "state \(row.integer(5)) does not fit grant, original and error")
     }
   }
 
-  private func downloads(_ row: SQLiteConnection.Row, of id: String, at position: Int) throws
+  private func downloads(_ row: SQLiteConnection.Row, of id: TransactionID, at position: Int) throws
     -> [DownloadRecord]
   {
     guard !row.isNull(11) else { return [] }
@@ -152,7 +87,7 @@ private struct QueueRowReader {
         DownloadState(rawValue: Int(row.integer(12))), isRequested: row.integer(13) != 0, error)
     else {
       throw ContentError.unreadableRecord(
-        of: id, "offer \(row.integer(11)), state \(row.integer(12))")
+        of: id.rawValue, "offer \(row.integer(11)), state \(row.integer(12))")
     }
     var download = DownloadRecord(of: id, number: position + 1, sharing: offer, status: status)
     download.keepsCurrent = row.isNull(14) ? nil : row.integer(14) != 0
@@ -172,7 +107,7 @@ private struct QueueRowReader {
   }
 
   private func optional<Value: Decodable>(
-    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of id: String
+    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of id: TransactionID
   ) throws -> Value? {
     row.isNull(column) ? nil : try decode(type, row, column, of: "transaction \(id)")
   }
@@ -203,15 +138,6 @@ extension DownloadStatus {
   }
 }
 
-extension ContentError {
-  static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
-    ContentError(
-      .journalFailed, "Cannot read the journal's record of \(what)",
-      remedy: "Repair the library, then restore or get the missing products",
-      subject: what, cause: cause)
-  }
-}
-
 /// Writes records as rows.
 struct QueueRowWriter {
   /// The existing row of an offer.
@@ -230,7 +156,7 @@ struct QueueRowWriter {
   /// Saves a new record; the state machine checks the identifiers of unfinished transactions.
   mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
     let isFinished = try connection.hasRows(
-      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id)])
+      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id.rawValue)])
     guard !isFinished else { throw ContentError.transactionExists(record.id) }
     try save(record, connection)
   }
@@ -243,7 +169,7 @@ struct QueueRowWriter {
         + "ON CONFLICT (id) DO UPDATE SET state = ?6, grant_number = ?7, grant_date = ?8, "
         + "grant_payment = ?9, original = ?10, error = ?11",
       [
-        .integer(Int64(record.sequence)), .text(record.id),
+        .integer(Int64(record.sequence)), .text(record.id.rawValue),
         .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
         .optional(record.payment.applicationUsername?.rawValue),
         .integer(Int64(record.state.rawValue)),
@@ -254,7 +180,8 @@ struct QueueRowWriter {
       ])
     if let receipt = grant?.receipt ?? record.original?.receipt {
       try connection.run(
-        "INSERT OR REPLACE INTO receipt VALUES (?1, ?2)", [.text(record.id), .text(receipt)])
+        "INSERT OR REPLACE INTO receipt VALUES (?1, ?2)",
+        [.text(record.id.rawValue), .text(receipt)])
     }
     for (position, download) in record.downloads.enumerated() {
       try connection.run(
@@ -273,7 +200,7 @@ struct QueueRowWriter {
       "INSERT INTO finished_transaction (id, product, account, state, finished_at) "
         + "VALUES (?1, ?2, ?3, ?4, unixepoch())",
       [
-        .text(record.id), .text(record.payment.productIdentifier.rawValue),
+        .text(record.id.rawValue), .text(record.payment.productIdentifier.rawValue),
         .optional(record.payment.applicationUsername?.rawValue),
         .integer(Int64(record.state.rawValue)),
       ])
@@ -285,13 +212,15 @@ struct QueueRowWriter {
   }
 
   /// Saves an order number, unless it equals its transaction's `id`, which is saved anyway.
-  func remember(_ number: String, of id: String, _ connection: borrowing SQLiteConnection) throws {
-    let values = [SQLiteConnection.Value.text(number), .text(id)]
+  func remember(_ number: String, of id: TransactionID, _ connection: borrowing SQLiteConnection)
+    throws
+  {
+    let values = [SQLiteConnection.Value.text(number), .text(id.rawValue)]
     guard
       try !connection.hasRows(
         "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
     else { throw ContentError.numberReused(number) }
-    guard number != id else { return }
+    guard number != id.rawValue else { return }
     let isOtherPurchase = try connection.hasRows(
       "SELECT 1 FROM queue_transaction WHERE id = ?1 AND state = ?2 "
         + "UNION ALL SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2",
@@ -316,5 +245,61 @@ struct QueueRowWriter {
   private func json(_ value: (some Encodable)?) throws -> SQLiteConnection.Value {
     guard let value else { return .null }
     return .text(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+}
+
+extension SQLiteConnection {
+  /// Returns the values of `body` for all rows, in order.
+  func all<Output>(
+    _ sql: String, _ values: [Value] = [], _ body: (Row) throws -> Output
+  ) throws -> [Output] {
+    var found: [Output] = []
+    try query(sql, values) { found.append(try body($0)) }
+    return found
+  }
+
+  /// Returns the value of `body` for the first row; nil without rows.
+  func first<Output>(
+    _ sql: String, _ values: [Value] = [], _ body: (Row) throws -> Output
+  ) throws -> Output? {
+    try all(sql, values, body).first
+  }
+
+  /// Returns whether a query has rows.
+  func hasRows(_ sql: String, _ values: [Value]) throws -> Bool {
+    try first(sql, values) { _ in } != nil
+  }
+}
+
+extension SQLiteConnection.Value {
+  /// A text, or null for nil.
+  static func optional(_ text: String?) -> Self { text.map { .text($0) } ?? .null }
+}
+
+extension [SQLiteConnection.Value] {
+  /// The values of the columns content and version.
+  static func key(_ content: ProductIdentifier, _ version: ContentVersion) -> Self {
+    [.text(content.rawValue), .text(version.rawValue)]
+  }
+}
+
+extension SQLiteConnection.Row {
+  /// The text as an identifier; throws `journalFailed` if it is invalid.
+  func identifier(_ column: Int32) throws -> ProductIdentifier {
+    try readable(column) { try ProductIdentifier(validating: $0) }
+  }
+
+  /// The text as a version; throws `journalFailed` if it is invalid.
+  func version(_ column: Int32) throws -> ContentVersion {
+    try readable(column) { try ContentVersion(validating: $0) }
+  }
+
+  private func readable<Value>(_ column: Int32, _ body: (String) throws -> Value) throws -> Value {
+    let text = text(column)
+    do {
+      return try body(text)
+    } catch let error as ContentError {
+      throw ContentError.unreadableRecord(of: "“\(text)”", error.message)
+    }
   }
 }

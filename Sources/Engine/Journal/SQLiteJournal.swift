@@ -1,8 +1,8 @@
-import HostedDatabase
-import HostedModel
-package import HostedFileIO
 import FoundationEssentials
 import HostedConcurrency
+import HostedDatabase
+package import HostedFileIO
+package import HostedModel
 
 /// The durable record of a library's queue and contents, in one SQLite database.
 ///
@@ -14,7 +14,7 @@ package final class SQLiteJournal: Sendable {
   package static let fileName = "journal.sqlite"
 
   /// A write of one call.
-  struct Write: Sendable {
+  private struct Write: Sendable {
     /// If a shared commit fails, the body is called again, in a commit of its own.
     let body: @Sendable (borrowing SQLiteConnection) throws -> Void
     /// Whether it may use the reserve; for small changes that a full disk must not prevent.
@@ -26,7 +26,7 @@ package final class SQLiteJournal: Sendable {
   private let reader: Serialized<SQLiteConnection>
   private let commits = GroupCommit<Write>()
   /// The rows of offers; contains only committed ones.
-  let offerRows = Mutex<[ContentOffer: Int64]>([:])
+  private let offerRows = Mutex<[ContentOffer: Int64]>([:])
   private let folder: Directory
   private let path: String
   private let reserve: SpaceReserve
@@ -133,7 +133,7 @@ package final class SQLiteJournal: Sendable {
   /// Returns after the writes of `body` are durable.
   ///
   /// Throws `UncertainCommit` if a crash may bring them back.
-  func commit(
+  private func commit(
     usingReserve: Bool = true,
     _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
   ) throws {
@@ -190,5 +190,424 @@ package final class SQLiteJournal: Sendable {
   func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
     try fileSystem.check(.read, path)
     return try reader.use { try body($0) }
+  }
+}
+
+// MARK: The queue
+
+extension SQLiteJournal: QueueJournal {
+  package func readQueue() throws -> JournaledQueue { try read(Self.readQueue) }
+
+  private static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
+    var reader = QueueRowReader()
+    try connection.query("SELECT id, offer FROM queue_offer") { reader.take(offer: $0) }
+    try connection.query(
+      "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
+        + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
+        + "d.error, asks_to_buy FROM queue_transaction t "
+        + "LEFT JOIN queue_download d USING (sequence) ORDER BY t.sequence, position"
+    ) { reader.take($0) }
+    var queue = reader.queue
+    try readNotices(into: &queue, connection)
+    queue.storeCursor = try connection.first("SELECT cursor FROM store_cursor") { $0.text(0) }
+    return queue
+  }
+
+  package func receipt(of transaction: TransactionID) throws -> String? {
+    try read {
+      try $0.first("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction.rawValue)]) {
+        $0.text(0)
+      }
+    }
+  }
+
+  package func commit(_ changes: [JournalChange]) throws {
+    let newOffers = Mutex<[ContentOffer: Int64]>([:])
+    try commit { [self] connection in
+      var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
+      for change in changes {
+        switch change {
+        case .add(let record): try writer.add(record, connection)
+        case .save(let record): try writer.save(record, connection)
+        case .finish(let record): try writer.finish(record, connection)
+        case .answer(let number, let id): try writer.remember(number, of: id, connection)
+        case .addNotice(let notice): try Self.add(notice, connection)
+        case .removeNotice(let id):
+          try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id.rawValue)])
+        case .storeCursor(let cursor):
+          try connection.run("INSERT OR REPLACE INTO store_cursor VALUES (0, ?1)", [.text(cursor)])
+        }
+      }
+      newOffers.withLock { $0 = writer.newOffers }
+    }
+    let added = newOffers.withLock { $0 }
+    if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
+  }
+
+  /// Finished transactions in no particular order: identifier, product and last state.
+  ///
+  /// An unreadable one must not hide the others. It stays in the journal, which needs its account.
+  package func finishedTransactions() throws -> [FinishedTransaction] {
+    let found = try read {
+      try $0.all("SELECT id, product, state FROM finished_transaction") {
+        row -> FinishedTransaction? in
+        guard let product = try? row.identifier(1) else { return nil }
+        let state = TransactionState(rawValue: Int(row.integer(2))) ?? .failed
+        return (id: TransactionID(rawValue: row.text(0)), productIdentifier: product, state: state)
+      }
+    }
+    return found.compactMap { $0 }
+  }
+
+  /// Reads the notices into `queue`.
+  ///
+  /// An unreadable one must not keep the library from opening.
+  private static func readNotices(
+    into queue: inout JournaledQueue, _ connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.query("SELECT id, number, product, quantity, account FROM finish_notice") {
+      row in
+      do {
+        let payment = Payment(
+          productIdentifier: try row.identifier(2), quantity: Int(row.integer(3)),
+          applicationUsername: row.optionalText(4).map(AccountID.init(rawValue:)))
+        queue.notices.append(
+          FinishNotice(
+            transaction: TransactionID(rawValue: row.text(0)), number: row.text(1), payment: payment
+          ))
+      } catch let error as ContentError {
+        queue.unreadable.append(
+          .unreadableRecord(of: "the finish notice of \(row.text(0))", error.cause ?? ""))
+      }
+    }
+  }
+
+  private static func add(
+    _ notice: FinishNotice, _ connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT INTO finish_notice (id, number, product, quantity, account) "
+        + "VALUES (?1, ?2, ?3, ?4, ?5)",
+      [
+        .text(notice.transaction.rawValue), .text(notice.number),
+        .text(notice.payment.productIdentifier.rawValue),
+        .integer(Int64(notice.payment.quantity)),
+        .optional(notice.payment.applicationUsername?.rawValue),
+      ])
+  }
+
+  package func accounts(of product: ProductIdentifier?) throws -> Set<AccountID?> {
+    let condition = "WHERE ?1 IS NULL OR product = ?1"
+    let accounts = try read {
+      try $0.all(
+        "SELECT account FROM queue_transaction \(condition) "
+          + "UNION SELECT account FROM finished_transaction \(condition)",
+        [.optional(product?.rawValue)]
+      ) { $0.optionalText(0).map(AccountID.init(rawValue:)) }
+    }
+    return Set(accounts)
+  }
+
+  package func hasFailed(_ transaction: TransactionID, for payment: Payment) throws -> Bool {
+    let values: [SQLiteConnection.Value] = [
+      .text(transaction.rawValue), .integer(Int64(TransactionState.failed.rawValue)),
+      .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername?.rawValue),
+    ]
+    return try read {
+      try $0.hasRows(
+        "SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2 AND product = ?3 "
+          + "AND account IS ?4", values)
+    }
+  }
+
+  package func revokedProducts() throws -> [ProductIdentifier] {
+    try read { connection in
+      // An unreadable product must not keep the contents of the others.
+      try connection.all("SELECT product FROM revoked_product ORDER BY product") {
+        try? $0.identifier(0)
+      }.compactMap(\.self)
+    }
+  }
+
+  package func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) throws {
+    let statement =
+      isRevoked
+      ? "INSERT OR IGNORE INTO revoked_product VALUES (?1)"
+      : "DELETE FROM revoked_product WHERE product = ?1"
+    try write { connection in
+      for product in products { try connection.run(statement, [.text(product.rawValue)]) }
+    }
+  }
+
+  package func removeUnreadable() throws -> [ContentError] {
+    let errors = Mutex<[ContentError]>([])
+    try write { connection in
+      var found = try Self.removeUnreadableQueue(connection)
+      let contents = try Self.unreadableContents(connection, checkingAnnounced: true)
+      for (id, _) in contents {
+        try connection.run("DELETE FROM content WHERE id = ?1", [.integer(id)])
+      }
+      found += contents.map(\.error)
+      found += try Self.removeUnreadable(
+        "pin of", in: "pin", key: ["content", "version"], connection
+      ) { _ = try Self.key($0) }
+      found += try Self.removeUnreadable(
+        "revoked product", in: "revoked_product", key: ["product"], connection
+      ) { _ = try $0.identifier(0) }
+      errors.withLock { $0 = found }
+    }
+    return errors.withLock { $0 }
+  }
+
+  private static func removeUnreadableQueue(_ connection: borrowing SQLiteConnection) throws
+    -> [ContentError]
+  {
+    let queue = try readQueue(connection)
+    guard !queue.unreadable.isEmpty else { return [] }
+    let readable = Set(queue.transactions.map { Int64($0.sequence) })
+    let sequences = try connection.all("SELECT sequence FROM queue_transaction") { $0.integer(0) }
+    for sequence in sequences where !readable.contains(sequence) {
+      for table in ["queue_transaction", "queue_download"] {
+        try connection.run("DELETE FROM \(table) WHERE sequence = ?1", [.integer(sequence)])
+      }
+    }
+    let notices = Set(queue.notices.map(\.transaction.rawValue))
+    let transactions = try connection.all("SELECT id FROM finish_notice") { $0.text(0) }
+    for transaction in transactions where !notices.contains(transaction) {
+      try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(transaction)])
+    }
+    return queue.unreadable
+  }
+
+  /// Removes the rows of `table` that `read` cannot read; `key` has the columns of its primary key.
+  private static func removeUnreadable(
+    _ what: String, in table: String, key: [String], _ connection: borrowing SQLiteConnection,
+    read: (SQLiteConnection.Row) throws -> Void
+  ) throws -> [ContentError] {
+    let columns = key.joined(separator: ", ")
+    let condition = key.indices.map { "\(key[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
+    var unreadable: [[String]] = []
+    try connection.query("SELECT \(columns) FROM \(table)") { row in
+      guard (try? read(row)) == nil else { return }
+      unreadable.append(key.indices.map { row.text(Int32($0)) })
+    }
+    for values in unreadable {
+      try connection.run("DELETE FROM \(table) WHERE \(condition)", values.map { .text($0) })
+    }
+    return unreadable.map {
+      .unreadableRecord(of: "the \(what) \($0.joined(separator: " "))", "")
+    }
+  }
+}
+
+// MARK: Installed contents, their files, and pins
+
+extension SQLiteJournal: InstallJournal {
+  package func announce(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: false)
+  }
+
+  package func replace(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: true)
+  }
+
+  private func write(
+    _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
+  ) throws {
+    let list = InstalledFile.encoded(files)
+    // Megabytes for many files. The download has reserved space for them.
+    try write(usingReserve: false) { connection in
+      try Self.delete(content.contentIdentifier, content.version, connection)
+      let values: [SQLiteConnection.Value] = [
+        .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+        .text(content.productIdentifier.rawValue), .integer(content.size),
+        .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+        .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
+      ]
+      try connection.run(
+        "INSERT INTO content "
+          + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", values)
+      try connection.run(
+        "INSERT INTO content_files VALUES (last_insert_rowid(), ?1)", [.blob(list)])
+    }
+  }
+
+  package func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try write {
+      try $0.run(
+        "UPDATE content SET is_confirmed = 1 WHERE content = ?1 AND version = ?2",
+        .key(content, version))
+    }
+  }
+
+  package func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try write { connection in
+      try Self.delete(content, version, connection)
+      try Self.unpin(ContentKey(content, version: version), connection)
+    }
+  }
+
+  private static func delete(
+    _ content: ProductIdentifier, _ version: ContentVersion,
+    _ connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      "DELETE FROM content WHERE content = ?1 AND version = ?2", .key(content, version))
+  }
+
+  package func announced() throws -> [InstalledContent] { try contents(confirmed: false) }
+
+  package func installed() throws -> [InstalledContent] { try contents(confirmed: true) }
+
+  package func installed(_ content: ProductIdentifier) throws -> [InstalledContent] {
+    try contents(confirmed: true, of: content)
+  }
+
+  private func contents(confirmed: Bool, of content: ProductIdentifier? = nil) throws
+    -> [InstalledContent]
+  {
+    let condition = content == nil ? "" : " AND content = ?2"
+    var values: [SQLiteConnection.Value] = [.integer(confirmed ? 1 : 0)]
+    if let content { values.append(.text(content.rawValue)) }
+    // `unreadableContents` returns those that cannot be read.
+    let found = try read {
+      try $0.all(
+        "SELECT content, product, version, size, entry_count, installed_at FROM content "
+          + "WHERE is_confirmed = ?1\(condition)", values
+      ) { try? Self.content($0) }
+    }
+    return found.compactMap(\.self).sorted {
+      ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
+    }
+  }
+
+  private static func content(_ row: SQLiteConnection.Row) throws -> InstalledContent {
+    InstalledContent(
+      contentIdentifier: try row.identifier(0), productIdentifier: try row.identifier(1),
+      version: try row.version(2), size: row.integer(3), entryCount: Int(row.integer(4)),
+      date: Date(timeIntervalSince1970: row.real(5)))
+  }
+
+  package func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
+    try read {
+      try $0.first(
+        "SELECT signers FROM content WHERE content = ?1 AND version = ?2", .key(content, version)
+      ) { Digest(bytes: $0.blob(0)) } ?? nil
+    }
+  }
+
+  package func pins() throws -> Set<ContentKey> {
+    try Set(read { try $0.all("SELECT content, version FROM pin") { try Self.key($0) } })
+  }
+
+  private static func key(_ row: SQLiteConnection.Row) throws -> ContentKey {
+    ContentKey(try row.identifier(0), version: try row.version(1))
+  }
+
+  package func setPin(_ pinned: Bool, on key: ContentKey) throws {
+    try write { connection in
+      // One pin for each version, in any spelling.
+      try Self.unpin(key, connection)
+      guard pinned else { return }
+      try connection.run(
+        "INSERT INTO pin VALUES (?1, ?2)", .key(key.contentIdentifier, key.version))
+    }
+  }
+
+  /// Removes a pin in any spelling: 1.0 and 1.0.0 are the same version, but not in SQL.
+  private static func unpin(_ key: ContentKey, _ connection: borrowing SQLiteConnection) throws {
+    // An unreadable pin is not a pin of this version.
+    let pins = try connection.all("SELECT content, version FROM pin") { try? Self.key($0) }
+    for pin in pins.compactMap(\.self) where pin == key {
+      try connection.run(
+        "DELETE FROM pin WHERE content = ?1 AND version = ?2",
+        .key(pin.contentIdentifier, pin.version))
+    }
+  }
+
+  package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
+    -> [InstalledFile]
+  {
+    let record = try read { try Self.files(of: content, version, $0) }
+    guard let files = record.flatMap(InstalledFile.decoded) else {
+      throw ContentError(
+        .journalFailed, "Cannot read the journal's record of the files of \(content) \(version)",
+        remedy: "Repair the library, or get the product again", subject: content.rawValue)
+    }
+    return files
+  }
+
+  package func files(of contents: ArraySlice<InstalledContent>) throws -> [[InstalledFile]?] {
+    let records = try read { connection in
+      try connection.snapshot {
+        try contents.map { try Self.files(of: $0.contentIdentifier, $0.version, connection) }
+      }
+    }
+    return records.map { $0.flatMap(InstalledFile.decoded) }
+  }
+
+  /// The encoded files of a version; nil without a record.
+  private static func files(
+    of content: ProductIdentifier, _ version: ContentVersion,
+    _ connection: borrowing SQLiteConnection
+  ) throws -> [UInt8]? {
+    try connection.first(
+      "SELECT files FROM content_files JOIN content c ON c.id = content_id "
+        + "WHERE content = ?1 AND version = ?2", .key(content, version)
+    ) { $0.blob(0) }
+  }
+
+  package func unreadableContents() throws -> [ContentError] {
+    try read { try Self.unreadableContents($0).map(\.error) }
+  }
+
+  private typealias UnreadableRow = (id: Int64, error: ContentError)
+
+  /// Errors for unreadable contents.
+  ///
+  /// `checkingAnnounced` includes announced ones with unreadable files.
+  private static func unreadableContents(
+    _ connection: borrowing SQLiteConnection, checkingAnnounced: Bool = false
+  ) throws -> [UnreadableRow] {
+    var found: [UnreadableRow] = []
+    try connection.query(
+      "SELECT content, product, version, size, entry_count, installed_at, id FROM content"
+    ) { row in
+      do {
+        _ = try content(row)
+      } catch let error as ContentError {
+        found.append((row.integer(6), .unreadableContent(row.text(0), row.text(2), error.cause)))
+      }
+    }
+    guard checkingAnnounced else { return found }
+    try connection.query(
+      "SELECT content, version, files, id FROM content "
+        + "LEFT JOIN content_files ON id = content_id WHERE NOT is_confirmed"
+    ) { row in
+      guard InstalledFile.decoded(row.blob(2)) == nil else { return }
+      found.append((row.integer(3), .unreadableContent(row.text(0), row.text(1), nil)))
+    }
+    return found
+  }
+}
+
+extension ContentError {
+  static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
+    ContentError(
+      .journalFailed, "Cannot read the journal's record of \(what)",
+      remedy: "Repair the library, then restore or get the missing products",
+      subject: what, cause: cause)
+  }
+
+  fileprivate static func unreadableContent(
+    _ content: String, _ version: String, _ cause: String?
+  ) -> ContentError {
+    .unreadableRecord(
+      of: "content \(content) \(version)", cause ?? "the list of its files is damaged")
   }
 }

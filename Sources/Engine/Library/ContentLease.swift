@@ -1,6 +1,5 @@
 package import HostedModel
 import HostedFileIO
-import Glibc
 
 /// A lease on a version's folder: the folder stays while a process uses it.
 ///
@@ -23,31 +22,5 @@ package final class ContentLease: Sendable {
     folder.touch()
     self.version = version
     self.folder = folder
-  }
-}
-
-extension ContentLibrary {
-  /// Takes a lease on a version, or on the current version.
-  ///
-  /// Throws `notInstalled` if it does not exist, and `contentInUse` if another process has an
-  /// exclusive lock on it. Any user who can read the folder can take such a lock.
-  package func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws
-    -> ContentLease
-  {
-    // After a version is removed, `current` names another one. Until then, the remover holds the
-    // lock for some syncs.
-    var isLocked = false
-    for attempt in 0..<100 {
-      if attempt > 0 { usleep(10_000) }
-      isLocked = false
-      guard let home = try home(of: content),
-        let wanted = try version ?? Self.current(in: home)
-      else { break }
-      if let lease = try ContentLease(of: wanted, in: home) { return lease }
-      isLocked = try home.status(of: wanted.rawValue) != nil
-      if version != nil, !isLocked { break }
-    }
-    if isLocked { throw ContentError.inUse(content, version) }
-    throw ContentError.notInstalled(content, version)
   }
 }

@@ -1,4 +1,4 @@
-package import HostedModel
+import HostedModel
 import HostedPackage
 import HostedFileIO
 import FoundationEssentials
@@ -86,12 +86,5 @@ struct InstalledTree: InstallJournal {
   func setPin(_ pinned: Bool, on key: ContentKey) throws { throw refusal }
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile] {
     throw refusal
-  }
-}
-
-extension ContentLibrary {
-  /// Opens a library without its journal, from which calls throw `refusal`.
-  package convenience init(_ folder: LibraryFolder, refusal: ContentError) {
-    self.init(folder, journal: InstalledTree(folder: folder, refusal: refusal))
   }
 }

@@ -63,7 +63,7 @@ package struct LibraryFolder: Sendable {
   private static let doubtName = ".sync-failed"
 
   /// The text of CACHEDIR.TAG; files of other programs have other comments.
-  static let cacheTag = """
+  private static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
     # Everything here can be fetched again from the store. See https://bford.info/cachedir/
 
@@ -85,6 +85,79 @@ package struct LibraryFolder: Sendable {
         remedy: "Choose a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
         subject: folder.path, cause: error.cause)
     }
+  }
+
+  /// Deletes removed folders from staging.
+  ///
+  /// Returns whether it found any. `sync` makes the file system durable first. Otherwise, a power
+  /// failure could restore a version's name without its files.
+  package func deleteRemoved(after sync: () throws -> Void) throws -> Bool {
+    let removed = try staging.entries().filter {
+      $0.kind == .directory && StagingName.isRemoval($0.name)
+    }
+    guard !removed.isEmpty else { return false }
+    try sync()
+    for entry in removed { try staging.removeTree(entry) }
+    return true
+  }
+
+  // MARK: Folders of other programs
+
+  /// Entries of `products` and `staging` that may exist before the first start completes.
+  ///
+  /// An interrupted start leaves them, or the file system creates them in its root folder.
+  private static let harmlessNames: Set<String> = [".CACHEDIR.TAG.new", "lost+found"]
+
+  /// Throws `libraryFolderTaken` if `root` is not a library but has an entry with a name of a
+  /// library.
+  ///
+  /// A library has a journal or our CACHEDIR.TAG. Both are written before anything that could be
+  /// lost.
+  private static func checkOwnership(of root: Directory) throws {
+    for name in ["products", "staging"] {
+      guard let status = try root.status(of: name), status.kind != .directory else { continue }
+      throw taken(root, name, "which is not a folder")
+    }
+    guard try !isLibrary(root) else { return }
+    if let lock = try root.status(of: "lock") {
+      let isOwn =
+        try lock.kind == .file && lock.size <= 4096
+        && LibraryLock.isHolder(root.contents(of: "lock", limit: 4096))
+      guard isOwn else { throw taken(root, "lock", "which is not the lock of a library") }
+    }
+    guard let name = try unknownEntry(in: root) else { return }
+    // Another process may have created the library in the meantime.
+    guard try !isLibrary(root) else { return }
+    throw taken(root, name, "which does not belong to a library")
+  }
+
+  private static func isLibrary(_ root: Directory) throws -> Bool {
+    if try root.status(of: "journal.sqlite")?.kind == .file { return true }
+    return try ["products", "staging"].contains { name in
+      guard try root.status(of: name) != nil else { return false }
+      let folder = try root.directory(name)
+      guard let tag = try folder.status(of: "CACHEDIR.TAG"), tag.kind == .file,
+        tag.size == cacheTag.utf8.count
+      else { return false }
+      return try folder.contents(of: "CACHEDIR.TAG", limit: tag.size) == Array(cacheTag.utf8)
+    }
+  }
+
+  /// The first entry that an engine could mistake for its own; nil if none exists.
+  private static func unknownEntry(in root: Directory) throws -> String? {
+    for name in ["products", "staging"] where try root.status(of: name) != nil {
+      let entries = try root.directory(name).entries()
+      if let entry = entries.first(where: { !harmlessNames.contains($0.name) }) {
+        return "\(name)/\(entry.name)"
+      }
+    }
+    return try root.status(of: "trust") == nil ? nil : "trust"
+  }
+
+  private static func taken(_ root: Directory, _ name: String, _ reason: String) -> ContentError {
+    ContentError(
+      .libraryFolderTaken, "Cannot use \(root.path) as a library: it has \(name), \(reason)",
+      remedy: "Choose another folder, or move \(name) away", subject: root.path)
   }
 }
 

@@ -1,5 +1,6 @@
 import HostedConcurrency
 import HostedFileIO
+import HostedModel
 
 /// Makes the writes of installs durable.
 ///
@@ -40,4 +41,55 @@ struct LibrarySync: Sendable {
       throw error
     }
   }
+}
+
+/// Tracks whether files in staging can be trusted to reach the disk.
+///
+/// After a failed sync, the kernel may mark pages as clean that were not written. They can be read
+/// now, but are lost after a power failure. So after any failed sync, all files that were written
+/// before are discarded, for every download, by this process or the next. Thread-safe.
+final class StagingTrust: Sendable {
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The number of failed syncs.
+    var failures = 0
+    /// The error of the last failed sync.
+    var failure: ContentError?
+    /// The number of failures when each download's staging was started.
+    var begun: [String: Int] = [:]
+  }
+
+  func noteFailure(_ error: any Error) {
+    let error = ContentError(error, while: "writing to the disk")
+    state.withLock { state in
+      state.failures += 1
+      state.failure = error
+    }
+  }
+
+  /// Whether a sync has failed in this process.
+  var hasFailed: Bool { state.withLock { $0.failures > 0 } }
+
+  /// Whether no sync has failed since download `id` was started, or since the process started.
+  func isTrusted(_ id: String) -> Bool {
+    state.withLock { $0.begun[id, default: 0] == $0.failures }
+  }
+
+  /// Records that download `id` starts with trusted or empty staging.
+  func begin(_ id: String) { state.withLock { $0.begun[id] = $0.failures } }
+
+  /// Throws the kind of error of the failed sync, if one failed since download `id` was started.
+  func check(_ id: String) throws {
+    guard !isTrusted(id) else { return }
+    let failure = state.withLock { $0.failure }
+    throw ContentError(
+      failure?.code ?? .fileFailed,
+      "Sync failed while \(id) was written: its files may not be on the disk",
+      remedy: failure?.remedy ?? "Check the disk and try again", subject: id,
+      cause: failure?.message)
+  }
+
+  /// Forgets a download whose staging was removed.
+  func forget(_ id: String) { state.withLock { $0.begun[id] = nil } }
 }

@@ -50,7 +50,7 @@ package final class SpaceReservation: Sendable {
   private let ledger: SpaceLedger
   private let product: ProductIdentifier
 
-  fileprivate init(_ ledger: SpaceLedger, _ product: ProductIdentifier) {
+  init(_ ledger: SpaceLedger, _ product: ProductIdentifier) {
     self.ledger = ledger
     self.product = product
   }
@@ -83,12 +83,5 @@ package final class SpaceReservation: Sendable {
       .diskFull, "\(product) \(need) in \(ledger.root.path), where \(available) are free\(others)",
       remedy: "Free \(lacking) bytes there\(waiting) and try again", subject: product.rawValue,
       cause: cause)
-  }
-}
-
-extension ContentLibrary {
-  /// Creates an empty reservation for a download of `product`.
-  package func spaceReservation(for product: ProductIdentifier) -> SpaceReservation {
-    SpaceReservation(ledger, product)
   }
 }

@@ -195,23 +195,24 @@ struct GatedContentTests {
     _ = try await queue.deliver(payment("a"))
     queue.close()
     try fixture.publish("a", "1.1")
-    let store = try StoreLocation(server.url)
-    let root = try fixture.store.initialRoot()
-    let products = try await store.products(nil, trustedRoot: root).products
+    var store = StoreReader(
+      try StoreLocation(server.url), trustedRoot: try fixture.store.initialRoot())
+    let products = try await store.products().products
     let reader = try fixture.reader()
-    let denied = try await onOwnThread { try reader.updates(of: products, from: store) }
+    let denied = try await onOwnThread { [store] in
+      try reader.updates(of: products, from: store)
+    }
     #expect(denied.map(\.measuringError?.code) == [.accessDenied])
     let service = seller()(EmptySeller())
-    let measured = try await onOwnThread {
+    let measured = try await onOwnThread { [store] in
       try reader.updates(of: products, from: store, service: service)
     }
     #expect(measured.map(\.measuringError) == [nil])
     #expect(gate.calls.last?.contents == ["a"])
     // An error of the service's own type is that of the update, too.
-    var network = NetworkSettings()
-    network.attempts = 1
-    let failed = try await onOwnThread { [network] in
-      try reader.updates(of: products, from: store, network: network, service: BrokenSeller())
+    store.network.attempts = 1
+    let failed = try await onOwnThread { [store] in
+      try reader.updates(of: products, from: store, service: BrokenSeller())
     }
     #expect(failed.map(\.measuringError?.code) == [.inconsistent])
   }

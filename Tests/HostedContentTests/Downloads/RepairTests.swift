@@ -150,8 +150,8 @@ struct RepairTests {
     }
     queue.close()
     for name in ["a", "b"] { try fixture.publish(name, "1.1", files: Self.files(2)) }
-    let store = try StoreLocation(fixture.storePath)
-    let products = try await store.products(nil, trustedRoot: nil).products
+    let store = StoreReader(try StoreLocation(fixture.storePath))
+    let products = try await store.products().products
     let index = try #require(products.first?.contents.first?.index.path)
     try FileManager.default.removeItem(atPath: "\(fixture.storePath)/\(index)")
     let updates = try fixture.reader().updates(of: products, from: store)
@@ -168,8 +168,8 @@ struct RepairTests {
     changed["Contents/page-5.txt"] = Array("Another page.".utf8)
     changed["Contents/film.bin"]?.insert(contentsOf: [1, 2, 3], at: 450_000)
     try fixture.publish("a", "1.1", files: changed)
-    let store = try StoreLocation(fixture.storePath)
-    let products = try await store.products(nil, trustedRoot: nil).products
+    let store = StoreReader(try StoreLocation(fixture.storePath))
+    let products = try await store.products().products
     let update = try #require(
       try fixture.reader().updates(of: products, from: store).first)
     #expect(update.bytesToMove < update.bytesInFull / 2)

@@ -190,7 +190,7 @@ struct SeveralContentsTests {
     let location = try StoreLocation(other.storePath)
     let intruded = try fixture.queue {
       $0.store = location
-      $0.service = LocationService(location: location)
+      $0.service = StoreSeller(store: StoreReader(location))
       $0.environment.usesCatalog = false
     }
     let observer = starting()
@@ -210,15 +210,15 @@ struct SeveralContentsTests {
 }
 
 /// A seller that grants everything that a store offers.
-private struct LocationService: PartialService {
-  let location: StoreLocation
+private struct StoreSeller: PartialService {
+  let store: StoreReader
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
+    try await store.products(Set(identifiers.map(\.rawValue)))
   }
 
   func allProducts() async throws -> ProductsResponse {
-    try await location.products(nil, trustedRoot: nil)
+    try await store.products()
   }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {

@@ -1,6 +1,7 @@
 import ContentStore
 import Foundation
 import HostedContent
+import HostedHostCheck
 import HostedFileServer
 import HostedTestSupport
 import HostedTestTraits

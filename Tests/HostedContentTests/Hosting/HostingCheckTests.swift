@@ -2,6 +2,7 @@ import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
+import HostedHostCheck
 import HostedFileServer
 import HostedTestSupport
 import HostedTestTraits

@@ -2,6 +2,7 @@ import HostedModel
 import ContentStore
 import Foundation
 import HostedContent
+import HostedHostCheck
 import HostedTestSupport
 import Testing
 
@@ -76,8 +77,8 @@ struct HostingFixture {
     network.proxy = .direct
     network.certificateAuthorities = authorities.map { URL(filePath: $0) }
     var check = try HostingCheck(
-      at: StoreLocation(url), trustedRoot: root, comparesAll: comparesAll, network: network,
-      now: now)
+      StoreReader(StoreLocation(url), trustedRoot: root, network: network),
+      comparesAll: comparesAll, now: now)
     return try check.run()
   }
 

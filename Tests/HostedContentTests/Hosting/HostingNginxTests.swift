@@ -1,6 +1,7 @@
 import ContentStore
 import Foundation
 import HostedContent
+import HostedHostCheck
 import HostedTestSupport
 import HostedTestTraits
 import Testing

@@ -4,7 +4,8 @@ import Foundation
 import HostedTestSupport
 import Testing
 
-@testable import HostedContent
+@testable import HostedHostCheck
+import HostedCatalog
 
 /// The rules of the check, without a server.
 @Suite("The rules of the check of a hosted store")
@@ -120,7 +121,7 @@ struct HostingRulesTests {
   }
 
   @Test func `metadata with a length that clients refuse is a finding, and not fetched`() throws {
-    var check = try HostingCheck(at: StoreLocation("http://127.0.0.1:9"))
+    var check = try HostingCheck(StoreReader(StoreLocation("http://127.0.0.1:9")))
     let bytes = try check.contents(of: "metadata/1.targets.json", length: 1 << 40, limit: 1 << 20)
     #expect(bytes == nil)
     #expect(check.report.findings.map(\.kind) == [.metadataInvalid])

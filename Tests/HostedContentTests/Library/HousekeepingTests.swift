@@ -47,7 +47,7 @@ struct HousekeepingTests {
   {
     queue.close()
     try fixture.publish("a", "1.0")
-    let products = try await StoreLocation(fixture.storePath).products(["a"], trustedRoot: nil)
+    let products = try await StoreReader(StoreLocation(fixture.storePath)).products(["a"])
     let offer = try #require(products.products.first?.contents.first)
     let impossible = ContentOffer(
       productIdentifier: a, contentIdentifier: a, version: offer.version, installedSize: .max,

@@ -18,8 +18,9 @@ struct StoreBrowsingTests {
     in library: String? = nil, root: [UInt8]? = nil
   ) throws -> [String] {
     let location = library.map { URL(filePath: $0, directoryHint: .isDirectory) }
-    let products = try StoreLocation(fixture.storePath)
-      .products(["a"], trustedRoot: root, library: location).products
+    let store = StoreReader(
+      try StoreLocation(fixture.storePath), trustedRoot: root, library: location)
+    let products = try store.products(["a"]).products
     return products.flatMap(\.contents).map(\.version.rawValue)
   }
 

@@ -78,17 +78,16 @@ struct CatalogReceiptTests {
     let stranger = try ReceiptSigningKey.generate()
     #expect(try await buy("3", signedBy: nil, queue)?.code == .receiptInvalid)
     #expect(try await buy("4", signedBy: stranger, queue)?.code == .receiptInvalid)
-    let location = try StoreLocation(fixture.storePath)
+    let store = StoreReader(try StoreLocation(fixture.storePath))
     #expect(
-      try await location.receiptKeys(trustedRoot: nil)
-        == [earlier.verificationKey, key.verificationKey])
+      try await store.receiptKeys() == [earlier.verificationKey, key.verificationKey])
   }
 
   @Test("If the store lists no keys, receipts are not checked")
   func unlisted() async throws {
     let queue = try queue()
     #expect(try await buy("1", signedBy: nil, queue) == nil)
-    #expect(try await StoreLocation(fixture.storePath).receiptKeys(trustedRoot: nil).isEmpty)
+    #expect(try await StoreReader(StoreLocation(fixture.storePath)).receiptKeys().isEmpty)
   }
 
   @Test("A key that was listed after the catalog was read is found, and a removed one refused")

@@ -111,9 +111,10 @@ final class StoreFixture: Sendable {
 
   /// Returns the first update for the library, with the bytes that it will fetch.
   func update(at url: String? = nil) async throws -> ContentUpdate {
-    let location = try StoreLocation(url ?? storePath)
-    let products = try await location.products(nil, trustedRoot: store.initialRoot()).products
-    return try #require(try reader().updates(of: products, from: location).first)
+    let store = StoreReader(
+      try StoreLocation(url ?? storePath), trustedRoot: try store.initialRoot())
+    let products = try await store.products().products
+    return try #require(try reader().updates(of: products, from: store).first)
   }
 
   /// Installs `product` with a queue of its own, and returns what is installed.

@@ -80,7 +80,7 @@ struct WithdrawnUpdateTests {
     let updates = try fixture.reader().updates(of: products)
     #expect(updates.map(\.offered.rawValue) == ["1.9.1"])
     let measured = try fixture.reader().updates(
-      of: products, from: StoreLocation(fixture.storePath))
+      of: products, from: StoreReader(StoreLocation(fixture.storePath)))
     #expect(measured.map(\.measuringError) == [nil])
     #expect(measured.allSatisfy { $0.bytesToMove <= $0.bytesInFull })
   }

@@ -81,7 +81,7 @@ struct InstallSessionTests {
       _ shop: Shop, repeating count: Int = 1,
       answer: @escaping @Sendable (Product, Int) throws -> PurchaseOutcome? = { _, _ in nil }
     ) throws {
-      let products = try shop.location().products(nil, trustedRoot: nil).products
+      let products = try StoreReader(shop.location()).products().products
       all = (0..<count).flatMap { _ in products }
       self.answer = answer
     }
@@ -206,11 +206,11 @@ struct InstallSessionTests {
     init(_ location: StoreLocation) { self.location = location }
 
     func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      try await location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
+      try await StoreReader(location).products(Set(identifiers.map(\.rawValue)))
     }
 
     func allProducts() async throws -> ProductsResponse {
-      try await location.products(nil, trustedRoot: nil)
+      try await StoreReader(location).products()
     }
 
     func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {

@@ -15,7 +15,7 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   public let offered: ContentVersion
   /// The maximum bytes that the update fetches; exact once measured.
   ///
-  /// `LibraryReader.updates(of:from:mirrors:network:service:)` measures it. The value excludes what
+  /// `LibraryReader.updates(of:from:service:)` measures it. The value excludes what
   /// installed files provide, and includes the bytes between two pieces that share a request.
   public internal(set) var bytesToMove: Int64
   /// The reason, one sentence, why the whole package is fetched; nil if members suffice.
@@ -123,12 +123,11 @@ extension LibraryReader {
   /// the others are still measured. If content is only for buyers, `service` must grant it to the
   /// library's own account (`ContentGranting`). Throws errors of the network and of the library.
   public func updates(
-    of products: [Product], from store: StoreLocation, mirrors: [StoreLocation] = [],
-    network: NetworkSettings = NetworkSettings(), service: (any StoreService)? = nil
+    of products: [Product], from store: StoreReader, service: (any StoreService)? = nil
   ) throws -> [ContentUpdate] {
     let updates = try updates(of: products)
     guard !updates.isEmpty else { return [] }
-    let store = try StoreAccess(store, mirrors: mirrors, network: network)
+    let store = try StoreAccess(store)
     defer { store.close() }
     let sources = ContentSources(of: store, services: [service].compactMap(\.self))
     let offers = products.flatMap(\.contents).map {
@@ -160,7 +159,9 @@ extension ContentLibrary {
   /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
   ///
   /// Never more than a full download, because each member is fetched at most once.
-  func measure(_ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource)
+  fileprivate func measure(
+    _ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource
+  )
     throws -> ContentUpdate
   {
     var measured = update

@@ -29,37 +29,6 @@ public struct InstalledContent: Hashable, Codable, Sendable {
   }
 }
 
-/// An installed file, and its identity for detecting changes without reading it.
-package struct InstalledFile: Hashable, Codable, Sendable {
-  /// The path, kind and digest of the file.
-  package let entry: IndexedFile
-  /// The identity when it was written; nil for folders and links.
-  package let identity: FileIdentity?
-
-  package init(entry: IndexedFile, identity: FileIdentity?) {
-    self.entry = entry
-    self.identity = identity
-  }
-}
-
-/// File system attributes that stay the same while a file is unchanged.
-package struct FileIdentity: Hashable, Codable, Sendable {
-  package let inode: UInt64
-  /// The size in bytes.
-  package let size: Int64
-  /// The modification time, in nanoseconds since 1970.
-  package let modified: Int64
-  /// The inode change time, in nanoseconds since 1970.
-  package let changed: Int64
-
-  package init(inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
-    self.inode = inode
-    self.size = size
-    self.modified = modified
-    self.changed = changed
-  }
-}
-
 /// A content and one of its versions.
 public struct ContentKey: Hashable, Codable, Sendable {
   /// The content's identifier.

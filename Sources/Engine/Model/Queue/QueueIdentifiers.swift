@@ -28,13 +28,33 @@ public struct TransactionID: QueueIdentifier {
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// The identifier of a download.
+/// The identifier of a download: that of its transaction, and its number there.
 public struct DownloadID: QueueIdentifier {
-  /// The identifier as text.
-  public let rawValue: String
+  /// The transaction; the complete text if it is not `<transaction>-<number>`.
+  package let transaction: TransactionID
+  /// The number in the transaction, from 1; 0 if the text does not have one.
+  package let number: Int32
+
+  package init(of transaction: TransactionID, number: Int32) {
+    self.transaction = transaction
+    self.number = number
+  }
 
   /// Creates an identifier from stored text.
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public init(rawValue: String) {
+    let separator = rawValue.utf8.lastIndex(of: UInt8(ascii: "-"))
+    let digits = separator.map { rawValue[$0...].dropFirst() }
+    if let separator, let digits, let number = Int32(digits), "\(number)" == digits, number > 0 {
+      self.init(of: TransactionID(rawValue: String(rawValue[..<separator])), number: number)
+    } else {
+      self.init(of: TransactionID(rawValue: rawValue), number: 0)
+    }
+  }
+
+  /// The identifier as text; the name of the download's staging folder.
+  public var rawValue: String {
+    number == 0 ? transaction.rawValue : "\(transaction)-\(number)"
+  }
 }
 
 /// The identifier of a restore of earlier purchases.
@@ -44,4 +64,45 @@ public struct RestoreID: QueueIdentifier {
 
   /// Creates an identifier from stored text.
   public init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// An opaque identifier of a buyer's account, such as a one-way hash of a user name.
+///
+/// Accounts are compared byte by byte. `String` also accepts different Unicode forms of é, which
+/// would give one account the purchases of another.
+public struct AccountID: RawRepresentable, Hashable, Comparable, Codable, Sendable,
+  CustomStringConvertible, ExpressibleByStringInterpolation
+{
+  /// The identifier as text.
+  public let rawValue: String
+
+  /// Creates an identifier.
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// Creates an identifier from a literal.
+  public init(stringLiteral value: String) { self.init(rawValue: value) }
+
+  /// The identifier as text.
+  public var description: String { rawValue }
+
+  /// Compares the bytes.
+  public static func == (left: Self, right: Self) -> Bool {
+    left.rawValue.hasSameBytes(as: right.rawValue)
+  }
+
+  /// Compares the bytes; the `!=` of `RawRepresentable` would compare the texts.
+  public static func != (left: Self, right: Self) -> Bool { !(left == right) }
+
+  /// Compares the bytes.
+  public static func < (left: Self, right: Self) -> Bool {
+    left.rawValue.precedesByBytes(right.rawValue)
+  }
+
+  /// Hashes the bytes.
+  public func hash(into hasher: inout Hasher) {
+    var text = rawValue
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    // Not a byte of UTF-8, so that no name is the beginning of another one.
+    hasher.combine(UInt8.max)
+  }
 }

@@ -4,16 +4,15 @@ struct QueueRecords: Hashable, Sendable {
   /// Requested downloads that wait for a free worker.
   private(set) var line = WaitingLine()
   /// Transactions by the seller's number, if it differs from their identifier.
-  private var purchases: [String: Set<String>] = [:]
+  private var purchases: [String: Set<TransactionID>] = [:]
 
   /// All transactions in order; sorted at each call, so not for use in every event.
   var ordered: [TransactionRecord] { table.ordered }
 
-  subscript(id: String) -> TransactionRecord? { table[id] }
+  subscript(id: TransactionID) -> TransactionRecord? { table[id] }
 
-  func place(ofDownload id: String) -> DownloadPlace? {
-    guard let transaction = DownloadRecord.transaction(ofDownload: id),
-      let record = table[transaction],
+  func place(ofDownload id: DownloadID) -> DownloadPlace? {
+    guard let record = table[id.transaction],
       let position = record.downloads.firstIndex(where: { $0.id == id })
     else { return nil }
     return DownloadPlace(record: record, position: position)
@@ -31,9 +30,11 @@ struct QueueRecords: Hashable, Sendable {
   func holder(of grant: Grant) -> TransactionRecord? {
     let number = grant.transactionIdentifier
     let wanted = grant.withoutReceipt
-    return (purchases[number] ?? []).union([number]).compactMap { table[$0] }
-      .filter { $0.purchase?.withoutReceipt == wanted }
-      .min { $0.sequence < $1.sequence }
+    return (purchases[number] ?? []).union([TransactionID(rawValue: number)]).compactMap {
+      table[$0]
+    }
+    .filter { $0.purchase?.withoutReceipt == wanted }
+    .min { $0.sequence < $1.sequence }
   }
 
   /// Stores `record`, and updates the indexes; only `store` and `drop` change them.
@@ -46,7 +47,7 @@ struct QueueRecords: Hashable, Sendable {
     for place in record.places where place.download.isRequested { line.insert(place) }
   }
 
-  mutating func drop(_ id: String) -> TransactionRecord? {
+  mutating func drop(_ id: TransactionID) -> TransactionRecord? {
     let record = table[id]
     unlist(record)
     table[id] = nil
@@ -86,7 +87,7 @@ extension TransactionRecord {
 
   /// The seller's number of the purchase, if it differs from the identifier.
   fileprivate var purchaseNumber: String? {
-    purchase.flatMap { $0.transactionIdentifier == id ? nil : $0.transactionIdentifier }
+    purchase.flatMap { $0.transactionIdentifier == id.rawValue ? nil : $0.transactionIdentifier }
   }
 }
 
@@ -97,5 +98,95 @@ extension DownloadRecord {
       && offer.withdrawnVersions == other.offer.withdrawnVersions
       && offer.productIdentifier == other.offer.productIdentifier
       && (keepsCurrent == true) == (other.keepsCurrent == true)
+  }
+}
+
+/// A download in the queue, as it was when it was looked up.
+///
+/// Places of equal rank in the line are equal.
+struct DownloadPlace: Hashable, Sendable {
+  let record: TransactionRecord
+  /// The position in its transaction.
+  let position: Int
+
+  var download: DownloadRecord { record.downloads[position] }
+
+  var content: ProductIdentifier { download.offer.contentIdentifier }
+
+  /// The sort key in the line.
+  fileprivate var rank: (Int32, Int, Int) { (-download.priority, record.sequence, position) }
+
+  static func == (left: Self, right: Self) -> Bool { left.rank == right.rank }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(record.sequence)
+    hasher.combine(position)
+  }
+}
+
+/// Requested downloads that wait for a free worker, by priority, then in the queue's order.
+struct WaitingLine: Hashable, Sendable {
+  /// A slice, because most are removed from its start, which then moves no others.
+  private(set) var places: ArraySlice<DownloadPlace> = []
+  /// The number of waiting downloads of each content.
+  private var counts: [ProductIdentifier: Int] = [:]
+
+  mutating func insert(_ place: DownloadPlace) {
+    let index = index(of: place)
+    if index < places.endIndex, places[index] == place { return }
+    places.insert(place, at: index)
+    counts[place.content, default: 0] += 1
+  }
+
+  mutating func remove(_ place: DownloadPlace) {
+    let index = index(of: place)
+    guard index < places.endIndex, places[index] == place else { return }
+    let content = places[index].content
+    if index == places.startIndex { places.removeFirst() } else { places.remove(at: index) }
+    // Frees the records before the start.
+    if places.startIndex > places.count { places = ArraySlice(Array(places)) }
+    let count = (counts[content] ?? 0) - 1
+    counts[content] = count > 0 ? count : nil
+  }
+
+  /// Returns the places of a content, in order.
+  func places(of content: ProductIdentifier) -> [DownloadPlace] {
+    counts[content] == nil ? [] : places.filter { $0.content == content }
+  }
+
+  /// Returns the number of waiting contents that are not `busy`.
+  func contentCount(besides busy: Set<ProductIdentifier>) -> Int {
+    counts.count - busy.count { counts[$0] != nil }
+  }
+
+  /// Returns the index of `place`, or where to insert it.
+  private func index(of place: DownloadPlace) -> Int {
+    places.partitionPoint { $0.rank < place.rank }
+  }
+}
+
+/// Unfinished transactions by identifier, efficient for large numbers.
+///
+/// Copies share unchanged parts. The engine keeps the state before an event until the journal has
+/// the state after it, and must not copy the whole table for that.
+private struct TransactionTable: Hashable, Sendable {
+  /// Small dictionaries; a change copies only one of them.
+  private var shards = [[TransactionID: TransactionRecord]](repeating: [:], count: Self.shardCount)
+
+  private static let shardCount = 512
+
+  subscript(id: TransactionID) -> TransactionRecord? {
+    get { shards[Self.shard(of: id)][id] }
+    set { shards[Self.shard(of: id)][id] = newValue }
+  }
+
+  /// All transactions, in the queue's order.
+  var ordered: [TransactionRecord] {
+    shards.joined().map { (sequence: $0.value.sequence, record: $0.value) }
+      .sorted { $0.sequence < $1.sequence }.map(\.record)
+  }
+
+  private static func shard(of id: TransactionID) -> Int {
+    Int(UInt(bitPattern: id.hashValue) % UInt(shardCount))
   }
 }

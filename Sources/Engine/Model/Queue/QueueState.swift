@@ -4,12 +4,12 @@
 /// new state, and performs the effects. Every event is allowed in every state; an event without
 /// meaning in a state changes nothing. Documentation/StateMachine.md has the complete table.
 package struct QueueState: Hashable, Sendable {
-  var records = QueueRecords()
+  private var records = QueueRecords()
   /// The maximum number of active downloads, 1 to 32.
   package private(set) var activeLimit: Int
 
   /// Workers by download, including downloads of removed transactions.
-  var workers: [String: DownloadWorker] = [:]
+  private var workers: [DownloadID: DownloadWorker] = [:]
   private var nextSequence: Int
   /// The running restore, or one that waits for the launch; a second one is refused.
   private var restoring: RestoreEnd?
@@ -18,7 +18,7 @@ package struct QueueState: Hashable, Sendable {
   /// Pending notices of an earlier process, sent at launch.
   private var notices: [FinishNotice]
   /// Whether the queue has an observer; nothing is requested or started before.
-  private(set) var isLaunched = false
+  private var isLaunched = false
 
   /// More threads would only wait for the same disk and network.
   private static func bounded(_ limit: Int) -> Int { min(max(1, limit), 32) }
@@ -41,10 +41,15 @@ package struct QueueState: Hashable, Sendable {
   package var transactions: [TransactionRecord] { records.ordered }
 
   /// Returns the unfinished transaction `id`.
-  package func transaction(_ id: String) -> TransactionRecord? { records[id] }
+  package func transaction(_ id: TransactionID) -> TransactionRecord? { records[id] }
 
   /// Returns the download `id` of an unfinished transaction.
-  package func download(_ id: String) -> DownloadRecord? { records.place(ofDownload: id)?.download }
+  package func download(_ id: DownloadID) -> DownloadRecord? {
+    records.place(ofDownload: id)?.download
+  }
+
+  /// Returns whether a worker fetches and installs the download `id`, or is stopping.
+  func hasWorker(_ id: DownloadID) -> Bool { workers[id] != nil }
 
   /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
@@ -92,7 +97,7 @@ package struct QueueState: Hashable, Sendable {
         draft.effects.append(.purchase(transaction: transaction.id, transaction.payment))
       }
       for place in transaction.places
-      where place.download.state == .active && workers[place.download.id] == nil {
+      where place.download.state == .active && !hasWorker(place.download.id) {
         records.change(place) { $0.status = .waiting(isRequested: true) }
         draft.touched.insert(transaction.id)
       }
@@ -106,7 +111,7 @@ package struct QueueState: Hashable, Sendable {
     draft.reportsEverything = true
   }
 
-  private mutating func add(_ id: String, _ payment: Payment, _ draft: inout DecisionDraft) {
+  private mutating func add(_ id: TransactionID, _ payment: Payment, _ draft: inout DecisionDraft) {
     guard isNew(id, &draft) else { return }
     let status: TransactionStatus = payment.refusal.map { .failed($0) } ?? .purchasing
     if case .purchasing = status, isLaunched {
@@ -116,7 +121,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   /// Journals a payment that was only added in memory, then sends it to the seller.
-  private func retry(_ id: String, _ draft: inout DecisionDraft) {
+  private func retry(_ id: TransactionID, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     draft.touched.insert(id)
     if record.state == .purchasing, isLaunched {
@@ -125,7 +130,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func restore(
-    _ id: String, _ original: Grant, _ contents: [ContentOffer], _ purpose: RestorePurpose,
+    _ id: TransactionID, _ original: Grant, _ contents: [ContentOffer], _ purpose: RestorePurpose,
     _ draft: inout DecisionDraft
   ) {
     guard isNew(id, &draft) else {
@@ -147,13 +152,13 @@ package struct QueueState: Hashable, Sendable {
       for position in downloads.indices { downloads[position].keepsCurrent = !switching }
     }
     let grant = Grant(
-      transactionIdentifier: id, date: original.date, payment: original.payment,
+      transactionIdentifier: id.rawValue, date: original.date, payment: original.payment,
       receipt: original.receipt)
     append(id, original.payment, .restored(grant, original: original), downloads, &draft)
   }
 
   private mutating func take(
-    _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
+    _ id: TransactionID, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
   ) {
     guard isNew(id, &draft), records.holder(of: grant) == nil else { return }
     let downloads = downloads(of: id, contents, for: grant.payment)
@@ -161,7 +166,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func beginRestore(
-    _ request: String, _ account: AccountID?, _ draft: inout DecisionDraft
+    _ request: RestoreID, _ account: AccountID?, _ draft: inout DecisionDraft
   ) {
     guard restoring == nil else { return draft.effects.append(.refuse(.restoreUnderWay(request))) }
     restoring = RestoreEnd(request: request, account: account)
@@ -169,26 +174,26 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func endRestore(
-    _ request: String, _ error: ContentError?, _ draft: inout DecisionDraft
+    _ request: RestoreID, _ error: ContentError?, _ draft: inout DecisionDraft
   ) {
     guard var end = restoring, end.request == request else { return }
     end.error = error ?? end.error
     // The history may repeat a purchase, such as one at the end of a page in the next page.
-    var known: Set<String> = []
+    var known: Set<TransactionID> = []
     end.transactions = end.transactions.filter { known.insert($0).inserted }
     restoring = nil
     draft.restoreEnd = end
   }
 
   /// Returns whether `id` is unused by unfinished transactions; otherwise refuses it.
-  private func isNew(_ id: String, _ draft: inout DecisionDraft) -> Bool {
+  private func isNew(_ id: TransactionID, _ draft: inout DecisionDraft) -> Bool {
     guard transaction(id) != nil else { return true }
     draft.effects.append(.refuse(.transactionExists(id)))
     return false
   }
 
   private mutating func append(
-    _ id: String, _ payment: Payment, _ status: TransactionStatus,
+    _ id: TransactionID, _ payment: Payment, _ status: TransactionStatus,
     _ downloads: [DownloadRecord], _ draft: inout DecisionDraft
   ) {
     draft.added.insert(id)
@@ -207,7 +212,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func answer(
-    _ id: String, _ outcome: PurchaseOutcome, _ draft: inout DecisionDraft
+    _ id: TransactionID, _ outcome: PurchaseOutcome, _ draft: inout DecisionDraft
   ) {
     guard var record = transaction(id) else { return }
     switch record.state {
@@ -230,7 +235,7 @@ package struct QueueState: Hashable, Sendable {
     store(record, &draft)
   }
 
-  private func downloads(of id: String, _ contents: [ContentOffer], for payment: Payment)
+  private func downloads(of id: TransactionID, _ contents: [ContentOffer], for payment: Payment)
     -> [DownloadRecord]
   {
     contents.enumerated().map { position, content in
@@ -241,7 +246,7 @@ package struct QueueState: Hashable, Sendable {
     }
   }
 
-  private mutating func finish(_ id: String, _ draft: inout DecisionDraft) {
+  private mutating func finish(_ id: TransactionID, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     switch record.state {
     case .purchasing, .deferred:
@@ -256,5 +261,314 @@ package struct QueueState: Hashable, Sendable {
       transaction: id, number: grant.transactionIdentifier, payment: record.payment)
     draft.changes.append(.addNotice(notice))
     draft.effects.append(.notifyFinished(notice))
+  }
+
+  // MARK: Downloads
+
+  private mutating func start(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .waiting, .paused, .failed, .cancelled: request(place, &draft)
+    case .active, .finished: break
+    }
+  }
+
+  private mutating func resume(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .paused, .failed: request(place, &draft)
+    case .waiting, .active, .finished, .cancelled: break
+    }
+  }
+
+  private mutating func request(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.record.state {
+    case .purchased, .restored:
+      if !place.download.isRequested { set(.waiting(isRequested: true), place, &draft) }
+    case .purchasing, .failed, .deferred: break
+    }
+  }
+
+  private mutating func pause(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .waiting, .active:
+      set(.paused, place, &draft)
+      stopWorker(of: place.download.id, .keepingData, &draft)
+    case .paused, .finished, .failed, .cancelled: break
+    }
+  }
+
+  private mutating func cancel(_ place: DownloadPlace, _ draft: inout DecisionDraft) {
+    let download = place.download
+    switch download.state {
+    case .waiting, .active, .paused, .failed:
+      set(.cancelled, place, &draft)
+      if !hasWorker(download.id) {
+        draft.effects.append(.discardStaging(download: download.id))
+      } else {
+        stopWorker(of: download.id, .discardingData, &draft)
+      }
+    case .finished, .cancelled: break
+    }
+  }
+
+  /// The priority does not survive a launch, so it is neither journaled nor reported.
+  private mutating func setPriority(
+    _ priority: Int, _ place: DownloadPlace, _ draft: inout DecisionDraft
+  ) {
+    records.change(place) { $0.priority = Int32(priority) }
+    draft.effects.append(.setPriority(download: place.download.id, priority))
+  }
+
+  private mutating func take(
+    _ offer: ContentOffer, for id: DownloadID, _ draft: inout DecisionDraft
+  ) {
+    guard let place = records.place(ofDownload: id), place.download.offer.problem != nil else {
+      return
+    }
+    records.change(place) { $0.offer = offer }
+    draft.report(download: id, of: place.record.id)
+  }
+
+  private mutating func endWork(
+    _ id: DownloadID, _ result: WorkResult, _ draft: inout DecisionDraft
+  ) {
+    guard let worker = workers.removeValue(forKey: id) else { return }
+    if worker.stop == .discardingData { draft.effects.append(.discardStaging(download: id)) }
+    guard let place = records.place(ofDownload: id) else { return }
+    switch (place.download.state, result) {
+    case (.active, .installed), (.paused, .installed):
+      // The pause came too late: the content is installed.
+      set(.finished, place, &draft)
+      for other in records.waiting(like: place.download) {
+        set(.finished, other, &draft)
+        draft.effects.append(.discardStaging(download: other.download.id))
+      }
+    case (.active, .failed(let error)):
+      set(.failed(error), place, &draft)
+    case (.active, .stopped):
+      // A stop without a request: continue the download.
+      set(.waiting(isRequested: true), place, &draft)
+    case (.paused, .failed), (.paused, .stopped), (.waiting, _), (.finished, _), (.failed, _),
+      (.cancelled, _):
+      break
+    }
+  }
+
+  /// Assigns free workers to waiting downloads, in the queue's order.
+  ///
+  /// Each content is downloaded by one worker at a time. Two workers would install into the same
+  /// folder and compete for `current`. The second download then finds the installed content.
+  private mutating func activateWaiting(_ draft: inout DecisionDraft) {
+    guard isLaunched, workers.count < activeLimit, !records.line.places.isEmpty else { return }
+    // A content is also busy while its previous worker is stopping.
+    var busy = Set(workers.values.map(\.content))
+    // Skip the many downloads that may wait for a busy content.
+    let limit = min(activeLimit - workers.count, records.line.contentCount(besides: busy))
+    var turns: [DownloadPlace] = []
+    for place in records.line.places {
+      guard turns.count < limit else { break }
+      if busy.insert(place.content).inserted { turns.append(place) }
+    }
+    for turn in turns {
+      guard let download = set(.active, turn, &draft) else { continue }
+      workers[download.id] = DownloadWorker(content: turn.content)
+      draft.started.append(download)
+    }
+  }
+
+  /// Sets the status of a download, and returns the download.
+  @discardableResult
+  private mutating func set(
+    _ status: DownloadStatus, _ place: DownloadPlace, _ draft: inout DecisionDraft
+  ) -> DownloadRecord? {
+    records.change(place) { $0.status = status }
+    guard let download = transaction(place.record.id)?.downloads[place.position] else { return nil }
+    draft.report(download: download.id, of: place.record.id)
+    return download
+  }
+
+  private mutating func stopWorker(
+    of id: DownloadID, _ stop: DownloadWorker.Stop, _ draft: inout DecisionDraft
+  ) {
+    guard let worker = workers[id] else { return }
+    if worker.stop == nil { draft.effects.append(.stopWork(download: id)) }
+    if worker.stop != .discardingData { workers[id]?.stop = stop }
+  }
+
+  /// Returns the account of a download, and other contents that the account needs soon.
+  ///
+  /// At most `limit`: those of downloads with a worker, and of the next ones that wait for one.
+  package func needs(of id: DownloadID, limit: Int) -> (account: AccountID?, ahead: [ContentOffer])
+  {
+    let account = records.place(ofDownload: id)?.record.payment.applicationUsername
+    guard limit > 0 else { return (account, []) }
+    let active = workers.keys.compactMap { records.place(ofDownload: $0) }
+    // A long line is not searched to its end.
+    let waiting = records.line.places.prefix(4 * limit)
+    let ahead = (active + waiting).filter { place in
+      place.download.id != id && place.download.offer.problem == nil
+        && place.record.payment.applicationUsername == account
+    }
+    return (account, ahead.prefix(limit).map(\.download.offer))
+  }
+
+  private mutating func each(
+    _ ids: [DownloadID], _ draft: inout DecisionDraft,
+    _ act: (inout QueueState, DownloadPlace, inout DecisionDraft) -> Void
+  ) {
+    for id in ids {
+      guard let place = records.place(ofDownload: id) else { continue }
+      act(&self, place, &draft)
+    }
+  }
+}
+
+/// The worker of an active download.
+private struct DownloadWorker: Hashable {
+  let content: ProductIdentifier
+  /// What happens to fetched data after a requested stop; nil while it is running.
+  var stop: Stop?
+
+  enum Stop { case keepingData, discardingData }
+}
+
+/// A decision in progress; each transaction is saved and reported once.
+private struct DecisionDraft {
+  var touched: Set<TransactionID> = []
+  /// The identifiers of new transactions.
+  var added: Set<TransactionID> = []
+  /// Whether to report all unfinished transactions, instead of listing 100,000 identifiers.
+  var reportsEverything = false
+  var reportedTransactions: [TransactionID] = []
+  private(set) var reportedDownloads: [DownloadID] = []
+  private var isReported: Set<DownloadID> = []
+  var removed: [TransactionRecord] = []
+  /// Changes other than those of records, such as the order that belongs to a seller's number.
+  var changes: [JournalChange] = []
+  var started: [DownloadRecord] = []
+  var restoreEnd: RestoreEnd?
+  var effects: [QueueEffect] = []
+
+  mutating func report(transaction id: TransactionID) {
+    touched.insert(id)
+    reportedTransactions.append(id)
+  }
+
+  mutating func report(download id: DownloadID, of transaction: TransactionID) {
+    touched.insert(transaction)
+    report(downloads: [id])
+  }
+
+  mutating func report(downloads ids: [DownloadID]) {
+    for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
+  }
+
+  /// Returns the changes to journal, with the transactions of `state`.
+  func changes(in state: QueueState) -> [JournalChange] {
+    var changes: [JournalChange] = removed.map { .finish($0) }
+    changes += self.changes
+    changes += touched.compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
+      .map { added.contains($0.id) ? .add($0) : .save($0) }
+    return changes
+  }
+
+  /// Returns the effects, with the transactions of `state`.
+  ///
+  /// Reports precede the start of work, so active is seen before finished.
+  func effects(in state: QueueState) -> [QueueEffect] {
+    var effects: [QueueEffect] = []
+    if reportsEverything { effects.append(.reportEverything(state.transactions)) }
+    if !reportedTransactions.isEmpty {
+      effects.append(.reportTransactions(reportedTransactions.compactMap(state.transaction)))
+    }
+    let removedDownloads = Set(removed.flatMap { $0.downloads.map(\.id) })
+    let downloads = reportedDownloads.filter { !removedDownloads.contains($0) }
+    if !downloads.isEmpty {
+      let owners = Set(downloads.map(\.transaction))
+        .compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
+      effects.append(.reportDownloads(downloads, of: owners))
+    }
+    if !removed.isEmpty { effects.append(.reportRemoved(removed)) }
+    effects += self.effects
+    if let restoreEnd {
+      let found = restoreEnd.transactions.compactMap(state.transaction)
+      effects.append(.reportRestoreEnded(restoreEnd, found: found))
+    }
+    effects += started.map { .startWork($0) }
+    return effects
+  }
+}
+
+/// Compares a seller's response with its order, and contents with the product of the order.
+extension Payment {
+  /// Returns whether a grant of this payment matches `order` in product, quantity and account.
+  package func answers(_ order: Payment) -> Bool {
+    productIdentifier == order.productIdentifier && quantity == order.quantity
+      && applicationUsername == order.applicationUsername
+  }
+
+  /// The difference to `order`, as a clause of an error.
+  package func difference(from order: Payment) -> String {
+    let isOfAccount = applicationUsername == order.applicationUsername
+    return "expected \(order.quantity) of \(order.productIdentifier), found \(quantity) of "
+      + "\(productIdentifier)\(isOfAccount ? "" : " for another account")"
+  }
+}
+
+extension ContentOffer {
+  /// Returns the offer, or an unresolved offer if it belongs to another product.
+  fileprivate func checked(for product: ProductIdentifier) -> ContentOffer {
+    guard productIdentifier != product else { return self }
+    return unresolved(for: product, because: .notOffered(contentIdentifier, of: product))
+  }
+}
+
+extension ContentError {
+  /// The seller's response grants something other than the order.
+  fileprivate static func answerMismatch(_ answer: Payment, to order: Payment) -> ContentError {
+    ContentError(
+      .answerMismatch,
+      "The seller's response does not match the order: \(answer.difference(from: order))",
+      remedy: "Report it to the seller. Restore the purchase if it was paid for",
+      subject: order.productIdentifier.rawValue)
+  }
+
+  /// The seller used the number of another order.
+  package static func numberReused(_ number: String) -> ContentError {
+    ContentError(
+      .answerMismatch,
+      "The seller's response has the transaction number \(number) of another order",
+      remedy: "Report it to the seller. Restore the purchase if it was paid for")
+  }
+
+  /// The catalog does not have the content that the seller named for the product.
+  package static func notOffered(
+    _ content: ProductIdentifier, of product: ProductIdentifier
+  ) -> ContentError {
+    ContentError(
+      .answerMismatch, "The store does not offer the content \(content) for \(product)",
+      remedy: "Start the download again once the store offers it, or finish the transaction",
+      subject: product.rawValue)
+  }
+
+  fileprivate static func restoreUnderWay(_ request: RestoreID) -> ContentError {
+    ContentError(
+      .restoreUnderWay, "A restore of purchases is already running",
+      remedy: "Wait until it has finished or failed", subject: request.rawValue)
+  }
+
+  fileprivate static func cannotFinish(_ transaction: TransactionRecord) -> ContentError {
+    ContentError(
+      .cannotFinish,
+      "Cannot finish the transaction for \(transaction.payment.productIdentifier): "
+        + "it is \(transaction.state)",
+      remedy: "Finish it once it is purchased, failed or restored", subject: transaction.id.rawValue
+    )
+  }
+
+  /// A new transaction has the identifier of another one, which may be finished.
+  package static func transactionExists(_ id: TransactionID) -> ContentError {
+    ContentError(
+      .transactionExists, "A transaction with the identifier \(id) already exists",
+      remedy: "Try again; each transaction needs a new identifier", subject: id.rawValue)
   }
 }

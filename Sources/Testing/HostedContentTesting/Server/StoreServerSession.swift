@@ -82,9 +82,9 @@ public final class StoreServerSession: Sendable {
     configuration.decider = decider
     configuration.now = { clock.now }
     configuration.http.onRequest = { [log] in log.add($0) }
-    let catalog = try Catalog(
-      at: StoreLocation("\(place.folder.path)/store"), trustedRoot: place.store.initialRoot(),
-      trustFolder: data.trustFolder(), now: { clock.now })
+    let store = StoreReader(
+      try StoreLocation("\(place.folder.path)/store"), trustedRoot: try place.store.initialRoot())
+    let catalog = try Catalog(store, trustFolder: data.trustFolder(), now: { clock.now })
     return try SellingServer(data, selling: catalog, configuration) { [log] in log.add($0) }
   }
 

@@ -57,6 +57,15 @@ extension Arguments {
     return true
   }
 
+  /// The store of `--store`, with the network options and `--library`.
+  func storeReader(_ console: Console) throws -> StoreReader {
+    StoreReader(
+      try storeLocation(), trustedRoot: try trustedRoot(),
+      trustsOnFirstUse: trustsOnFirstUse(console),
+      library: has("--library") ? try library() : nil, mirrors: try mirrors(),
+      network: try network())
+  }
+
   func network() throws -> NetworkSettings {
     var network = NetworkSettings()
     network.bearerToken = try secret("--token-file")

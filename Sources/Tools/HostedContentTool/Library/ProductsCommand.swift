@@ -14,11 +14,7 @@ enum ProductsCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     guard !arguments.operands.isEmpty else { return try listAll(arguments, console) }
     let wanted = try arguments.operands.map { try arguments.identifier($0).rawValue }
-    let response = try arguments.storeLocation().products(
-      Set(wanted), trustedRoot: arguments.trustedRoot(),
-      trustsOnFirstUse: arguments.trustsOnFirstUse(console),
-      library: arguments.has("--library") ? arguments.library() : nil,
-      mirrors: arguments.mirrors(), network: arguments.network())
+    let response = try arguments.storeReader(console).products(Set(wanted))
     var printer = ProductPrinter(console, invalid: response.invalidProductIdentifiers)
     try printer.add(response.products)
     try printer.end()
@@ -28,12 +24,7 @@ enum ProductsCommand {
   private static func listAll(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     var printer = ProductPrinter(console)
     var hasFailed = false
-    try arguments.storeLocation().forEachGroupOfProducts(
-      trustedRoot: arguments.trustedRoot(),
-      trustsOnFirstUse: arguments.trustsOnFirstUse(console),
-      library: arguments.has("--library") ? arguments.library() : nil,
-      mirrors: arguments.mirrors(), network: arguments.network()
-    ) { products, failures in
+    try arguments.storeReader(console).forEachGroupOfProducts { products, failures in
       try printer.add(products)
       failures.forEach(console.report)
       hasFailed = hasFailed || !failures.isEmpty

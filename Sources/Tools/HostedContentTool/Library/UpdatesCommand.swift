@@ -26,16 +26,10 @@ enum UpdatesCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let store = try arguments.storeLocation()
-    let mirrors = try arguments.mirrors()
-    let network = try arguments.network()
+    let store = try arguments.storeReader(console)
     let installed = try arguments.libraryReader().contents().map(\.content.productIdentifier)
-    let products = try store.products(
-      Set(installed.map(\.rawValue)), trustedRoot: arguments.trustedRoot(),
-      trustsOnFirstUse: arguments.trustsOnFirstUse(console), library: arguments.library(),
-      mirrors: mirrors, network: network)
-    let updates = try arguments.libraryReader().updates(
-      of: products.products, from: store, mirrors: mirrors, network: network)
+    let products = try store.products(Set(installed.map(\.rawValue)))
+    let updates = try arguments.libraryReader().updates(of: products.products, from: store)
     products.failures.forEach(console.report)
     try console.print(["updates": updates.map(Update.init)]) {
       if updates.isEmpty { return console.print("Everything is up to date.") }

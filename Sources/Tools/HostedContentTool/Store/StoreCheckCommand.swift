@@ -1,5 +1,6 @@
 import HostedModel
 import HostedContent
+import HostedHostCheck
 
 enum StoreCheckCommand {
   static let command = Command(
@@ -36,8 +37,8 @@ enum StoreCheckCommand {
     let location = try StoreLocation(arguments.required("--at"))
     let root = try arguments.trustedRoot()
     var check = try HostingCheck(
-      at: location, trustedRoot: root, comparesAll: arguments.has("--all"),
-      network: arguments.network())
+      StoreReader(location, trustedRoot: root, network: arguments.network()),
+      comparesAll: arguments.has("--all"))
     let report = try check.run()
     if root == nil { console.note("Without --root, the check trusts the store's first root.") }
     let counts = HostingFinding.Severity.allCases.map { report.count(of: $0) }

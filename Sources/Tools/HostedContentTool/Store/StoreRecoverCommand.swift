@@ -1,6 +1,7 @@
 import HostedModel
 import ContentStore
 import HostedContent
+import HostedHostCheck
 
 enum StoreRecoverCommand {
   static let command = Command(

@@ -46,10 +46,11 @@ enum StoreServerRunCommand {
         ?? HeldPort(listen.address, listen.port)
     }
     let folder = try StoreServerFolder(arguments.required("--data"), creating: true)
-    let catalog = try Catalog(
-      at: location, trustedRoot: arguments.trustedRoot(),
-      trustsOnFirstUse: arguments.trustsOnFirstUse(console), mirrors: arguments.mirrors(),
-      network: network, trustFolder: folder.trustFolder())
+    let store = StoreReader(
+      location, trustedRoot: try arguments.trustedRoot(),
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console), mirrors: try arguments.mirrors(),
+      network: network)
+    let catalog = try Catalog(store, trustFolder: folder.trustFolder())
     let server = try SellingServer(folder, selling: catalog, configuration) { console.report($0) }
     console.signals?.hold()
     console.print(listeningAt: server.url)

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 extension StringProtocol {
   /// Returns the components between slashes, without empty ones by default.
   ///
@@ -57,5 +59,46 @@ extension String? {
   package func hasSameBytes(as other: String?) -> Bool {
     guard let text = self, let other else { return self == nil && other == nil }
     return text.hasSameBytes(as: other)
+  }
+}
+
+/// Percent-encoding for the path of a URL (RFC 3986).
+package enum PercentEncoding {
+  private static let unreserved = Set(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~".utf8)
+
+  /// Encodes one component; a `/` is encoded too.
+  package static func component(_ text: some StringProtocol) -> String {
+    var encoded: [UInt8] = []
+    for byte in text.utf8 {
+      if unreserved.contains(byte) {
+        encoded.append(byte)
+      } else {
+        encoded += "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8
+      }
+    }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+
+  /// Encodes the components of a path and keeps the slashes between them.
+  package static func path(_ text: String) -> String {
+    text.pathComponents(omittingEmpty: false).map { component($0) }
+      .joined(separator: "/")
+  }
+}
+
+extension URL {
+  /// Returns the path of a file URL without a slash at its end; throws `usage` for other URLs.
+  ///
+  /// `what` names the file or folder in the error, such as “library”.
+  package func filePath(of what: String) throws -> String {
+    guard isFileURL else {
+      throw ContentError(
+        .usage, "“\(absoluteString.printable(limit: 200))” is not a file URL",
+        remedy: "Give the \(what) as a file URL, such as URL(filePath:) creates",
+        subject: absoluteString)
+    }
+    let path = path(percentEncoded: false)
+    return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
   }
 }

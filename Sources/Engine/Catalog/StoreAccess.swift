@@ -1,12 +1,12 @@
 import HostedModel
-import HostedTransfer
-import HostedTrust
-import HostedFileIO
+package import HostedTransfer
+package import HostedTrust
+package import HostedFileIO
 
 /// Access to a store's files: in a folder, or on web servers that mirror each other.
 ///
 /// The files are not trusted. May be used from any thread; calls block.
-final class StoreAccess: Sendable {
+package final class StoreAccess: Sendable {
   private enum Backend: Sendable {
     case folder(path: String, FolderRate)
     case web(HTTPSession, mirrors: [WebURL])
@@ -16,35 +16,35 @@ final class StoreAccess: Sendable {
   private let trustsOnFirstUse: Bool
   private let fileSystem: FileSystem
 
-  /// Does not connect yet; throws `usage` for mirrors unless store and mirrors are all on the web.
-  init(
-    _ store: StoreLocation, mirrors: [StoreLocation] = [],
-    network: NetworkSettings = NetworkSettings(), trustsOnFirstUse: Bool = false,
-    fileSystem: FileSystem = .real
-  ) throws {
-    self.trustsOnFirstUse = trustsOnFirstUse
+  /// Accesses the files of the store and mirrors of `reader`; does not connect yet.
+  ///
+  /// Throws `usage` for mirrors unless store and mirrors are all on the web.
+  package init(_ reader: StoreReader, fileSystem: FileSystem = .real) throws {
+    trustsOnFirstUse = reader.trustsOnFirstUse
     self.fileSystem = fileSystem
-    switch store.place {
+    switch reader.store.place {
     case .folder(let path):
-      guard mirrors.isEmpty else { throw ContentError.noMirror(of: store) }
-      backend = .folder(path: path, FolderRate(network.limits))
+      guard reader.mirrors.isEmpty else { throw ContentError.noMirror(of: reader.store) }
+      backend = .folder(path: path, FolderRate(reader.network.limits))
     case .web(let url):
-      let others = try mirrors.map { mirror in
-        guard case .web(let url) = mirror.place else { throw ContentError.noMirror(of: store) }
+      let others = try reader.mirrors.map { mirror in
+        guard case .web(let url) = mirror.place else {
+          throw ContentError.noMirror(of: reader.store)
+        }
         return url
       }
       let servers = [url] + others
-      backend = .web(try network.session(for: servers), mirrors: servers)
+      backend = .web(try reader.network.session(for: servers), mirrors: servers)
     }
   }
 
   /// Ends running transfers; their callers get `stopped`.
-  func close() {
+  package func close() {
     if case .web(let session, _) = backend { session.close() }
   }
 
   /// The limits for concurrent transfers and their rate.
-  var limits: TransferLimits {
+  package var limits: TransferLimits {
     get {
       switch backend {
       case .folder(_, let rate): rate.limits
@@ -62,7 +62,7 @@ final class StoreAccess: Sendable {
   /// Returns the source of pieces; throws `storeMissing` if the store's folder does not exist.
   ///
   /// On the web, files have the URLs of `authorizer`, if it has some.
-  func pieceSource(_ authorizer: (any ContentAuthorizer)? = nil) throws -> any PieceSource {
+  package func pieceSource(_ authorizer: (any ContentAuthorizer)? = nil) throws -> any PieceSource {
     switch backend {
     case .folder(let path, let rate): FolderPieceSource(store: try folder(path), rate: rate)
     case .web(let session, let mirrors):
@@ -93,7 +93,7 @@ final class StoreAccess: Sendable {
 }
 
 extension StoreAccess: MetadataFetcher {
-  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+  package func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     switch backend {
     case .folder(let root, _): try FolderFetcher(folder(root)).fetch(path, limit: limit)
     case .web(let session, let mirrors):
@@ -101,9 +101,9 @@ extension StoreAccess: MetadataFetcher {
     }
   }
 
-  var isLocal: Bool { if case .folder = backend { true } else { false } }
+  package var isLocal: Bool { if case .folder = backend { true } else { false } }
 
-  var servers: [any MetadataFetcher] {
+  package var servers: [any MetadataFetcher] {
     switch backend {
     case .folder: [self]
     case .web(let session, let mirrors):

@@ -1,3 +1,4 @@
+package import HostedCatalog
 import HostedModel
 import HostedTrust
 import FoundationEssentials
@@ -23,7 +24,8 @@ package struct HostedVersions: Hashable, Sendable {
   package init(
     at location: StoreLocation, root: [UInt8], network: NetworkSettings = NetworkSettings()
   ) throws {
-    let host = Host(store: try StoreAccess(location, network: network), name: location.description)
+    let host = Host(
+      store: try StoreAccess(StoreReader(location, network: network)), name: location.description)
     defer { host.store.close() }
     var trusted = try TrustedMetadata(root: root)
     try host.checkRoots(after: trusted)

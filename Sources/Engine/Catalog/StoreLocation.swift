@@ -1,15 +1,15 @@
 import HostedModel
-import HostedTransfer
+package import HostedTransfer
 public import FoundationEssentials
 
 /// The location of a store: a folder, its `file://` URL, or an `http://` or `https://` URL.
 public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
-  enum Place: Hashable, Sendable {
+  package enum Place: Hashable, Sendable {
     case folder(String)
     case web(WebURL)
   }
 
-  let place: Place
+  package let place: Place
 
   /// Parses a path or a URL; throws `usage` if it is invalid or of another scheme.
   public init(_ text: String) throws {

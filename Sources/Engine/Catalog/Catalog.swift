@@ -23,7 +23,7 @@ package final class Catalog: Sendable {
   }
 
   /// Creates the catalog of `store`, trusted by `trustedRoot` or by the store's own root.
-  convenience init(
+  package convenience init(
     of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory, isReadOnly: Bool = false,
     now: @escaping @Sendable () -> Date
   ) {
@@ -32,18 +32,17 @@ package final class Catalog: Sendable {
       trustedRoot: trustedRoot, of: store)
   }
 
-  /// Creates the catalog of the store at `location`, with the trusted metadata in `trustFolder`.
+  /// Creates the catalog that `reader` reads, with the trusted metadata in `trustFolder`.
   ///
-  /// Only one catalog at a time may use the folder. The other parameters are those of
-  /// `StoreLocation.products`. Does not connect yet; `close` ends transfers.
+  /// Only one catalog at a time may use the folder; the library of `reader` is not used. Does not
+  /// connect yet; `close` ends transfers.
   package convenience init(
-    at location: StoreLocation, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
-    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings(),
-    trustFolder: Directory, now: @escaping @Sendable () -> Date = { Date() }
+    _ reader: StoreReader, trustFolder: Directory,
+    now: @escaping @Sendable () -> Date = { Date() }
   ) throws {
-    let store = try StoreAccess(
-      location, mirrors: mirrors, network: network, trustsOnFirstUse: trustsOnFirstUse)
-    self.init(of: store, trustedRoot: trustedRoot, trustFolder: trustFolder, now: now)
+    self.init(
+      of: try StoreAccess(reader), trustedRoot: reader.trustedRoot, trustFolder: trustFolder,
+      now: now)
   }
 
   /// Whether the store is a folder, so that a refresh costs little.

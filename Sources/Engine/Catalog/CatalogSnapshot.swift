@@ -42,7 +42,9 @@ package struct CatalogSnapshot: Sendable {
   ///
   /// Throws `answerMismatch` if the product does not have this content, and the errors of
   /// `product(_:)` if the catalog contradicts itself about the product.
-  func offer(for content: ContentOffer, of product: ProductIdentifier) throws -> ContentOffer {
+  package func offer(for content: ContentOffer, of product: ProductIdentifier) throws
+    -> ContentOffer
+  {
     let offers = try offers(of: product).filter {
       $0.contentIdentifier == content.contentIdentifier
     }
@@ -114,7 +116,7 @@ package struct CatalogSnapshot: Sendable {
   ///
   /// If `recordsOfList` or more records of a list are not known yet, its records file is fetched
   /// instead.
-  func lookUp(
+  package func lookUp(
     _ identifiers: [ProductIdentifier], recordsOfList: Int = Self.recordsOfList
   ) -> [Result<Product?, ContentError>] {
     let records = fetchRecordsFiles(of: Set(identifiers), atLeast: recordsOfList)
@@ -128,7 +130,7 @@ package struct CatalogSnapshot: Sendable {
   }
 
   /// The default number of unknown records from which the records file of their list is fetched.
-  private static let recordsOfList = 8
+  package static let recordsOfList = 8
 
   /// Returns the records of lists of which many of `products` are wanted, by digest.
   ///
@@ -271,7 +273,7 @@ package struct CatalogSnapshot: Sendable {
 
 extension Product {
   /// Creates the product of `record`, with the newest version of each content.
-  init(_ record: CatalogRecord) {
+  fileprivate init(_ record: CatalogRecord) {
     self.init(
       record.description, contents: record.newestOffers,
       withdrawnVersions: record.withdrawnVersions)
@@ -301,5 +303,14 @@ final class RecordCache: Sendable {
       known[product] = (digest, record)
     }
     return record
+  }
+}
+
+extension ContentError {
+  /// The store does not offer `product`.
+  package static func notOffered(_ product: String) -> ContentError {
+    ContentError(
+      .productUnknown, "The store does not offer \(product)",
+      remedy: "Check the identifier, or list the products of the store", subject: product)
   }
 }
