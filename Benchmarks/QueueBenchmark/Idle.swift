@@ -14,7 +14,7 @@ enum Idle {
     for start in stride(from: 0, to: count, by: 1_000) {
       try journal.commit(
         (start..<min(count, start + 1_000)).map { number in
-          let id = UUID().uuidString.lowercased()
+          let id = TransactionID(rawValue: UUID().uuidString.lowercased())
           let offer = offers[number % offers.count]
           let payment = Payment(productIdentifier: offer.value.productIdentifier)
           return .save(
@@ -22,7 +22,7 @@ enum Idle {
               id: id, sequence: number + 1, payment: payment,
               status: .purchased(
                 Grant(
-                  transactionIdentifier: id, date: Date(timeIntervalSince1970: 1e9),
+                  transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1e9),
                   payment: payment, receipt: receipt)),
               downloads: [DownloadRecord(of: id, number: 1, sharing: offer)]))
         })

@@ -155,10 +155,10 @@ package struct Inspection {
     }
   }
 
-  private func grants() throws -> [String] {
+  private func grants() throws -> [TransactionID] {
     let folder = try FileSystem.real.directory(at: world.path)
     return try Ledger(SQLiteLedger(world.grantsName, in: folder)).owned(account: nil)
-      .map(\.transaction)
+      .map { TransactionID(rawValue: $0.transaction) }
   }
 
   // MARK: Store

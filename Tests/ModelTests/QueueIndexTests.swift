@@ -12,7 +12,7 @@ struct QueueIndexTests {
     var random = SplitMix(state: seed &+ 1_000)
     var queue = QueueState(activeLimit: 2)
     _ = queue.apply(.launched)
-    var seen: Set<String> = []
+    var seen: Set<TransactionID> = []
     for step in 0..<150 {
       let event = try Sample.event(step: step, queue, &random)
       let before = queue
@@ -28,12 +28,12 @@ struct QueueIndexTests {
       }
       for gone in seen.subtracting(records.map(\.id)) {
         #expect(queue.transaction(gone) == nil)
-        #expect(queue.download("\(gone)-1") == nil)
+        #expect(queue.download(DownloadID(of: gone, number: 1)) == nil)
       }
       seen.formUnion(records.map(\.id))
       try expectTurns(queue, decision, seen)
       // A state created from the records alone has the same indexes.
-      if !seen.contains(where: { queue.hasWorker("\($0)-1") || queue.hasWorker("\($0)-2") }) {
+      if !seen.contains(where: { $0.downloads.contains(where: queue.hasWorker) }) {
         var fresh = QueueState(transactions: records, activeLimit: 2)
         _ = fresh.apply(.launched)
         #expect(fresh.transactions == records)
@@ -43,10 +43,10 @@ struct QueueIndexTests {
 
   /// Checks that no download waits for a free worker, and that workers were assigned in order.
   private func expectTurns(
-    _ queue: QueueState, _ decision: QueueDecision, _ seen: Set<String>
+    _ queue: QueueState, _ decision: QueueDecision, _ seen: Set<TransactionID>
   ) throws {
     let downloads = queue.transactions.flatMap(\.downloads)
-    let worked = seen.flatMap { ["\($0)-1", "\($0)-2"] }.filter(queue.hasWorker)
+    let worked = seen.flatMap(\.downloads).filter(queue.hasWorker)
     #expect(worked.count <= 2)
     let isWaiting = downloads.contains { $0.isRequested }
     // All samples have the same content, so work on one makes the others wait.
@@ -102,4 +102,9 @@ struct QueueIndexTests {
     #expect(queue.transaction("t") == saved.withoutReceipt)
     #expect(queue.transaction("t")?.grant == grant.withoutReceipt)
   }
+}
+
+extension TransactionID {
+  /// The identifiers of its downloads; a sample has at most two.
+  fileprivate var downloads: [DownloadID] { (1...2).map { DownloadID(of: self, number: $0) } }
 }

@@ -9,7 +9,7 @@ struct QueueStateTableTests {
   enum DownloadRequest: String, CaseIterable, Sendable {
     case start, pause, resume, cancel
 
-    func event(_ id: String) -> QueueEvent {
+    func event(_ id: DownloadID) -> QueueEvent {
       switch self {
       case .start: .startRequested(downloads: [id])
       case .pause: .pauseRequested(downloads: [id])

@@ -141,7 +141,7 @@ struct QueueStateTests {
       ])
     #expect(raised.changes.isEmpty)
     _ = queue.apply(.priorityChanged(downloads: ["t2-1"], -1))
-    var order = ["t1-1"]
+    var order: [DownloadID] = ["t1-1"]
     for _ in 0..<3 {
       let decision = queue.apply(.workEnded(download: order.last ?? "", .installed))
       for case .startWork(let download) in decision.effects { order.append(download.id) }
@@ -178,7 +178,7 @@ struct QueueStateTests {
     var queue = QueueState(transactions: transactions, activeLimit: 1)
     _ = queue.apply(.launched)
     // The last one was not started.
-    _ = queue.apply(.startRequested(downloads: (1...4).map { "t\($0)-1" }))
+    _ = queue.apply(.startRequested(downloads: (1...4).map { DownloadID(rawValue: "t\($0)-1") }))
     let decision = queue.apply(.workEnded(download: "t1-1", .installed))
     let states = queue.transactions.compactMap { $0.downloads.first?.state }
     #expect(states == [.finished, .finished, .active, .waiting, .waiting])
@@ -279,7 +279,7 @@ struct QueueStateTests {
     var random = SplitMix(state: seed)
     var queue = QueueState(activeLimit: 2)
     _ = queue.apply(.launched)
-    var finished: Set<String> = []
+    var finished: Set<TransactionID> = []
     for step in 0..<120 {
       let event = try Sample.event(step: step, queue, &random)
       let before = queue

@@ -30,6 +30,7 @@ enum Sample {
     _ state: TransactionState, id: String = "t", sequence: Int = 1, download: DownloadState? = nil,
     product: String = "a"
   ) throws -> TransactionRecord {
+    let id = TransactionID(rawValue: id)
     let downloads = try download.map {
       [
         DownloadRecord(
@@ -81,7 +82,8 @@ enum Sample {
     switch Int.random(in: 0..<12, using: &random) {
     case 0, 1:
       return .paymentAdded(
-        transaction: "t\(step)", Payment(productIdentifier: ProductIdentifier("a")))
+        transaction: TransactionID(rawValue: "t\(step)"),
+        Payment(productIdentifier: ProductIdentifier("a")))
     case 2:
       return .purchaseAnswered(
         transaction: id, .purchased(try grant(), contents: [try offer(), try offer()]))
@@ -95,7 +97,8 @@ enum Sample {
     case 8: return .finishRequested(transaction: id)
     case 9:
       return .restored(
-        transaction: "r\(step)", original: try grant(), contents: [try offer()], purpose: .history)
+        transaction: TransactionID(rawValue: "r\(step)"), original: try grant(),
+        contents: [try offer()], purpose: .history)
     case 10: return .launched
     default:
       let worked = downloads.filter(queue.hasWorker).randomElement(using: &random) ?? download

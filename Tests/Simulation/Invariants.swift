@@ -157,7 +157,7 @@ extension World {
     checkEverything("at the end")
     let tables = journal.tables
     if let left = tables.transactions.keys.sorted().first {
-      violate("a transaction is left at the end", left)
+      violate("a transaction is left at the end", left.rawValue)
     }
     for (key, content) in tables.contents.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       let home = products(on: disk)?.names[key.contentIdentifier.rawValue]

@@ -5,7 +5,7 @@ import HostedContent
 /// What a service does with the queue.
 extension SimulatedService {
   func restoreEnded(_ result: RestoreResult) {
-    if !restores.contains(result.identifier.rawValue) {
+    if !restores.contains(result.identifier) {
       world.violate("an unrequested restore ended", result.identifier.rawValue)
     }
     if let error = result.error { world.check(error) }
@@ -70,7 +70,7 @@ extension SimulatedService {
         queue.finishTransaction(transaction)
         queue.add(transaction.payment)
       }
-    case .restore: restores.insert(queue.restoreCompletedTransactions().rawValue)
+    case .restore: restores.insert(queue.restoreCompletedTransactions())
     case .look: look(queue)
     case .block: world.scheduler.sleep(1)
     case .addObserver: if observers.count < 4 { addObserver(to: queue) }

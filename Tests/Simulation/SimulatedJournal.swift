@@ -4,14 +4,14 @@ import HostedTestSupport
 
 /// The content of a journal, which survives a crash once a call has returned.
 struct JournalTables {
-  var transactions: [String: TransactionRecord] = [:]
-  var receipts: [String: String] = [:]
+  var transactions: [TransactionID: TransactionRecord] = [:]
+  var receipts: [TransactionID: String] = [:]
   /// The transactions whose orders were answered, by the seller's numbers.
-  var answers: [String: String] = [:]
+  var answers: [String: TransactionID] = [:]
   /// How many times each transaction was finished.
-  var finished: [String: Int] = [:]
+  var finished: [TransactionID: Int] = [:]
   /// Finished purchases that the seller has not acknowledged, by transaction.
-  var notices: [String: FinishNotice] = [:]
+  var notices: [TransactionID: FinishNotice] = [:]
   var storeCursor: String?
   var contents: [ContentKey: Content] = [:]
   var pins: Set<ContentKey> = []
@@ -101,7 +101,7 @@ final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable 
     }
   }
 
-  func receipt(of transaction: String) throws -> String? {
+  func receipt(of transaction: TransactionID) throws -> String? {
     try read { $0.receipts[transaction] }
   }
 
@@ -111,7 +111,7 @@ final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable 
         switch change {
         case .add(let record), .save(let record):
           if tables.finished[record.id] != nil {
-            world?.violate("a finished transaction reappears", record.id)
+            world?.violate("a finished transaction reappears", record.id.rawValue)
           }
           if let receipt = record.grant?.receipt ?? record.original?.receipt {
             tables.receipts[record.id] = receipt
@@ -127,7 +127,7 @@ final class SimulatedJournal: PlainJournal, InstallJournal, @unchecked Sendable 
           tables.transactions[record.id] = nil
           tables.finished[record.id, default: 0] += 1
           if tables.finished[record.id] != 1 {
-            world?.violate("a transaction is finished twice", record.id)
+            world?.violate("a transaction is finished twice", record.id.rawValue)
           }
         }
       }

@@ -14,8 +14,8 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   /// 0 means never.
   private let whim: Int
 
-  private(set) var reported: Set<String> = []
-  private(set) var removed: Set<String> = []
+  private(set) var reported: Set<TransactionID> = []
+  private(set) var removed: Set<TransactionID> = []
   private var states: [String: DownloadState] = [:]
   private var isInCall = false
   private var isQueueClosed = false
@@ -88,11 +88,11 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   ) {
     call("\(transactions.count) removed") {
       for transaction in transactions {
-        if !removed.insert(transaction.id.rawValue).inserted {
+        if !removed.insert(transaction.id).inserted {
           world.violate("a removal is reported twice", transaction.id.rawValue)
         }
-        if world.journal.tables.finished[transaction.id.rawValue] == nil,
-          world.journal.tables.transactions[transaction.id.rawValue] != nil
+        if world.journal.tables.finished[transaction.id] == nil,
+          world.journal.tables.transactions[transaction.id] != nil
         {
           world.violate("a removal is reported before it is journaled", transaction.id.rawValue)
         }
@@ -121,23 +121,23 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   // MARK: Checks
 
   private func check(_ transaction: PaymentTransaction) {
-    reported.insert(transaction.id.rawValue)
-    if removed.contains(transaction.id.rawValue) {
+    reported.insert(transaction.id)
+    if removed.contains(transaction.id) {
       world.violate("a removed transaction is reported", transaction.id.rawValue)
     }
     switch transaction.transactionState {
     case .purchased, .restored:
       let tables = world.journal.tables
-      if tables.transactions[transaction.id.rawValue] == nil,
-        tables.finished[transaction.id.rawValue] == nil
+      if tables.transactions[transaction.id] == nil,
+        tables.finished[transaction.id] == nil
       {
         world.violate("a purchase is reported before it is journaled", transaction.id.rawValue)
       }
-      if world.failed.contains(transaction.id.rawValue) {
+      if world.failed.contains(transaction.id) {
         world.violate("a failed purchase succeeds later", transaction.id.rawValue)
       }
     case .failed:
-      world.failed.insert(transaction.id.rawValue)
+      world.failed.insert(transaction.id)
       if let error = transaction.error {
         world.check(error)
       } else {
@@ -150,7 +150,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   private func check(_ download: Download) {
     let (id, state) = (download.id.rawValue, download.state)
     let old = states[id]
-    if removed.contains(download.transaction.id.rawValue) {
+    if removed.contains(download.transaction.id) {
       world.violate("a download of a removed transaction is reported", id)
     }
     if let old, old != state, !Self.next[old, default: []].contains(state) {

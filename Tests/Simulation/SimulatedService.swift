@@ -14,14 +14,14 @@ final class SimulatedService: @unchecked Sendable {
   private var queue: PaymentQueue?
   var observers: [SimulatedObserver] = []
   private var nextObserver = 1
-  var restores: Set<String> = []
+  var restores: Set<RestoreID> = []
   var leases: [Lease] = []
   private var identifiers = 0
   /// The number of actions that observers may still perform in this process.
   var whimsLeft = 0
   /// The transactions that the process found unfinished, and those finished before it.
-  private var known: Set<String> = []
-  private var finished: Set<String> = []
+  private var known: Set<TransactionID> = []
+  private var finished: Set<TransactionID> = []
 
   init(_ world: World) {
     self.world = world
@@ -99,13 +99,13 @@ final class SimulatedService: @unchecked Sendable {
   }
 
   /// The transactions that were added and removed in this process.
-  private var journaledReports: (new: Set<String>, gone: Set<String>) {
+  private var journaledReports: (new: Set<TransactionID>, gone: Set<TransactionID>) {
     let tables = world.journal.tables
     let new = Set(tables.transactions.keys).union(tables.finished.keys).subtracting(known)
     return (new.subtracting(finished), Set(tables.finished.keys).subtracting(finished))
   }
 
-  private func areReported(_ due: (new: Set<String>, gone: Set<String>)) -> Bool {
+  private func areReported(_ due: (new: Set<TransactionID>, gone: Set<TransactionID>)) -> Bool {
     observers.allSatisfy { observer in
       !observer.isLasting
         || due.new.isSubset(of: observer.reported) && due.gone.isSubset(of: observer.removed)
@@ -113,7 +113,7 @@ final class SimulatedService: @unchecked Sendable {
   }
 
   /// Checks that lasting observers got all reports of this process.
-  private func check(_ due: (new: Set<String>, gone: Set<String>)) {
+  private func check(_ due: (new: Set<TransactionID>, gone: Set<TransactionID>)) {
     for observer in observers where observer.isLasting {
       if let id = due.new.subtracting(observer.reported).min() {
         world.violate("a transaction was not reported", "\(id) to observer \(observer.number)")
@@ -179,6 +179,7 @@ final class SimulatedService: @unchecked Sendable {
     configuration.environment.openJournal = { [world] _ in world.journal }
     configuration.environment.usesCatalog = false
     configuration.environment.pieceSource = { [network] in network }
+    configuration.environment.random = { 1 }
     configuration.environment.newIdentifier = { [self] in
       identifiers += 1
       let digits = "\(identifiers)"
@@ -261,8 +262,8 @@ extension World {
   func didFinish(_ download: Download) {
     // After the transaction is finished, its content may be removed.
     guard
-      let record = journal.tables.transactions[download.transaction.id.rawValue]?.downloads
-        .first(where: { $0.id == download.id.rawValue })
+      let record = journal.tables.transactions[download.transaction.id]?.downloads
+        .first(where: { $0.id == download.id })
     else { return }
     totals.installs += 1
     if record.state != .finished {

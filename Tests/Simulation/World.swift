@@ -29,7 +29,7 @@ package final class World: @unchecked Sendable {
   var damaged: Set<ContentKey> = []
   var damages = 0
   /// The transactions that were reported as failed.
-  var failed: Set<String> = []
+  var failed: Set<TransactionID> = []
   /// The contents whose `current` was chosen manually.
   var chosenByHand: Set<ProductIdentifier> = []
 
@@ -235,10 +235,10 @@ extension World: DiskDirector {
   /// Checks that a paused, cancelled or finished download is not worked on.
   func checkWanted() {
     // The name of a repair is a UUID, without the UUID of a transaction.
-    guard !hasJournalFailed, !isEngineBusy(), let id = scheduler.currentTag,
-      let transaction = DownloadRecord.transaction(ofDownload: id), transaction.utf8.count == 36
-    else { return }
-    let record = journal.tables.transactions[transaction]
+    guard !hasJournalFailed, !isEngineBusy(), let tag = scheduler.currentTag else { return }
+    let id = DownloadID(rawValue: tag)
+    guard id.number > 0, id.transaction.rawValue.utf8.count == 36 else { return }
+    let record = journal.tables.transactions[id.transaction]
     switch record?.downloads.first(where: { $0.id == id })?.state {
     case .active: break
     case let state:

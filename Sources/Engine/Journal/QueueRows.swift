@@ -43,7 +43,7 @@ struct QueueRowReader {
   private mutating func transaction(_ row: SQLiteConnection.Row, _ sequence: Int) throws
     -> TransactionRecord
   {
-    let id = row.text(1)
+    let id = TransactionID(rawValue: row.text(1))
     let payment = Payment(
       productIdentifier: try product(row), quantity: Int(row.integer(3)),
       applicationUsername: account(row.optionalText(4)), simulatesAskToBuy: row.integer(16) != 0)
@@ -52,14 +52,14 @@ struct QueueRowReader {
       downloads: try downloads(row, of: id, at: 0))
   }
 
-  private func status(_ row: SQLiteConnection.Row, of id: String, _ payment: Payment) throws
+  private func status(_ row: SQLiteConnection.Row, of id: TransactionID, _ payment: Payment) throws
     -> TransactionStatus
   {
     let state = TransactionState(rawValue: Int(row.integer(5)))
     var grant: Grant?
     if !row.isNull(6) {
       grant = Grant(
-        transactionIdentifier: row.text(6, sharing: id),
+        transactionIdentifier: row.text(6, sharing: id.rawValue),
         date: Date(timeIntervalSince1970: row.real(7)),
         payment: try optional(Payment.self, row, 8, of: id) ?? payment)
     }
@@ -73,11 +73,11 @@ struct QueueRowReader {
     case (.failed, nil, nil, let error?): return .failed(error)
     default:
       throw ContentError.unreadableRecord(
-        of: id, "state \(row.integer(5)) does not fit grant, original and error")
+        of: id.rawValue, "state \(row.integer(5)) does not fit grant, original and error")
     }
   }
 
-  private func downloads(_ row: SQLiteConnection.Row, of id: String, at position: Int) throws
+  private func downloads(_ row: SQLiteConnection.Row, of id: TransactionID, at position: Int) throws
     -> [DownloadRecord]
   {
     guard !row.isNull(11) else { return [] }
@@ -87,7 +87,7 @@ struct QueueRowReader {
         DownloadState(rawValue: Int(row.integer(12))), isRequested: row.integer(13) != 0, error)
     else {
       throw ContentError.unreadableRecord(
-        of: id, "offer \(row.integer(11)), state \(row.integer(12))")
+        of: id.rawValue, "offer \(row.integer(11)), state \(row.integer(12))")
     }
     var download = DownloadRecord(of: id, number: position + 1, sharing: offer, status: status)
     download.keepsCurrent = row.isNull(14) ? nil : row.integer(14) != 0
@@ -107,7 +107,7 @@ struct QueueRowReader {
   }
 
   private func optional<Value: Decodable>(
-    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of id: String
+    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of id: TransactionID
   ) throws -> Value? {
     row.isNull(column) ? nil : try decode(type, row, column, of: "transaction \(id)")
   }
@@ -156,7 +156,7 @@ struct QueueRowWriter {
   /// Saves a new record; the state machine checks the identifiers of unfinished transactions.
   mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
     let isFinished = try connection.hasRows(
-      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id)])
+      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id.rawValue)])
     guard !isFinished else { throw ContentError.transactionExists(record.id) }
     try save(record, connection)
   }
@@ -169,7 +169,7 @@ struct QueueRowWriter {
         + "ON CONFLICT (id) DO UPDATE SET state = ?6, grant_number = ?7, grant_date = ?8, "
         + "grant_payment = ?9, original = ?10, error = ?11",
       [
-        .integer(Int64(record.sequence)), .text(record.id),
+        .integer(Int64(record.sequence)), .text(record.id.rawValue),
         .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
         .optional(record.payment.applicationUsername?.rawValue),
         .integer(Int64(record.state.rawValue)),
@@ -180,7 +180,8 @@ struct QueueRowWriter {
       ])
     if let receipt = grant?.receipt ?? record.original?.receipt {
       try connection.run(
-        "INSERT OR REPLACE INTO receipt VALUES (?1, ?2)", [.text(record.id), .text(receipt)])
+        "INSERT OR REPLACE INTO receipt VALUES (?1, ?2)",
+        [.text(record.id.rawValue), .text(receipt)])
     }
     for (position, download) in record.downloads.enumerated() {
       try connection.run(
@@ -199,7 +200,7 @@ struct QueueRowWriter {
       "INSERT INTO finished_transaction (id, product, account, state, finished_at) "
         + "VALUES (?1, ?2, ?3, ?4, unixepoch())",
       [
-        .text(record.id), .text(record.payment.productIdentifier.rawValue),
+        .text(record.id.rawValue), .text(record.payment.productIdentifier.rawValue),
         .optional(record.payment.applicationUsername?.rawValue),
         .integer(Int64(record.state.rawValue)),
       ])
@@ -211,13 +212,15 @@ struct QueueRowWriter {
   }
 
   /// Saves an order number, unless it equals its transaction's `id`, which is saved anyway.
-  func remember(_ number: String, of id: String, _ connection: borrowing SQLiteConnection) throws {
-    let values = [SQLiteConnection.Value.text(number), .text(id)]
+  func remember(_ number: String, of id: TransactionID, _ connection: borrowing SQLiteConnection)
+    throws
+  {
+    let values = [SQLiteConnection.Value.text(number), .text(id.rawValue)]
     guard
       try !connection.hasRows(
         "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
     else { throw ContentError.numberReused(number) }
-    guard number != id else { return }
+    guard number != id.rawValue else { return }
     let isOtherPurchase = try connection.hasRows(
       "SELECT 1 FROM queue_transaction WHERE id = ?1 AND state = ?2 "
         + "UNION ALL SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2",

@@ -213,9 +213,11 @@ extension SQLiteJournal: QueueJournal {
     return queue
   }
 
-  package func receipt(of transaction: String) throws -> String? {
+  package func receipt(of transaction: TransactionID) throws -> String? {
     try read {
-      try $0.first("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) { $0.text(0) }
+      try $0.first("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction.rawValue)]) {
+        $0.text(0)
+      }
     }
   }
 
@@ -231,7 +233,7 @@ extension SQLiteJournal: QueueJournal {
         case .answer(let number, let id): try writer.remember(number, of: id, connection)
         case .addNotice(let notice): try Self.add(notice, connection)
         case .removeNotice(let id):
-          try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id)])
+          try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id.rawValue)])
         case .storeCursor(let cursor):
           try connection.run("INSERT OR REPLACE INTO store_cursor VALUES (0, ?1)", [.text(cursor)])
         }
@@ -251,7 +253,7 @@ extension SQLiteJournal: QueueJournal {
         row -> FinishedTransaction? in
         guard let product = try? row.identifier(1) else { return nil }
         let state = TransactionState(rawValue: Int(row.integer(2))) ?? .failed
-        return (id: row.text(0), productIdentifier: product, state: state)
+        return (id: TransactionID(rawValue: row.text(0)), productIdentifier: product, state: state)
       }
     }
     return found.compactMap { $0 }
@@ -270,7 +272,9 @@ extension SQLiteJournal: QueueJournal {
           productIdentifier: try row.identifier(2), quantity: Int(row.integer(3)),
           applicationUsername: row.optionalText(4).map(AccountID.init(rawValue:)))
         queue.notices.append(
-          FinishNotice(transaction: row.text(0), number: row.text(1), payment: payment))
+          FinishNotice(
+            transaction: TransactionID(rawValue: row.text(0)), number: row.text(1), payment: payment
+          ))
       } catch let error as ContentError {
         queue.unreadable.append(
           .unreadableRecord(of: "the finish notice of \(row.text(0))", error.cause ?? ""))
@@ -285,7 +289,7 @@ extension SQLiteJournal: QueueJournal {
       "INSERT INTO finish_notice (id, number, product, quantity, account) "
         + "VALUES (?1, ?2, ?3, ?4, ?5)",
       [
-        .text(notice.transaction), .text(notice.number),
+        .text(notice.transaction.rawValue), .text(notice.number),
         .text(notice.payment.productIdentifier.rawValue),
         .integer(Int64(notice.payment.quantity)),
         .optional(notice.payment.applicationUsername?.rawValue),
@@ -304,9 +308,9 @@ extension SQLiteJournal: QueueJournal {
     return Set(accounts)
   }
 
-  package func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
+  package func hasFailed(_ transaction: TransactionID, for payment: Payment) throws -> Bool {
     let values: [SQLiteConnection.Value] = [
-      .text(transaction), .integer(Int64(TransactionState.failed.rawValue)),
+      .text(transaction.rawValue), .integer(Int64(TransactionState.failed.rawValue)),
       .text(payment.productIdentifier.rawValue), .optional(payment.applicationUsername?.rawValue),
     ]
     return try read {
@@ -367,7 +371,7 @@ extension SQLiteJournal: QueueJournal {
         try connection.run("DELETE FROM \(table) WHERE sequence = ?1", [.integer(sequence)])
       }
     }
-    let notices = Set(queue.notices.map(\.transaction))
+    let notices = Set(queue.notices.map(\.transaction.rawValue))
     let transactions = try connection.all("SELECT id FROM finish_notice") { $0.text(0) }
     for transaction in transactions where !notices.contains(transaction) {
       try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(transaction)])

@@ -109,7 +109,7 @@ struct QueueCommitTests {
     queue.close()
     // Exactly the reported transactions are durable.
     let kept = try fixture.reader().transactions().map(\.id)
-    #expect(kept == ids.filter { $0 != expected }.map(\.rawValue))
+    #expect(kept == ids.filter { $0 != expected })
   }
 }
 

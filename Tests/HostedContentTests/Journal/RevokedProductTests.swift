@@ -21,7 +21,7 @@ struct RevokedProductTests {
     let accounts: [AccountID?] = [nil, "ada"]
     let notices = accounts.enumerated().map { number, account in
       FinishNotice(
-        transaction: "t\(number)", number: "n\(number)",
+        transaction: TransactionID(rawValue: "t\(number)"), number: "n\(number)",
         payment: Payment(productIdentifier: a, quantity: 3, applicationUsername: account))
     }
     try journal().commit(notices.map { .addNotice($0) })
@@ -36,7 +36,7 @@ struct RevokedProductTests {
     let accounts: [AccountID?] = [nil, "ada", "bob"]
     let records = accounts.enumerated().map { index, account in
       TransactionRecord(
-        id: "t\(index)", sequence: index + 1,
+        id: TransactionID(rawValue: "t\(index)"), sequence: index + 1,
         payment: Payment(
           productIdentifier: account == "bob" ? "b" : a, applicationUsername: account),
         status: .purchasing)
@@ -73,7 +73,8 @@ struct RevokedProductTests {
     let journal = try journal()
     let records = (1...2).map {
       TransactionRecord(
-        id: "t\($0)", sequence: $0, payment: Payment(productIdentifier: a), status: .purchasing)
+        id: TransactionID(rawValue: "t\($0)"), sequence: $0, payment: Payment(productIdentifier: a),
+        status: .purchasing)
     }
     try journal.commit(records.map { .add($0) })
     try journal.commit(records.map { .finish($0) })
@@ -85,7 +86,7 @@ struct RevokedProductTests {
 
   @Test func `an unreadable notice is reported, and a repair removes it`() throws {
     let journal = try journal()
-    let notices = ["t", "u"].map {
+    let notices = (["t", "u"] as [TransactionID]).map {
       FinishNotice(transaction: $0, number: "n", payment: Payment(productIdentifier: a))
     }
     try journal.commit(notices.map { .addNotice($0) })

@@ -22,13 +22,13 @@ struct UncertainCommitTests {
     path = folder.path("library/\(SQLiteJournal.fileName)")
   }
 
-  private func record(_ id: String, _ sequence: Int) throws -> TransactionRecord {
+  private func record(_ id: TransactionID, _ sequence: Int) throws -> TransactionRecord {
     TransactionRecord(
       id: id, sequence: sequence, payment: Payment(productIdentifier: "a"), status: .purchasing)
   }
 
   /// Returns the transactions that another process finds if this one is killed now.
-  private func afterKill(_ name: String) throws -> [String] {
+  private func afterKill(_ name: String) throws -> [TransactionID] {
     try FileManager.default.copyItem(atPath: folder.path("library"), toPath: folder.path(name))
     try? FileManager.default.removeItem(
       atPath: folder.path("\(name)/\(SQLiteJournal.fileName)-shm"))

@@ -1,10 +1,11 @@
 import HostedModel
 import Foundation
-import HostedContent
 import HostedConcurrency
 import HostedTestSupport
 import HostedTestTraits
 import Testing
+
+@testable import HostedContent
 
 /// An outcome that cannot be journaled is not reported until it is durable.
 @Suite("Outcomes that cannot be journaled", .timeLimit(.hang))
@@ -136,6 +137,44 @@ struct UnwrittenJournalTests {
     #expect(observer.log.transaction(of: "a")?.transactionIdentifier == "g")
   }
 
+  @Test func `a retry waits for its delay on the clock of the engine`() async throws {
+    let (disk, clock) = (FullDisk(), StoppedClock())
+    let service = AnsweringService { id in
+      disk.set(true)
+      return self.purchased(id)
+    }
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+      $0.environment.execution = clock
+      $0.environment.random = { 0.5 }
+    }
+    let observer = RecordingObserver(of: queue)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { !$0.errors.isEmpty }
+    disk.set(false)
+    // The retry, and the time when the order would be late.
+    await waitUntil { clock.timers == 2 }
+    clock.advance(seconds: 0.04)
+    #expect(clock.timers == 2)
+    clock.advance(seconds: 0.02)
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    queue.close()
+  }
+
+  @Test func `the delays of retries double, have jitter, and begin again after a success`() {
+    var held = HeldEvents()
+    var delays: [Double] = []
+    for _ in 0..<10 {
+      delays.append(held.delay(random: 1))
+      held.noteRetry(isSuccess: false)
+    }
+    #expect(delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 25.6])
+    #expect(held.delay(random: 0.5) == 12.8)
+    held.noteRetry(isSuccess: true)
+    #expect(held.delay(random: 1) == 0.1)
+  }
+
   // MARK: A sync that fails
 
   /// Returns the library as a killed process would leave it.
@@ -225,7 +264,7 @@ struct UnwrittenJournalTests {
     await observer.wait { !$0.removed.isEmpty }
     #expect(observer.log.removed == [id])
     queue.close()
-    #expect(try fixture.reader().finishedTransactions().map { $0.id } == [id.rawValue])
+    #expect(try fixture.reader().finishedTransactions().map { $0.id } == [id])
   }
 }
 

@@ -18,10 +18,14 @@ struct RevokedContentTests {
       try await StoreReader(StoreLocation(fixture.storePath)).products().products)
   }
 
-  private func queue(_ policy: RevokedContentPolicy = .remove) throws -> PaymentQueue {
+  private func queue(
+    _ policy: RevokedContentPolicy = .remove,
+    _ change: (inout PaymentQueue.Configuration) -> Void = { _ in }
+  ) throws -> PaymentQueue {
     try fixture.queue {
       $0.service = service
       $0.revokedContent = policy
+      change(&$0)
     }
   }
 
@@ -109,18 +113,32 @@ struct RevokedContentTests {
     queue.close()
   }
 
-  @Test("A leased version stays, and is removed after the lease ends", .slow)
+  @Test("A leased version stays, and is removed by a retry after the lease ends")
   func leased() async throws {
-    let queue = try queue()
+    let (delays, began) = AsyncStream.makeStream(of: Duration.self)
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    let queue = try queue {
+      $0.environment.random = { 0.5 }
+      $0.environment.sleep = { delay in
+        began.yield(delay)
+        for await _ in ends { return }
+      }
+    }
     try await install("a", queue)
+    var next = delays.makeAsyncIterator()
     do {
       let lease = try fixture.reader().lease(a)
       try await revoke(queue)
+      #expect(await next.next() == .seconds(0.5))
+      end.yield()
+      #expect(await next.next() == .seconds(1))
       #expect(FileManager.default.fileExists(atPath: lease.url.path()))
       #expect(try queue.engine.journal.revokedProducts() == [a])
       withExtendedLifetime(lease) {}
     }
-    try await waitUntil { try installed().isEmpty }
+    end.yield()
+    try await waitForDecision(queue)
+    #expect(try installed().isEmpty)
     queue.close()
   }
 

@@ -74,20 +74,22 @@ final class DeliveryTests {
 
   deinit { line.forget() }
 
-  private func reportState(of id: String) throws {
+  private func reportState(of id: TransactionID) throws {
     let record = TransactionRecord(
       id: id, sequence: 1, payment: Payment(productIdentifier: "a"), status: .purchasing)
-    delivery.report(downloads: ["\(id)-1"], of: [record])
+    delivery.report(downloads: [DownloadID(of: id, number: 1)], of: [record])
   }
 
-  private func reportProgress(of id: String) {
-    delivery.report(progress: ["\(id)-1": DownloadProgress(fraction: 0.5, timeRemaining: 1)])
+  private func reportProgress(of id: TransactionID) {
+    delivery.report(progress: [
+      DownloadID(of: id, number: 1): DownloadProgress(fraction: 0.5, timeRemaining: 1)
+    ])
   }
 
   /// Reports as many states as a burst allows, then advances a millisecond.
   private func spendWhatGoesAtOnce() throws {
     for number in 1...CallPace.atOnce {
-      try reportState(of: "early-\(number)")
+      try reportState(of: TransactionID(rawValue: "early-\(number)"))
       line.pass(.nanoseconds(0))
       #expect(line.due.isEmpty)
     }

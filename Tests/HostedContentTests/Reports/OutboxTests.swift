@@ -10,17 +10,18 @@ struct OutboxTests {
   private static let soon = DispatchTime(uptimeNanoseconds: 1_000)
   private static let later = DispatchTime(uptimeNanoseconds: 2_000)
 
-  private func record(_ id: String) throws -> TransactionRecord {
+  private func record(_ id: TransactionID) throws -> TransactionRecord {
     TransactionRecord(
       id: id, sequence: 1, payment: Payment(productIdentifier: "a"), status: .purchasing)
   }
 
-  private func putChanges(_ id: String, _ due: DispatchTime, _ outbox: inout Outbox) throws {
+  private func putChanges(_ id: TransactionID, _ due: DispatchTime, _ outbox: inout Outbox) throws {
     outbox.put(
-      .changes(WaitingReports(["\(id)-1"], of: [try record(id)])), of: [id], due: due)
+      .changes(WaitingReports([DownloadID(of: id, number: 1)], of: [try record(id)])), of: [id],
+      due: due)
   }
 
-  private func putRemoved(_ id: String, _ outbox: inout Outbox) throws {
+  private func putRemoved(_ id: TransactionID, _ outbox: inout Outbox) throws {
     outbox.put(.removed([try record(id)]), of: [id], due: Self.soon)
   }
 
@@ -28,10 +29,10 @@ struct OutboxTests {
   private func take(_ outbox: inout Outbox, at now: DispatchTime = soon) -> [String] {
     outbox.take(at: now).map { notification in
       switch notification {
-      case .transactions(let records): "transactions \(records.map(\.id))"
+      case .transactions(let records): "transactions \(records.map(\.id.rawValue))"
       case .changes(let reports):
-        "changes \(reports.calls.map { $0.downloads.sorted() })"
-      case .removed(let records): "removed \(records.map(\.id))"
+        "changes \(reports.calls.map { $0.downloads.map(\.rawValue).sorted() })"
+      case .removed(let records): "removed \(records.map(\.id.rawValue))"
       case .calls(let bodies): "\(bodies.count) calls"
       }
     }
@@ -41,8 +42,8 @@ struct OutboxTests {
   func sharing() throws {
     var outbox = Outbox()
     for number in 1...3 {
-      try putChanges("t\(number)", Self.later, &outbox)
-      try putRemoved("u\(number)", &outbox)
+      try putChanges(TransactionID(rawValue: "t\(number)"), Self.later, &outbox)
+      try putRemoved(TransactionID(rawValue: "u\(number)"), &outbox)
     }
     #expect(outbox.nextDue == Self.soon)
     #expect(take(&outbox) == [#"removed ["u1", "u2", "u3"]"#])
@@ -99,7 +100,7 @@ struct OutboxTests {
   @Test("Each state of a transaction has its own call")
   func states() throws {
     var outbox = Outbox()
-    for id in ["t", "u", "t"] {
+    for id: TransactionID in ["t", "u", "t"] {
       outbox.put(.transactions([try record(id)]), of: [id], due: Self.soon)
     }
     #expect(take(&outbox) == [#"transactions ["t", "u"]"#, #"transactions ["t"]"#])
@@ -120,7 +121,7 @@ struct OutboxTests {
     var outbox = Outbox()
     try putChanges("t", Self.later, &outbox)
     try putChanges("u", Self.later, &outbox)
-    for id in ["v", "w"] { outbox.put(.calls([{}]), of: [id], due: Self.soon) }
+    for id: TransactionID in ["v", "w"] { outbox.put(.calls([{}]), of: [id], due: Self.soon) }
     #expect(take(&outbox) == ["2 calls"])
     outbox.put(.calls([{}]), of: ["t"], due: Self.soon)
     #expect(take(&outbox) == [#"changes [["t-1", "u-1"]]"#, "1 calls"])
@@ -130,7 +131,7 @@ struct OutboxTests {
   @Test("Two changes of one download need two calls")
   func twoChanges() throws {
     var outbox = Outbox()
-    for id in ["t", "t", "u"] { try putChanges(id, Self.later, &outbox) }
+    for id: TransactionID in ["t", "t", "u"] { try putChanges(id, Self.later, &outbox) }
     #expect(take(&outbox, at: Self.later) == [#"changes [["t-1", "u-1"], ["t-1"]]"#])
   }
 }

@@ -9,7 +9,7 @@ struct ReportRouterTests {
   private let router = ReportRouter()
   private let library = ReportLibrary(productsPath: "/products", journal: NoJournal())
 
-  private func transaction(_ id: String, sequence: Int = 1) throws -> PaymentTransaction {
+  private func transaction(_ id: TransactionID, sequence: Int = 1) throws -> PaymentTransaction {
     let record = TransactionRecord(
       id: id, sequence: sequence,
       payment: Payment(productIdentifier: "a"), status: .purchasing)
@@ -33,17 +33,18 @@ struct ReportRouterTests {
 
   @Test("Each of a thousand calls gets only its own of a thousand reports")
   func routing() async throws {
-    let ids = (0..<1_000).map { "t\($0)" }
+    let ids = (0..<1_000).map { TransactionID(rawValue: "t\($0)") }
     let streams = ids.map { router.signals(about: $0).stream }
     let transactions = try ids.map { try transaction($0) }
     router.send(.transactions(transactions))
     router.send(.removed(transactions))
     for id in ids {
       router.send(
-        .failure(ContentError(.stopped, "It failed", remedy: "Try again", subject: id)))
+        .failure(ContentError(.stopped, "It failed", remedy: "Try again", subject: id.rawValue)))
       router.send(
         .restoreEnded(
-          RestoreResult(identifier: RestoreID(rawValue: id), transactions: [], error: nil)))
+          RestoreResult(identifier: RestoreID(rawValue: id.rawValue), transactions: [], error: nil))
+      )
     }
     router.finish()
     for (id, stream) in zip(ids, streams) {
@@ -55,8 +56,8 @@ struct ReportRouterTests {
   @Test(
     "Two calls that wait for the same transaction both get its reports until they end")
   func sameTransaction() async throws {
-    let first = router.signals(about: "t")
-    let second = router.signals(about: "t")
+    let first = router.signals(about: TransactionID("t"))
+    let second = router.signals(about: TransactionID("t"))
     router.send(.transactions([try transaction("t")]))
     first.sender.finish()
     router.send(.removed([try transaction("t")]))
@@ -68,17 +69,18 @@ struct ReportRouterTests {
   @Test("A call after closing ends at once")
   func closed() async throws {
     router.close()
-    #expect(await reports(router.signals(about: "t").stream).isEmpty)
+    #expect(await reports(router.signals(about: TransactionID("t")).stream).isEmpty)
   }
 
   @Test("Unfinished transactions stay in the queue's order after late reports and removals")
   func order() throws {
     var unfinished = UnfinishedReports([], in: library)
     for sequence in [1, 2, 5, 3, 9, 4] {
-      unfinished.add(try transaction("t\(sequence)", sequence: sequence).report)
+      unfinished.add(
+        try transaction(TransactionID(rawValue: "t\(sequence)"), sequence: sequence).report)
     }
     #expect(unfinished.transactions.map(\.id) == ["t1", "t2", "t3", "t4", "t5", "t9"])
-    for id in ["t9", "t1", "t4"] { unfinished.remove(id) }
+    for id: TransactionID in ["t9", "t1", "t4"] { unfinished.remove(id) }
     unfinished.add(try transaction("t7", sequence: 7).report)
     unfinished.remove("t2")
     unfinished.add(try transaction("t2", sequence: 2).report)

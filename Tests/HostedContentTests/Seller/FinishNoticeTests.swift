@@ -13,8 +13,8 @@ struct FinishNoticeTests {
   @Test func `a purchase that finishes while another is acknowledged is sent once`() async {
     let service = FinishLog()
     let seller = Seller(service, Environment(), timeout: 60)
-    let transactions = (0..<100).map { "t\($0)" }
-    let acknowledged = Watched<[String]>([])
+    let transactions = (0..<100).map { TransactionID(rawValue: "t\($0)") }
+    let acknowledged = Watched<[TransactionID]>([])
     seller.start(
       Seller.Receiver(
         onOutcome: { _, _ in },
@@ -30,14 +30,16 @@ struct FinishNoticeTests {
         }, onProblem: { _ in }))
     seller.notifyFinished(Self.notice(transactions[0]))
     await acknowledged.wait { $0.count >= transactions.count }
-    #expect(service.finished.value == transactions)
+    #expect(service.finished.value == transactions.map(\.rawValue))
     seller.stop()
   }
 
   @Test(.slow) func `a notice that fails does not delay the others`() async {
     let service = FinishLog(failing: "t0")
     let seller = Self.seller(service)
-    for transaction in ["t0", "t1", "t2"] { seller.notifyFinished(Self.notice(transaction)) }
+    for transaction: TransactionID in ["t0", "t1", "t2"] {
+      seller.notifyFinished(Self.notice(transaction))
+    }
     await service.finished.wait { $0 == ["t1", "t2"] }
     seller.stop()
   }
@@ -113,9 +115,10 @@ struct FinishNoticeTests {
     return seller
   }
 
-  private static func notice(_ transaction: String) -> FinishNotice {
+  private static func notice(_ transaction: TransactionID) -> FinishNotice {
     FinishNotice(
-      transaction: transaction, number: transaction, payment: Payment(productIdentifier: "a"))
+      transaction: transaction, number: transaction.rawValue,
+      payment: Payment(productIdentifier: "a"))
   }
 }
 

@@ -170,7 +170,7 @@ struct OrderTests {
     #expect(again.error?.code == .answerMismatch)
     // The failure is durable, so the next launch does not repeat the order.
     queue.close()
-    let kept = try fixture.reader().transactions().first { $0.id == again.id.rawValue }
+    let kept = try fixture.reader().transactions().first { $0.id == again.id }
     #expect(kept?.state == .failed)
     let later = try self.queue()
     #expect(try await buy(order, self.grant("2", order), later).transactionState == .purchased)

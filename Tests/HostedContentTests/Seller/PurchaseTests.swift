@@ -107,9 +107,10 @@ extension StoreFixture {
   func leavePurchasing(_ product: String) throws -> TransactionID {
     let payment = Payment(productIdentifier: try ProductIdentifier(validating: product))
     let record = TransactionRecord(
-      id: "left-\(product)", sequence: 100, payment: payment, status: .purchasing)
+      id: TransactionID(rawValue: "left-\(product)"), sequence: 100, payment: payment,
+      status: .purchasing)
     try journal().commit([.save(record)])
-    return TransactionID(rawValue: record.id)
+    return record.id
   }
 
   /// Changes every transaction in the journal of a library that no queue uses.

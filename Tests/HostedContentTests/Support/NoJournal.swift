@@ -4,6 +4,6 @@ import HostedTestSupport
 /// An empty journal, for reports that read nothing from it.
 struct NoJournal: PlainJournal {
   func readQueue() -> JournaledQueue { JournaledQueue() }
-  func receipt(of transaction: String) -> String? { nil }
+  func receipt(of transaction: TransactionID) -> String? { nil }
   func commit(_ changes: [JournalChange]) {}
 }

@@ -30,9 +30,9 @@ final class StoppedClock: Execution {
   var timers: Int { state.withLock { $0.timers.count } }
 
   /// Advances the clock and runs what is due.
-  func advance(seconds: Int) {
+  func advance(seconds: Double) {
     let due = state.withLock { state in
-      state.now = state.now + .seconds(seconds)
+      state.now = state.now + seconds
       let due = state.timers.filter { $0.time <= state.now }
       state.timers.removeAll { $0.time <= state.now }
       return due

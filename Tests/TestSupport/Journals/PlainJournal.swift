@@ -6,7 +6,7 @@ package protocol PlainJournal: QueueJournal {}
 extension PlainJournal {
   package func removeUnreadable() -> [ContentError] { [] }
   package func accounts(of product: ProductIdentifier?) -> Set<AccountID?> { [] }
-  package func hasFailed(_ transaction: String, for payment: Payment) -> Bool { false }
+  package func hasFailed(_ transaction: TransactionID, for payment: Payment) -> Bool { false }
   package func revokedProducts() -> [ProductIdentifier] { [] }
   package func setRevoked(_ isRevoked: Bool, _ products: [ProductIdentifier]) {}
   package func emptyLog() {}

@@ -60,7 +60,9 @@ final class ContentGrantBook: Sendable {
   }
 
   /// Returns the authorizer of one transfer.
-  func access(to request: ContentRequest) -> ContentAccess { ContentAccess(self, request) }
+  fileprivate func access(to request: ContentRequest) -> ContentAccess {
+    ContentAccess(self, request)
+  }
 
   /// Returns URLs; those of a renewal are new, others may have been kept.
   fileprivate func urls(
@@ -113,7 +115,7 @@ final class ContentGrantBook: Sendable {
 }
 
 /// The URLs of one transfer.
-final class ContentAccess: ContentAuthorizer {
+private final class ContentAccess: ContentAuthorizer {
   private let book: ContentGrantBook
   private let request: ContentRequest
   private let isFirst = Atomic(true)

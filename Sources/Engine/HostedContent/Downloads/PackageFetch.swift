@@ -172,7 +172,7 @@ extension PackageSurvey {
 }
 
 extension ExpectedPackage {
-  init(_ offer: ContentOffer, _ index: PackageIndex) {
+  fileprivate init(_ offer: ContentOffer, _ index: PackageIndex) {
     self.init(
       ContentInfo(
         productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,

@@ -58,7 +58,7 @@ struct Pipeline: Sendable {
     // fetched.
     let request = ContentRequest(offer: offer, account: account, ahead: ahead)
     let (index, source) = try index(for: request, isFirst: installed.isEmpty, job)
-    let staging = try library.staging(for: download.id)
+    let staging = try library.staging(for: download.id.rawValue)
     let space = library.spaceReservation(for: offer.productIdentifier)
     defer { space.end() }
     // Without recorded signers the digests cannot be re-evaluated later, so compare them now.
@@ -70,7 +70,7 @@ struct Pipeline: Sendable {
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
-      PackageFetch.contentName, ofDownload: download.id,
+      PackageFetch.contentName, ofDownload: download.id.rawValue,
       as: InstalledContent(offer, files, date: clock.now()), files: files,
       signers: index.payload == nil ? nil : offer.signers, switching: switching,
       replacing: offer.withdrawnVersions)
@@ -92,7 +92,7 @@ struct Pipeline: Sendable {
 
   /// Removes the staging folder; if that fails, the next start does it.
   private func leaveStaging(of download: DownloadRecord) {
-    try? library.discardStaging(for: download.id)
+    try? library.discardStaging(for: download.id.rawValue)
   }
 }
 

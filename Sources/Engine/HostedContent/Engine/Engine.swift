@@ -1,6 +1,7 @@
 import HostedCatalog
 import HostedLibrary
 import HostedModel
+import HostedTransfer
 import Dispatch
 import HostedConcurrency
 
@@ -23,21 +24,20 @@ final class Engine: @unchecked Sendable {
   private let seller: Seller
   private let revokedContent: RevokedContentPolicy
   /// Transactions without an outcome that an earlier queue may have sent to the seller.
-  private let earlierOrders: Set<String>
+  private let earlierOrders: Set<TransactionID>
   private let closing = Atomic(false)
   /// Submitted events, in order; handled in groups with one commit per group.
   private let inbox = Mutex(EngineInbox())
 
   // Used only on `serial`.
   private var state: QueueState
-  /// By the download's identifier.
-  private var running: [String: RunningDownload] = [:]
+  private var running: [DownloadID: RunningDownload] = [:]
   /// Events that failed to be journaled; they are reported only after they are journaled.
   private var held = HeldEvents()
   /// Whether a retry timer is set, and whether a retry is enqueued.
   private var (hasRetryTimer, isRetryNext) = (false, false)
   /// Failed transactions whose purchases were delivered as other transactions.
-  private var redelivered: Set<String> = []
+  private var redelivered: Set<TransactionID> = []
   /// The number of removals in progress for each revoked product.
   private var removals: [ProductIdentifier: Int] = [:]
   /// Whether a call of `tick` is scheduled.
@@ -206,7 +206,8 @@ final class Engine: @unchecked Sendable {
     if error.code == .transactionExists { return delivery.report(error: error) }
     if let transaction = event.awaitedTransaction {
       error = ContentError(
-        error.code, error.message, remedy: error.remedy, subject: transaction, cause: error.cause)
+        error.code, error.message, remedy: error.remedy, subject: transaction.rawValue,
+        cause: error.cause)
     }
     diagnostics.count { $0.journalFailures += 1 }
     diagnostics.log(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
@@ -257,7 +258,8 @@ final class Engine: @unchecked Sendable {
   private func startRetryTimer() {
     guard held.count > 0, !hasRetryTimer else { return }
     hasRetryTimer = true
-    serial.enqueue(at: environment.execution.now + held.delay) { [weak self] in
+    let delay = held.delay(random: environment.random())
+    serial.enqueue(at: environment.execution.now + delay) { [weak self] in
       self?.hasRetryTimer = false
       self?.retryHeld()
     }
@@ -324,28 +326,28 @@ final class Engine: @unchecked Sendable {
       self?.diagnostics.count { $0.take(result, job) }
       for reason in job.ticket.statistics.wholePackages.keys {
         self?.diagnostics.log(.info, "whole package fetched") {
-          ["download": download.id, "reason": reason]
+          ["download": download.id.rawValue, "reason": reason]
         }
       }
       self?.submit(.workEnded(download: download.id, result))
     }
   }
 
-  private func endWork(on id: String) {
+  private func endWork(on id: DownloadID) {
     // Report only this download. The ticker reports the others, however many downloads end.
     reportProgress(of: [id])
     running[id] = nil
   }
 
   /// Moves the staging folder aside at once, so the download can restart; deletes it later.
-  private func discardStaging(for id: String) {
+  private func discardStaging(for id: DownloadID) {
     reportingFailure(of: id) {
-      guard let tree = try library.setAsideStaging(for: id) else { return }
+      guard let tree = try library.setAsideStaging(for: id.rawValue) else { return }
       runningWork.start { [self] in reportingFailure(of: id) { try library.delete(tree) } }
     }
   }
 
-  private func reportingFailure(of id: String, _ body: () throws -> Void) {
+  private func reportingFailure(of id: DownloadID, _ body: () throws -> Void) {
     do {
       try body()
     } catch {
@@ -372,9 +374,9 @@ final class Engine: @unchecked Sendable {
     startTicking()
   }
 
-  private func reportProgress(of downloads: [String]) {
+  private func reportProgress(of downloads: [DownloadID]) {
     let instant = pipeline.clock.uptime()
-    var changed: [String: DownloadProgress] = [:]
+    var changed: [DownloadID: DownloadProgress] = [:]
     for id in downloads { changed[id] = running[id]?.newProgress(at: instant) }
     if !changed.isEmpty { delivery.report(progress: changed) }
   }
@@ -402,7 +404,7 @@ final class Engine: @unchecked Sendable {
   private func handle(_ event: StoreEvent, onEnd: @escaping @Sendable () -> Void) {
     switch event {
     case .answered(let transaction, let outcome):
-      answer(transaction.rawValue, outcome, onEnd: onEnd)
+      answer(transaction, outcome, onEnd: onEnd)
     case .granted(let grant, let contents): deliver(grant, contents, onEnd: onEnd)
     case .revoked(let revocation):
       delivery.report(revocation)
@@ -425,7 +427,8 @@ final class Engine: @unchecked Sendable {
 
   /// Submits the seller's answer to a purchase; calls `onEnd` after it is journaled or reported.
   func answer(
-    _ transaction: String, _ outcome: PurchaseOutcome, onEnd: @escaping @Sendable () -> Void = {}
+    _ transaction: TransactionID, _ outcome: PurchaseOutcome,
+    onEnd: @escaping @Sendable () -> Void = {}
   ) {
     submit(.purchaseAnswered(transaction: transaction, outcome)) { [weak self] in
       guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
@@ -439,7 +442,7 @@ final class Engine: @unchecked Sendable {
   /// Only in the library that ordered it: others get the event too. Called on `serial`, after the
   /// answer was handled.
   private func deliver(
-    _ grant: Grant, _ contents: [ContentOffer], ifFailed transaction: String,
+    _ grant: Grant, _ contents: [ContentOffer], ifFailed transaction: TransactionID,
     onEnd: @escaping @Sendable () -> Void
   ) {
     do {
@@ -458,11 +461,11 @@ final class Engine: @unchecked Sendable {
     _ grant: Grant, _ contents: [ContentOffer], onEnd: @escaping @Sendable () -> Void
   ) {
     submit(
-      .granted(transaction: environment.newIdentifier(), grant, contents: contents),
+      .granted(transaction: environment.newTransaction(), grant, contents: contents),
       onDecided: onEnd)
   }
 
-  private func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool {
+  private func hasFailed(_ transaction: TransactionID, for payment: Payment) throws -> Bool {
     guard let record = state.transaction(transaction) else {
       return try journal.hasFailed(transaction, for: payment)
     }
@@ -479,7 +482,7 @@ final class Engine: @unchecked Sendable {
         .storefrontRefused,
         "The app stopped the purchase of \(product) in storefront \(storefront.countryCode)",
         remedy: "Buy it again in this storefront", subject: product.rawValue)
-      self?.submit(.purchaseAnswered(transaction: transaction.id.rawValue, .failed(error)))
+      self?.submit(.purchaseAnswered(transaction: transaction.id, .failed(error)))
     }
   }
 
@@ -490,7 +493,7 @@ final class Engine: @unchecked Sendable {
       return delivery.deliverAfterLaunch { [delivery] in delivery.report(error: error) }
     }
     delivery.ask(payment, for: product) { [weak self, environment] in
-      self?.submit(.paymentAdded(transaction: environment.newIdentifier(), payment))
+      self?.submit(.paymentAdded(transaction: environment.newTransaction(), payment))
     }
   }
 
@@ -584,16 +587,19 @@ final class Engine: @unchecked Sendable {
     }
   }
 
+  /// When a failed removal of contents is repeated.
+  private static let retryPolicy = RetryPolicy(firstDelay: 1, longestDelay: 64)
+
   /// Repeats `body` until it succeeds; returns nil if the queue is closed.
-  ///
-  /// Waits 1 second after a failure, doubling with each one up to 64 seconds.
   @discardableResult
   private func retrying<Value: Sendable>(_ body: () async throws -> Value) async -> Value? {
     var failures = 0
     while !Task.isCancelled {
       if let value = try? await body() { return value }
-      try? await Task.sleep(for: .seconds(1 << min(failures, 6)))
       failures += 1
+      let delay = Self.retryPolicy.delay(
+        afterFailure: failures, retryAfter: nil, random: environment.random())
+      try? await environment.sleep(.seconds(delay))
     }
     return nil
   }

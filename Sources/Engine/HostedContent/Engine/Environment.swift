@@ -22,10 +22,17 @@ package struct Environment: Sendable {
   package var assemblyWorkers: Int?
   /// How long closing waits in total for user code: calls of observers and of the service.
   package var closingLimit = DispatchTimeInterval.seconds(5)
-  /// Creates identifiers of transactions; each must be unique forever.
+  /// Returns a number from 0 to 1, for the delays between retries.
+  package var random: @Sendable () -> Double = { .random(in: 0...1) }
+  /// Waits between retries of calls to the service; throws if its task is cancelled.
+  package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  /// Creates the text of an identifier; each must be unique forever.
   package var newIdentifier: @Sendable () -> String = randomIdentifier
 
   package init() {}
+
+  /// Creates the identifier of a transaction.
+  func newTransaction() -> TransactionID { TransactionID(rawValue: newIdentifier()) }
 
   /// Opens the journal.
   ///

@@ -1,12 +1,12 @@
 import HostedModel
-import Dispatch
+import HostedTransfer
 
 /// Events that must be journaled before they are reported, in the order of retries.
 struct HeldEvents {
   private var events: [PendingEvent] = []
   /// Transactions whose payment is held, and transactions whose response is held.
-  private var payments: Set<String> = []
-  private var answers: Set<String> = []
+  private var payments: Set<TransactionID> = []
+  private var answers: Set<TransactionID> = []
   /// The number of consecutive retries that failed.
   private var failures = 0
 
@@ -32,7 +32,7 @@ struct HeldEvents {
   /// Returns whether the payment or response of `transaction` is held.
   ///
   /// The seller is not asked about it meanwhile.
-  func isHeld(_ transaction: String) -> Bool {
+  func isHeld(_ transaction: TransactionID) -> Bool {
     payments.contains(transaction) || answers.contains(transaction)
   }
 
@@ -59,8 +59,13 @@ struct HeldEvents {
   /// Records whether a retry succeeded.
   mutating func noteRetry(isSuccess: Bool) { failures = isSuccess ? 0 : failures + 1 }
 
-  /// The delay before the next retry: 0.1 to 25.6 seconds.
-  var delay: DispatchTimeInterval { .milliseconds(100 << min(failures, 8)) }
+  /// When a failed retry is repeated.
+  private static let retryPolicy = RetryPolicy(firstDelay: 0.1, longestDelay: 25.6)
+
+  /// Returns the delay in seconds before the next retry; `random` is from 0 to 1.
+  func delay(random: Double) -> Double {
+    Self.retryPolicy.delay(afterFailure: failures + 1, retryAfter: nil, random: random)
+  }
 }
 
 /// A submitted event that has not been handled.
@@ -113,7 +118,7 @@ extension QueueEvent {
   }
 
   /// The transaction whose caller waits for this event and receives its error.
-  var awaitedTransaction: String? {
+  var awaitedTransaction: TransactionID? {
     switch self {
     case .finishRequested(let id), .restored(let id, _, _, _): id
     case .launched, .paymentAdded, .paymentRetried, .purchaseAnswered, .granted, .restoreRequested,

@@ -13,7 +13,7 @@ public struct Download: Sendable, Identifiable {
   var record: DownloadRecord { report.record.downloads[position] }
 
   /// The identifier, unique in a library.
-  public var id: DownloadID { DownloadID(rawValue: record.id) }
+  public var id: DownloadID { record.id }
   /// The state.
   public var state: DownloadState { record.state }
   /// The content's identifier; equal to the product's unless the product has several contents.

@@ -28,7 +28,7 @@ struct OpenedLibrary {
     // Drop the data of cancelled downloads; the process may have ended before it did.
     let kept = queue.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
     errors =
-      try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
+      try queue.unreadable + library.recover(keeping: Set(kept.map(\.id.rawValue)))
       + library.reopenIncomplete(&queue.transactions, journal)
     self.queue = queue
   }

@@ -10,12 +10,25 @@ import HostedTransfer
 ///
 /// The queue handles no event during calls that change something, so a version cannot become needed
 /// while it is being removed. While files of removed versions are deleted, the queue continues.
+///
+/// The calls with access `package` block; otherwise they are the same as those with their names.
 extension PaymentQueue {
-  /// Leases a version, or the current one, so that it is not removed; blocks.
+  /// Leases a version, or the current one, so that it is not removed.
   ///
   /// Throws `notInstalled`, or `contentInUse` if another process has locked it for a second.
-  public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
+  public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) async throws
+    -> Lease
+  {
+    try await performBlocking { try self.lease(content, version: version) }
+  }
+
+  package func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) throws -> Lease {
     Lease(try library.lease(content, version: version))
+  }
+
+  /// Returns the current version of `content`, or nil if it is not installed.
+  public func installedVersion(of content: ProductIdentifier) async throws -> ContentVersion? {
+    try await performBlocking { try self.installedVersion(of: content) }
   }
 
   /// Returns the current version of `content`, or nil if it is not installed; blocks.
@@ -28,20 +41,30 @@ extension PaymentQueue {
     try library.isComplete(content, version)
   }
 
-  /// Makes an installed version current, even an older one; blocks.
+  /// Makes an installed version current, even an older one.
   ///
   /// Throws `notInstalled`, and `stopped` once the queue is closed.
-  public func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
+  public func use(_ version: ContentVersion, of content: ProductIdentifier) async throws {
+    try await repairs.run { try self.use(version, of: content) }
+  }
+
+  package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try engine.betweenEvents { _ in try library.use(version, of: content) }
   }
 
   /// Pins a version, so that it is never collected, or unpins it.
   ///
-  /// Blocks. Throws `notInstalled` if the version to pin is not installed, and `stopped` once the
-  /// queue is closed.
-  public func setPin(_ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion)
-    throws
-  {
+  /// Throws `notInstalled` if the version to pin is not installed, and `stopped` once the queue is
+  /// closed.
+  public func setPin(
+    _ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion
+  ) async throws {
+    try await repairs.run { try self.setPin(isPinned, on: content, version: version) }
+  }
+
+  package func setPin(
+    _ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion
+  ) throws {
     try engine.betweenEvents { _ in
       guard try !isPinned || library.isInstalled(content, version) else {
         throw ContentError.notInstalled(content, version)
@@ -52,20 +75,31 @@ extension PaymentQueue {
 
   /// Removes a version; `current` then names the newest remaining version.
   ///
-  /// Blocks until its files are deleted. Works on a full disk. If it throws, nothing has changed,
+  /// Returns when its files are deleted. Works on a full disk. If it throws, nothing has changed,
   /// or the next start completes the removal. Throws `notInstalled`, `contentInUse` if a lease or
   /// an unfinished transaction needs the version, and `stopped` once the queue is closed.
-  public func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
+  public func remove(_ content: ProductIdentifier, version: ContentVersion) async throws {
+    try await repairs.run { try self.remove(content, version: version) }
+  }
+
+  package func remove(_ content: ProductIdentifier, version: ContentVersion) throws {
     try engine.remove(content, version: version)
   }
 
   /// Removes the versions that `policy` selects, except pinned, leased and needed ones.
   ///
   /// An unfinished transaction needs its versions. If a content cannot be read or removed, the
-  /// others are still collected, and `failures` of the report gives the reason. Blocks. Throws
-  /// errors that concern all contents, such as `journalFailed` and `tooManyFiles`, and `stopped`
-  /// once the queue is closed.
-  public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
+  /// others are still collected, and `failures` of the report gives the reason. Throws errors that
+  /// concern all contents, such as `journalFailed` and `tooManyFiles`, and `stopped` once the queue
+  /// is closed.
+  @discardableResult
+  public func collect(_ policy: CollectionPolicy = CollectionPolicy()) async throws
+    -> CollectionReport
+  {
+    try await repairs.run { try self.collect(policy) }
+  }
+
+  package func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
     try engine.betweenEvents {
       try library.takeOut(policy, protecting: $0)
     } then: {
@@ -76,8 +110,13 @@ extension PaymentQueue {
   /// Removes unreadable records from the journal; returns an error that describes each.
   ///
   /// The queue ignores such records when it opens. Restore or download again what they described;
-  /// the folders of installed versions stay. Blocks. Throws `stopped` once the queue is closed.
-  public func repairJournal() throws -> [ContentError] {
+  /// the folders of installed versions stay. Throws `stopped` once the queue is closed.
+  @discardableResult
+  public func repairJournal() async throws -> [ContentError] {
+    try await repairs.run { try self.repairJournal() }
+  }
+
+  package func repairJournal() throws -> [ContentError] {
     try engine.betweenEvents { _ in try engine.journal.removeUnreadable() }
   }
 
@@ -90,51 +129,6 @@ extension PaymentQueue {
     if let failure = offered.failures.first { throw failure }
     let names = Set(offered.products.flatMap { $0.contents.map(\.contentIdentifier) })
     return installed.filter { !names.contains($0.contentIdentifier) }
-  }
-
-  // MARK: Async forms
-
-  /// Leases a version without blocking the caller's thread; see `lease(_:version:)`.
-  public func lease(_ content: ProductIdentifier, version: ContentVersion? = nil) async throws
-    -> Lease
-  {
-    try await performBlocking { try self.lease(content, version: version) }
-  }
-
-  /// Returns the current version without blocking the caller's thread; see `installedVersion(of:)`.
-  public func installedVersion(of content: ProductIdentifier) async throws -> ContentVersion? {
-    try await performBlocking { try self.installedVersion(of: content) }
-  }
-
-  /// Makes a version current without blocking the caller's thread; see `use(_:of:)`.
-  public func use(_ version: ContentVersion, of content: ProductIdentifier) async throws {
-    try await repairs.run { try self.use(version, of: content) }
-  }
-
-  /// Pins or unpins a version without blocking the caller's thread; see `setPin(_:on:version:)`.
-  public func setPin(
-    _ isPinned: Bool, on content: ProductIdentifier, version: ContentVersion
-  ) async throws {
-    try await repairs.run { try self.setPin(isPinned, on: content, version: version) }
-  }
-
-  /// Removes a version without blocking the caller's thread; see `remove(_:version:)`.
-  public func remove(_ content: ProductIdentifier, version: ContentVersion) async throws {
-    try await repairs.run { try self.remove(content, version: version) }
-  }
-
-  /// Removes unneeded versions without blocking the caller's thread; see `collect(_:)`.
-  @discardableResult
-  public func collect(_ policy: CollectionPolicy = CollectionPolicy()) async throws
-    -> CollectionReport
-  {
-    try await repairs.run { try self.collect(policy) }
-  }
-
-  /// Repairs the journal without blocking the caller's thread; see `repairJournal()`.
-  @discardableResult
-  public func repairJournal() async throws -> [ContentError] {
-    try await repairs.run { try self.repairJournal() }
   }
 
   // MARK: Repair
@@ -194,7 +188,7 @@ extension PaymentQueue {
   private func replace(_ content: InstalledContent, by offer: ContentOffer) throws -> Int64 {
     let job = DownloadJob(isStopped: repairs.check)
     let (index, source) = try index(of: offer, job)
-    let id = newIdentifier()
+    let id = configuration.environment.newIdentifier()
     let staging = try library.staging(for: id)
     // If this fails, the next start removes the folder.
     defer { try? library.discardStaging(for: id) }

@@ -171,7 +171,7 @@ public final class PaymentQueue: Sendable {
 
   /// Returns the unfinished transaction `id`, as last reported.
   package func transaction(_ id: TransactionID) -> PaymentTransaction? {
-    delivery.transaction(id.rawValue)
+    delivery.transaction(id)
   }
 
   /// Adds a payment, which may be equal to an earlier one; returns the transaction's identifier.
@@ -179,12 +179,12 @@ public final class PaymentQueue: Sendable {
   /// The transaction is reported as `.purchasing`, then with the seller's outcome.
   @discardableResult
   public func add(_ payment: Payment) -> TransactionID {
-    let id = newIdentifier()
+    let id = newTransaction()
     add(payment, as: id)
-    return TransactionID(rawValue: id)
+    return id
   }
 
-  private func add(_ payment: Payment, as id: String) {
+  private func add(_ payment: Payment, as id: TransactionID) {
     engine.submit(.paymentAdded(transaction: id, payment))
   }
 
@@ -232,16 +232,20 @@ public final class PaymentQueue: Sendable {
   public func restoreCompletedTransactions(
     withApplicationUsername account: AccountID? = nil
   ) -> RestoreID {
-    let id = newIdentifier()
+    let id = newRestore()
     restore(as: id, account: account)
-    return RestoreID(rawValue: id)
+    return id
   }
 
-  private func restore(as id: String, account: AccountID?) {
+  private func restore(as id: RestoreID, account: AccountID?) {
     engine.submit(.restoreRequested(request: id, account: account))
   }
 
-  func newIdentifier() -> String { configuration.environment.newIdentifier() }
+  private func newTransaction() -> TransactionID { configuration.environment.newTransaction() }
+
+  private func newRestore() -> RestoreID {
+    RestoreID(rawValue: configuration.environment.newIdentifier())
+  }
 
   // MARK: Downloads
 
@@ -334,13 +338,14 @@ public final class PaymentQueue: Sendable {
   public func add(
     _ update: ContentUpdate, applicationUsername: AccountID? = nil, switching: Bool = true
   ) async throws -> TransactionID {
-    let id = newIdentifier()
+    let id = newTransaction()
     try await add(update, as: id, applicationUsername: applicationUsername, switching: switching)
-    return TransactionID(rawValue: id)
+    return id
   }
 
   private func add(
-    _ update: ContentUpdate, as id: String, applicationUsername: AccountID? = nil, switching: Bool
+    _ update: ContentUpdate, as id: TransactionID, applicationUsername: AccountID? = nil,
+    switching: Bool
   ) async throws {
     let product = update.productIdentifier
     guard let original = try await service.latest(of: product, account: applicationUsername) else {
@@ -391,8 +396,9 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Returns the reports about one transaction or restore from now on, and their sender.
-  func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: ReportRouter.Sender)
-  {
+  func signals(about id: some QueueIdentifier) -> (
+    stream: AsyncStream<StreamSignal>, sender: ReportRouter.Sender
+  ) {
     let signals = delivery.router.signals(about: id)
     if delivery.beginObserving() { launch() }
     return signals
@@ -429,7 +435,7 @@ public final class PaymentQueue: Sendable {
         && $0.downloads.contains { $0.isOf(update, switching: switching) }
     }
     if let begun { return try await complete(begun) }
-    let id = newIdentifier()
+    let id = newTransaction()
     let signals = signals(about: id).stream
     try await add(update, as: id, switching: switching)
     let transaction: PaymentTransaction = try await signals.firstValue { report in
@@ -452,7 +458,7 @@ public final class PaymentQueue: Sendable {
   /// is deferred. Waits as long as the seller does not answer, which is reported to observers.
   /// Cancelling the task does not take the payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
-    let id = newIdentifier()
+    let id = newTransaction()
     let signals = signals(about: id).stream
     add(payment, as: id)
     let transaction = try await signals.firstValue { report -> PaymentTransaction? in
@@ -523,7 +529,7 @@ public final class PaymentQueue: Sendable {
   public func restore(withApplicationUsername account: AccountID? = nil) async throws
     -> [PaymentTransaction]
   {
-    let id = newIdentifier()
+    let id = newRestore()
     let signals = signals(about: id).stream
     restore(as: id, account: account)
     return try await signals.firstValue { report in
@@ -624,7 +630,7 @@ extension PaymentQueue {
     /// The number of threads that a queue needs: its own, and two for each active download.
     ///
     /// Each download fetches on one thread and writes on the other.
-    var requiredThreads: Int { 8 + 2 * activeLimit }
+    fileprivate var requiredThreads: Int { 8 + 2 * activeLimit }
   }
 }
 
@@ -652,6 +658,20 @@ extension QueueReport {
   /// The transaction of this report if it was added or changed state.
   fileprivate var transaction: PaymentTransaction? {
     if case .transactions(let transactions) = self { transactions.first } else { nil }
+  }
+}
+
+extension AsyncStream<StreamSignal> {
+  /// Returns the first value that `transform` finds in the reports.
+  ///
+  /// Throws `CancellationError` if the reports end.
+  fileprivate func firstValue<Value>(_ transform: (QueueReport) throws -> Value?) async throws
+    -> Value
+  {
+    for await case .report(let report) in self {
+      if let value = try transform(report) { return value }
+    }
+    throw CancellationError()
   }
 }
 

@@ -12,7 +12,7 @@ public struct PaymentTransaction: Sendable, Identifiable {
   let report: TransactionReport
 
   /// The identifier in the queue, unique in a library.
-  public var id: TransactionID { TransactionID(rawValue: report.id) }
+  public var id: TransactionID { report.id }
   /// The payment.
   public var payment: Payment { report.record.payment }
   /// The state.
@@ -34,17 +34,17 @@ public struct PaymentTransaction: Sendable, Identifiable {
 
   /// Returns the seller's signed receipt (JWS) of the purchase; nil if the seller does not sign.
   ///
-  /// Reads the library's journal, which may block for as long as a commit takes. A restored
-  /// transaction has the receipt of its `original`. Throws the errors of the journal.
-  public func transactionReceipt() throws -> String? {
+  /// Reads the library's journal. A restored transaction has the receipt of its `original`. Throws
+  /// the errors of the journal.
+  public func transactionReceipt() async throws -> String? {
+    try await performBlocking { try self.transactionReceipt() }
+  }
+
+  /// Blocks for as long as a commit of the journal may take; otherwise the same.
+  package func transactionReceipt() throws -> String? {
     try report.record.grant.flatMap { grant in
       try grant.receipt ?? report.library.journal.receipt(of: report.id)
     }
-  }
-
-  /// Returns the receipt without blocking the caller's thread; see the blocking function.
-  public func transactionReceipt() async throws -> String? {
-    try await performBlocking { try self.transactionReceipt() }
   }
 }
 

@@ -51,7 +51,7 @@ final class Delivery: Sendable {
   /// Returns the transaction `id`, or nil if its removal was reported.
   ///
   /// An observer that is added before this call receives all later reports about it.
-  func transaction(_ id: String) -> PaymentTransaction? {
+  func transaction(_ id: TransactionID) -> PaymentTransaction? {
     state.withLock { $0.reports[id] }.map(PaymentTransaction.init)
   }
 
@@ -157,8 +157,7 @@ final class Delivery: Sendable {
   func report(_ end: RestoreEnd, found records: [TransactionRecord]) {
     deliver {
       let result = RestoreResult(
-        identifier: RestoreID(rawValue: end.request),
-        transactions: self.updated(records), error: end.error)
+        identifier: end.request, transactions: self.updated(records), error: end.error)
       self.callObservers { $1.paymentQueue($0, restoreEndedWith: result) }
       self.pass(.restoreEnded(result))
     }
@@ -210,7 +209,8 @@ final class Delivery: Sendable {
   // MARK: Reports
 
   /// Enqueues a call after all earlier reports about `transactions`, or about any if empty.
-  func deliver(about transactions: Set<String> = [], _ body: @escaping @Sendable () -> Void) {
+  func deliver(about transactions: Set<TransactionID> = [], _ body: @escaping @Sendable () -> Void)
+  {
     send(.calls([body]), of: transactions)
   }
 
@@ -232,7 +232,7 @@ final class Delivery: Sendable {
     }
   }
 
-  private func send(_ notification: Outbox.Notification, of ids: some Collection<String>) {
+  private func send(_ notification: Outbox.Notification, of ids: some Collection<TransactionID>) {
     line.send(notification, of: ids) { notification in
       switch notification {
       case .transactions(let records): self.notify(records)
@@ -273,14 +273,13 @@ final class Delivery: Sendable {
   /// Reports at once when there are few changes. When there are many, changes within a few
   /// milliseconds share a call, so that a thousand downloads do not cause thousands of calls a
   /// second.
-  func report(downloads ids: [String], of records: [TransactionRecord]) {
+  func report(downloads ids: [DownloadID], of records: [TransactionRecord]) {
     send(.changes(WaitingReports(ids, of: records)), of: records.map(\.id))
   }
 
   /// Reports the progress of downloads; skips those of removed transactions.
-  func report(progress: [String: DownloadProgress]) {
-    let ids = progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) }
-    send(.changes(WaitingReports(progress: progress)), of: ids)
+  func report(progress: [DownloadID: DownloadProgress]) {
+    send(.changes(WaitingReports(progress: progress)), of: progress.keys.map(\.transaction))
   }
 
   private func notify(_ reports: WaitingReports) {
@@ -301,7 +300,7 @@ final class Delivery: Sendable {
     var downloads = updated(call.records).flatMap(\.downloads)
       .filter { changed.contains($0.record.id) }
     guard !call.progress.isEmpty else { return downloads }
-    let owners = Set(call.progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+    let owners = Set(call.progress.keys.map(\.transaction))
     let reports = state.withLock { state in owners.compactMap { state.reports[$0] } }
     for report in reports.sorted(by: { $0.sequence < $1.sequence }) {
       for download in PaymentTransaction(report: report).downloads {
@@ -350,7 +349,7 @@ final class Delivery: Sendable {
 
 /// The reports of a queue's unfinished transactions, by identifier and in the queue's order.
 struct UnfinishedReports {
-  private var reports: [String: TransactionReport] = [:]
+  private var reports: [TransactionID: TransactionReport] = [:]
   /// In the queue's order; may contain removed reports until the next read.
   private var ordered: [TransactionReport] = []
 
@@ -359,7 +358,7 @@ struct UnfinishedReports {
     for record in records { add(TransactionReport(record, in: library)) }
   }
 
-  subscript(id: String) -> TransactionReport? { reports[id] }
+  subscript(id: TransactionID) -> TransactionReport? { reports[id] }
 
   mutating func add(_ report: TransactionReport) {
     reports[report.id] = report
@@ -371,7 +370,7 @@ struct UnfinishedReports {
     ordered.insert(report, at: place ?? ordered.count)
   }
 
-  mutating func remove(_ id: String) {
+  mutating func remove(_ id: TransactionID) {
     reports[id] = nil
     if ordered.count > 2 * reports.count + 16 { removeOld() }
   }
@@ -391,7 +390,7 @@ extension [PaymentTransaction] {
   /// The downloads to report after these unfinished transactions.
   ///
   /// If `omittingStopped`, without those of a transaction with a failed, paused or cancelled one.
-  func downloads(omittingStopped: Bool) -> [Download] {
+  fileprivate func downloads(omittingStopped: Bool) -> [Download] {
     flatMap { transaction -> [Download] in
       let downloads = transaction.downloads
       return omittingStopped && downloads.contains(where: \.isStopped) ? [] : downloads

@@ -91,16 +91,16 @@ final class Diagnostics: Sendable {
     case .launched: log(.info, "queue launched")
     case .paymentAdded(let id, let payment):
       log(.info, "payment added") {
-        ["transaction": id, "product": payment.productIdentifier.rawValue]
+        ["transaction": id.rawValue, "product": payment.productIdentifier.rawValue]
       }
-    case .paymentRetried(let id): log(.info, "payment journaled") { ["transaction": id] }
+    case .paymentRetried(let id): log(.info, "payment journaled") { ["transaction": id.rawValue] }
     case .restored(let id, let original, _, _):
       log(.info, "transaction restored") {
-        ["transaction": id, "product": original.payment.productIdentifier.rawValue]
+        ["transaction": id.rawValue, "product": original.payment.productIdentifier.rawValue]
       }
     case .granted(let id, let grant, _):
       log(.info, "purchase granted") {
-        ["transaction": id, "product": grant.payment.productIdentifier.rawValue]
+        ["transaction": id.rawValue, "product": grant.payment.productIdentifier.rawValue]
       }
     case .purchaseAnswered(let id, let outcome): log(id, outcome)
     case .restoreRequested: log(.info, "restore begun")
@@ -113,34 +113,38 @@ final class Diagnostics: Sendable {
     case .pauseRequested(let ids): log("pause requested", ids)
     case .resumeRequested(let ids): log("resume requested", ids)
     case .cancelRequested(let ids): log("cancel requested", ids)
-    case .finishRequested(let id): log(.info, "finish requested") { ["transaction": id] }
-    case .finishAcknowledged(let id): log(.info, "finish acknowledged") { ["transaction": id] }
+    case .finishRequested(let id): log(.info, "finish requested") { ["transaction": id.rawValue] }
+    case .finishAcknowledged(let id):
+      log(.info, "finish acknowledged") { ["transaction": id.rawValue] }
     case .storeEventsHandled: break
-    case .contentResolved(let id, _): log(.info, "content resolved") { ["download": id] }
-    case .workEnded(let id, .installed): log(.info, "download installed") { ["download": id] }
-    case .workEnded(let id, .stopped): log(.info, "download stopped") { ["download": id] }
+    case .contentResolved(let id, _): log(.info, "content resolved") { ["download": id.rawValue] }
+    case .workEnded(let id, .installed):
+      log(.info, "download installed") { ["download": id.rawValue] }
+    case .workEnded(let id, .stopped): log(.info, "download stopped") { ["download": id.rawValue] }
     case .workEnded(let id, .failed(let error)):
-      log(.error, "download failed") { ["download": id, "error": "\(error.code.rawValue)"] }
+      log(.error, "download failed") {
+        ["download": id.rawValue, "error": "\(error.code.rawValue)"]
+      }
     case .priorityChanged(let ids, _): log("priority changed", ids)
     case .activeLimitChanged(let limit):
       log(.info, "active limit changed") { ["limit": "\(limit)"] }
     }
   }
 
-  private func log(_ name: StaticString, _ downloads: [String]) {
-    log(.info, name) { ["downloads": downloads.prefix(20).joined(separator: " ")] }
+  private func log(_ name: StaticString, _ downloads: [DownloadID]) {
+    log(.info, name) { ["downloads": downloads.prefix(20).map(\.rawValue).joined(separator: " ")] }
   }
 
-  private func log(_ transaction: String, _ outcome: PurchaseOutcome) {
+  private func log(_ transaction: TransactionID, _ outcome: PurchaseOutcome) {
     switch outcome {
     case .purchased(_, let contents):
       log(.info, "purchase made") {
-        ["transaction": transaction, "contents": "\(contents.count)"]
+        ["transaction": transaction.rawValue, "contents": "\(contents.count)"]
       }
-    case .deferred: log(.info, "purchase deferred") { ["transaction": transaction] }
+    case .deferred: log(.info, "purchase deferred") { ["transaction": transaction.rawValue] }
     case .failed(let error):
       log(.warning, "purchase failed") {
-        ["transaction": transaction, "error": "\(error.code.rawValue)"]
+        ["transaction": transaction.rawValue, "error": "\(error.code.rawValue)"]
       }
     }
   }

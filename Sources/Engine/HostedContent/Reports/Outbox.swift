@@ -19,10 +19,10 @@ struct Outbox {
   private struct Entry {
     var notification: Notification
     /// The transactions that it is about; nil for all, or for too many to compare.
-    var ids: Set<String>?
+    var ids: Set<TransactionID>?
     var due: DispatchTime
 
-    func overlaps(_ others: Set<String>?) -> Bool {
+    func overlaps(_ others: Set<TransactionID>?) -> Bool {
       guard let ids, let others else { return true }
       return !ids.isDisjoint(with: others)
     }
@@ -40,11 +40,11 @@ struct Outbox {
   ///
   /// `ids` are the transactions it is about; calls without any are about all.
   mutating func put(
-    _ notification: Notification, of ids: some Collection<String>, due: DispatchTime
+    _ notification: Notification, of ids: some Collection<TransactionID>, due: DispatchTime
   ) {
     nextDue = min(nextDue ?? due, due)
     let isAboutAll = if case .calls = notification { ids.isEmpty } else { false }
-    let compared: Set<String>? =
+    let compared: Set<TransactionID>? =
       isAboutAll || ids.count > Self.comparedIDs ? nil : Set(ids)
     for index in entries.indices.reversed() {
       let overlaps = entries[index].overlaps(compared)
@@ -153,7 +153,7 @@ final class OutboxLine: Sendable {
   ///
   /// Changes of downloads may be delayed.
   func send(
-    _ notification: Outbox.Notification, of ids: some Collection<String>,
+    _ notification: Outbox.Notification, of ids: some Collection<TransactionID>,
     notify: @escaping @Sendable (Outbox.Notification) -> Void
   ) {
     let time: DispatchTime? = state.withLock { state in

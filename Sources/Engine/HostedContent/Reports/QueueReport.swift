@@ -1,6 +1,5 @@
 public import HostedModel
 public import FoundationEssentials
-import HostedConcurrency
 
 /// A report of the queue, as a value.
 public enum QueueReport: Sendable {
@@ -38,18 +37,6 @@ public struct DownloadUpdate: Hashable, Sendable {
     timeRemaining = download.timeRemaining
     contentURL = download.contentURL
     error = download.error
-  }
-}
-
-extension AsyncStream<StreamSignal> {
-  /// Returns the first value that `transform` finds in the reports.
-  ///
-  /// Throws `CancellationError` if the reports end.
-  func firstValue<Value>(_ transform: (QueueReport) throws -> Value?) async throws -> Value {
-    for await case .report(let report) in self {
-      if let value = try transform(report) { return value }
-    }
-    throw CancellationError()
   }
 }
 

@@ -10,13 +10,16 @@ final class ReportRouter: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// Waiting calls, by identifier of the transaction or restore.
+    /// Waiting calls, by the text of the transaction or restore, which errors have as subject.
     var waiters: [String: Set<Sender>] = [:]
     var isClosed = false
   }
 
   /// Returns the reports about `id` from now on; ends at once if the queue is closed.
-  func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: Sender) {
+  func signals(about id: some QueueIdentifier) -> (
+    stream: AsyncStream<StreamSignal>, sender: Sender
+  ) {
+    let id = id.rawValue
     let (stream, sender) = AsyncStream.makeStream(of: StreamSignal.self)
     sender.onTermination = { [weak self] _ in self?.remove(sender, id) }
     let isOpen = state.withLock { state in
@@ -50,19 +53,23 @@ final class ReportRouter: Sendable {
   }
 
   /// Returns whether a call waits for `id`.
-  func isAwaited(_ id: String) -> Bool { state.withLock { $0.waiters[id] != nil } }
+  func isAwaited(_ id: TransactionID) -> Bool {
+    state.withLock { $0.waiters[id.rawValue] != nil }
+  }
 
   /// Passes a report on, divided by transaction.
   func send(_ report: QueueReport) {
     switch report {
     case .transactions(let transactions):
       for transaction in transactions {
-        send(.transactions([transaction]), to: transaction.report.id)
+        send(.transactions([transaction]), to: transaction.report.id.rawValue)
       }
     case .removed(let transactions):
-      for transaction in transactions { send(.removed([transaction]), to: transaction.report.id) }
+      for transaction in transactions {
+        send(.removed([transaction]), to: transaction.report.id.rawValue)
+      }
     case .downloads(let updates):
-      for update in updates { send(.downloads([update]), to: update.download.report.id) }
+      for update in updates { send(.downloads([update]), to: update.download.report.id.rawValue) }
     case .failure(let error):
       if let subject = error.subject { send(report, to: subject) }
     case .restoreEnded(let result): send(report, to: result.identifier.rawValue)

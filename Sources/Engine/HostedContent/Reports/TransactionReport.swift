@@ -25,7 +25,7 @@ final class ReportLibrary: Sendable {
 
 /// The last reported state of a transaction and its downloads; shared by all its handles.
 final class TransactionReport: Sendable {
-  let id: String
+  let id: TransactionID
   /// The position in the queue's order.
   let sequence: Int
   let library: ReportLibrary
@@ -33,8 +33,8 @@ final class TransactionReport: Sendable {
 
   private struct State {
     var record: TransactionRecord
-    /// Keyed by the download's identifier; nil if no download has progress, which is usual.
-    var progress: [String: DownloadProgress]?
+    /// Nil if no download has progress, which is usual.
+    var progress: [DownloadID: DownloadProgress]?
   }
 
   init(_ record: TransactionRecord, in library: ReportLibrary) {
@@ -46,7 +46,7 @@ final class TransactionReport: Sendable {
 
   var record: TransactionRecord { state.withLock { $0.record } }
 
-  func progress(of download: String) -> DownloadProgress? {
+  func progress(of download: DownloadID) -> DownloadProgress? {
     state.withLock { $0.progress?[download] }
   }
 
@@ -64,7 +64,7 @@ final class TransactionReport: Sendable {
     }
   }
 
-  func update(_ progress: DownloadProgress, of download: String) {
+  func update(_ progress: DownloadProgress, of download: DownloadID) {
     state.withLock { $0.progress = ($0.progress ?? [:]).merging([download: progress]) { $1 } }
   }
 }

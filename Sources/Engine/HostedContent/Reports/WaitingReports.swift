@@ -9,19 +9,19 @@ struct WaitingReports {
   struct Call {
     /// The transactions at the time of the report, and their changed downloads.
     var records: [TransactionRecord] = []
-    var downloads: [String] = []
+    var downloads: [DownloadID] = []
     /// The progress of downloads, of these or other transactions.
-    var progress: [String: DownloadProgress] = [:]
+    var progress: [DownloadID: DownloadProgress] = [:]
   }
 
   private var reports: [Call]
 
   /// Creates a report of changed downloads; `records` are their transactions.
-  init(_ downloads: [String], of records: [TransactionRecord]) {
+  init(_ downloads: [DownloadID], of records: [TransactionRecord]) {
     reports = [Call(records: records, downloads: downloads)]
   }
 
-  init(progress: [String: DownloadProgress]) { reports = [Call(progress: progress)] }
+  init(progress: [DownloadID: DownloadProgress]) { reports = [Call(progress: progress)] }
 
   mutating func append(_ later: WaitingReports) {
     for report in later.reports {
@@ -41,8 +41,8 @@ struct WaitingReports {
     guard reports.count > 1 else { return reports }
     var calls: [Call] = []
     /// The newest call of each transaction, and whether it has a state yet.
-    var newest: [String: (call: Int, hasState: Bool)] = [:]
-    func change(_ transaction: String, isState: Bool, _ body: (inout Call) -> Void) {
+    var newest: [TransactionID: (call: Int, hasState: Bool)] = [:]
+    func change(_ transaction: TransactionID, isState: Bool, _ body: (inout Call) -> Void) {
       let last = newest[transaction] ?? (call: 0, hasState: false)
       let call = isState && last.hasState ? last.call + 1 : last.call
       newest[transaction] = (call, isState || last.hasState)
@@ -50,7 +50,7 @@ struct WaitingReports {
       body(&calls[call])
     }
     for report in reports {
-      let downloads = Dictionary(grouping: report.downloads, by: Self.transaction)
+      let downloads = Dictionary(grouping: report.downloads, by: \.transaction)
       for record in report.records {
         change(record.id, isState: true) {
           $0.records.append(record)
@@ -58,13 +58,9 @@ struct WaitingReports {
         }
       }
       for (download, progress) in report.progress {
-        change(Self.transaction(of: download), isState: false) { $0.progress[download] = progress }
+        change(download.transaction, isState: false) { $0.progress[download] = progress }
       }
     }
     return calls
-  }
-
-  private static func transaction(of download: String) -> String {
-    DownloadRecord.transaction(ofDownload: download) ?? ""
   }
 }

@@ -25,7 +25,7 @@ final class Seller: Sendable {
 
   /// Receives what the service's calls lead to.
   struct Receiver: Sendable {
-    let onOutcome: @Sendable (_ transaction: String, PurchaseOutcome) -> Void
+    let onOutcome: @Sendable (_ transaction: TransactionID, PurchaseOutcome) -> Void
     /// For answers to other calls than purchases.
     let onAnswer: @Sendable (QueueEvent) -> Void
     /// For errors that decide nothing, such as that of a late order.
@@ -78,16 +78,16 @@ final class Seller: Sendable {
   private var receiver: Receiver? { state.withLock { $0.receiver } }
 
   /// Sends an order; `isRepeated` is that of `PurchaseOrder`.
-  func purchase(_ payment: Payment, transaction: String, isRepeated: Bool) {
+  func purchase(_ payment: Payment, transaction: TransactionID, isRepeated: Bool) {
     let order = PurchaseOrder(
-      payment: payment, transaction: TransactionID(rawValue: transaction), isRepeated: isRepeated)
+      payment: payment, transaction: transaction, isRepeated: isRepeated)
     if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
   /// Withdraws an order that the app has stopped, unless it was sent.
   func withdraw(_ transaction: TransactionID) { state.withLock { $0.book.withdraw(transaction) } }
 
-  func restore(request: String, account: AccountID?) {
+  func restore(request: RestoreID, account: AccountID?) {
     run { [weak self] in await self?.restore(request, account) }
   }
 
@@ -150,7 +150,7 @@ final class Seller: Sendable {
       let call = begin { $0.nextCall(at: $1) }
       guard let (number, orders) = call ?? nil else { return }
       for (order, outcome) in zip(orders, await outcomes(of: orders)) {
-        receiver?.onOutcome(order.transaction.rawValue, outcome)
+        receiver?.onOutcome(order.transaction, outcome)
       }
       guard state.withLock({ $0.book.end(number) }) else { return }
     } while true
@@ -175,12 +175,11 @@ final class Seller: Sendable {
   private func sendNotices(failures: Int) async {
     var failures = failures
     while let notice = nextNotice() {
-      guard let call = begin({ $0.beginCall(notice.transaction, at: $1) }) else { return }
+      guard let call = begin({ $0.beginCall(notice.transaction.rawValue, at: $1) }) else { return }
       defer { _ = state.withLock { $0.book.end(call) } }
       do {
-        let transaction = TransactionID(rawValue: notice.transaction)
-        try await service.finished(
-          PurchaseOrder(payment: notice.payment, transaction: transaction), number: notice.number)
+        let order = PurchaseOrder(payment: notice.payment, transaction: notice.transaction)
+        try await service.finished(order, number: notice.number)
       } catch {
         // It may fail forever, such as one for an account that the token does not allow anymore.
         state.withLock { $0.notices.append($0.notices.removeFirst()) }
@@ -212,15 +211,15 @@ final class Seller: Sendable {
     }
   }
 
-  private func restore(_ request: String, _ account: AccountID?) async {
-    guard let call = begin({ $0.beginCall(request, at: $1) }) else { return }
+  private func restore(_ request: RestoreID, _ account: AccountID?) async {
+    guard let call = begin({ $0.beginCall(request.rawValue, at: $1) }) else { return }
     var failure: ContentError?
     do {
       for try await purchase in service.restore(account: account) {
         state.withLock { $0.book.touch(call, at: environment.execution.now) }
         receiver?.onAnswer(
           .restored(
-            transaction: environment.newIdentifier(), original: purchase.original,
+            transaction: environment.newTransaction(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
       }
     } catch {

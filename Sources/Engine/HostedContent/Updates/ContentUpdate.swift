@@ -160,7 +160,9 @@ extension ContentLibrary {
   /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
   ///
   /// Never more than a full download, because each member is fetched at most once.
-  func measure(_ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource)
+  fileprivate func measure(
+    _ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource
+  )
     throws -> ContentUpdate
   {
     var measured = update

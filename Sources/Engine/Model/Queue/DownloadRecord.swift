@@ -39,10 +39,8 @@ package enum DownloadStatus: Hashable, Sendable {
 
 /// A download as journaled.
 package struct DownloadRecord: Hashable, Sendable {
-  /// The transaction's identifier; it shares the storage of its text.
-  private let transaction: String
-  /// The number in its transaction, from 1.
-  private let number: Int32
+  /// The identifier, unique in a library; it shares the storage of its transaction's.
+  package let id: DownloadID
   /// The priority, −1000 to 1000; higher ones start first; not journaled.
   package var priority: Int32 = 0
   /// The offer; thousands of downloads may share one.
@@ -53,17 +51,13 @@ package struct DownloadRecord: Hashable, Sendable {
 
   /// Creates download `number`, from 1, of the transaction with the identifier `transaction`.
   package init(
-    of transaction: String, number: Int, sharing offer: Shared<ContentOffer>,
+    of transaction: TransactionID, number: Int, sharing offer: Shared<ContentOffer>,
     status: DownloadStatus = .waiting(isRequested: false)
   ) {
-    self.transaction = transaction
-    self.number = Int32(clamping: number)
+    id = DownloadID(of: transaction, number: Int32(clamping: number))
     sharedOffer = offer
     self.status = status
   }
-
-  /// The identifier, unique in a library, and its staging folder: `<transaction>-<number>`.
-  package var id: String { "\(transaction)-\(number)" }
 
   package var offer: ContentOffer {
     get { sharedOffer.value }
@@ -81,11 +75,6 @@ package struct DownloadRecord: Hashable, Sendable {
   /// Nil unless failed.
   package var error: ContentError? {
     if case .failed(let error) = status { error } else { nil }
-  }
-
-  /// Returns the transaction of a download's identifier; nil if it is not one.
-  package static func transaction(ofDownload id: String) -> String? {
-    id.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(id[..<$0]) }
   }
 }
 

@@ -2,35 +2,35 @@
 package enum QueueEvent: Hashable, Sendable {
   /// The engine is running and has its first observer.
   case launched
-  case paymentAdded(transaction: String, Payment)
+  case paymentAdded(transaction: TransactionID, Payment)
   /// Journals a payment that could not be journaled when it was added.
-  case paymentRetried(transaction: String)
+  case paymentRetried(transaction: TransactionID)
   /// A purchase from the account's history, or an update of installed content.
   case restored(
-    transaction: String, original: Grant, contents: [ContentOffer], purpose: RestorePurpose)
-  case purchaseAnswered(transaction: String, PurchaseOutcome)
+    transaction: TransactionID, original: Grant, contents: [ContentOffer], purpose: RestorePurpose)
+  case purchaseAnswered(transaction: TransactionID, PurchaseOutcome)
   /// A grant without a payment in this queue, such as an interrupted or promoted purchase.
-  case granted(transaction: String, Grant, contents: [ContentOffer])
+  case granted(transaction: TransactionID, Grant, contents: [ContentOffer])
   /// `request` identifies the restore in its reports.
-  case restoreRequested(request: String, account: AccountID?)
+  case restoreRequested(request: RestoreID, account: AccountID?)
   /// A restored purchase could not be saved, so the running restore will fail at its end.
   case restoreLost(ContentError)
   /// The restore ended; all its purchases were added by `restored`, unless it failed.
-  case restoreEnded(request: String, ContentError?)
-  case startRequested(downloads: [String])
-  case pauseRequested(downloads: [String])
-  case resumeRequested(downloads: [String])
-  case cancelRequested(downloads: [String])
-  case finishRequested(transaction: String)
+  case restoreEnded(request: RestoreID, ContentError?)
+  case startRequested(downloads: [DownloadID])
+  case pauseRequested(downloads: [DownloadID])
+  case resumeRequested(downloads: [DownloadID])
+  case cancelRequested(downloads: [DownloadID])
+  case finishRequested(transaction: TransactionID)
   /// The seller acknowledged that the transaction was finished.
-  case finishAcknowledged(transaction: String)
+  case finishAcknowledged(transaction: TransactionID)
   /// Every event of the seller up to `cursor` is journaled or reported.
   case storeEventsHandled(cursor: String)
   /// The catalog now has the content of a download that had a problem.
-  case contentResolved(download: String, ContentOffer)
-  case workEnded(download: String, WorkResult)
+  case contentResolved(download: DownloadID, ContentOffer)
+  case workEnded(download: DownloadID, WorkResult)
   case activeLimitChanged(Int)
-  case priorityChanged(downloads: [String], Int)
+  case priorityChanged(downloads: [DownloadID], Int)
 }
 
 /// The reason for a restored transaction.
@@ -55,25 +55,25 @@ package enum WorkResult: Hashable, Sendable {
 /// An action to perform after the changes of an event are journaled.
 package enum QueueEffect: Hashable, Sendable {
   /// Sends a purchase to the seller, which leads to `purchaseAnswered`.
-  case purchase(transaction: String, Payment)
+  case purchase(transaction: TransactionID, Payment)
   /// Requests the account's history, which leads to `restored` and `restoreEnded`.
-  case restore(request: String, account: AccountID?)
+  case restore(request: RestoreID, account: AccountID?)
   /// Notifies the seller of a finished purchase, which leads to `finishAcknowledged`.
   case notifyFinished(FinishNotice)
   /// Fetches and installs, which leads to `workEnded`.
   case startWork(DownloadRecord)
   /// Stops the work on a download.
-  case stopWork(download: String)
+  case stopWork(download: DownloadID)
   /// Sets the priority of its transfers.
-  case setPriority(download: String, Int)
+  case setPriority(download: DownloadID, Int)
   /// Removes its fetched data.
-  case discardStaging(download: String)
+  case discardStaging(download: DownloadID)
   /// Reports everything unfinished: first transactions, then downloads.
   case reportEverything([TransactionRecord])
   /// Reports transactions as they are after the event.
   case reportTransactions([TransactionRecord])
   /// Reports downloads of these transactions.
-  case reportDownloads([String], of: [TransactionRecord])
+  case reportDownloads([DownloadID], of: [TransactionRecord])
   /// Reports removed transactions with their last state.
   case reportRemoved([TransactionRecord])
   /// Reports the end of a restore, after all its transactions.
@@ -90,10 +90,10 @@ package struct QueueDecision: Hashable, Sendable {
 
 /// The result or progress of a restore.
 package struct RestoreEnd: Hashable, Sendable {
-  package let request: String
+  package let request: RestoreID
   package let account: AccountID?
   /// The transactions it found, in order, including those of an earlier restore.
-  package var transactions: [String] = []
+  package var transactions: [TransactionID] = []
   /// The error that ended the restore, or the error of a missing purchase.
   package var error: ContentError?
 }

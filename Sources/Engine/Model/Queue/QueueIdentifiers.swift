@@ -28,13 +28,33 @@ public struct TransactionID: QueueIdentifier {
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// The identifier of a download.
+/// The identifier of a download: that of its transaction, and its number there.
 public struct DownloadID: QueueIdentifier {
-  /// The identifier as text.
-  public let rawValue: String
+  /// The transaction; the complete text if it is not `<transaction>-<number>`.
+  package let transaction: TransactionID
+  /// The number in the transaction, from 1; 0 if the text does not have one.
+  package let number: Int32
+
+  package init(of transaction: TransactionID, number: Int32) {
+    self.transaction = transaction
+    self.number = number
+  }
 
   /// Creates an identifier from stored text.
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public init(rawValue: String) {
+    let separator = rawValue.utf8.lastIndex(of: UInt8(ascii: "-"))
+    let digits = separator.map { rawValue[$0...].dropFirst() }
+    if let separator, let digits, let number = Int32(digits), "\(number)" == digits, number > 0 {
+      self.init(of: TransactionID(rawValue: String(rawValue[..<separator])), number: number)
+    } else {
+      self.init(of: TransactionID(rawValue: rawValue), number: 0)
+    }
+  }
+
+  /// The identifier as text; the name of the download's staging folder.
+  public var rawValue: String {
+    number == 0 ? transaction.rawValue : "\(transaction)-\(number)"
+  }
 }
 
 /// The identifier of a restore of earlier purchases.

@@ -6,7 +6,7 @@ package protocol QueueJournal: Sendable {
   /// Returns the unfinished transactions, without their receipts.
   func readQueue() throws -> JournaledQueue
   /// Returns the receipt of an unfinished transaction; nil if it does not have one.
-  func receipt(of transaction: String) throws -> String?
+  func receipt(of transaction: TransactionID) throws -> String?
   /// Applies all changes or none.
   ///
   /// Throws `answerMismatch` if a number belongs to another order, `transactionExists` if a new
@@ -17,7 +17,7 @@ package protocol QueueJournal: Sendable {
   /// Returns the accounts of unfinished and finished transactions of `product`; nil is for all.
   func accounts(of product: ProductIdentifier?) throws -> Set<AccountID?>
   /// Returns whether a finished transaction failed, and had the product and account of `payment`.
-  func hasFailed(_ transaction: String, for payment: Payment) throws -> Bool
+  func hasFailed(_ transaction: TransactionID, for payment: Payment) throws -> Bool
   /// Returns the revoked products whose contents must still be removed.
   func revokedProducts() throws -> [ProductIdentifier]
   /// Adds `products` to the revoked products, or removes them.
@@ -66,10 +66,10 @@ package enum JournalChange: Hashable, Sendable {
   /// Removes the transaction and records once that it was finished.
   case finish(TransactionRecord)
   /// Records the order that a seller's number belongs to; a number belongs to only one.
-  case answer(number: String, transaction: String)
+  case answer(number: String, transaction: TransactionID)
   /// Records a pending notice to the seller, until `removeNotice`.
   case addNotice(FinishNotice)
-  case removeNotice(transaction: String)
+  case removeNotice(transaction: TransactionID)
   /// Replaces the cursor of the seller's events.
   case storeCursor(String)
 
@@ -84,13 +84,13 @@ package enum JournalChange: Hashable, Sendable {
 
 /// A finished purchase to report to the seller.
 package struct FinishNotice: Hashable, Sendable {
-  package let transaction: String
+  package let transaction: TransactionID
   /// The seller's number of the purchase.
   package let number: String
   /// What was bought, without `simulatesAskToBuy`.
   package let payment: Payment
 
-  package init(transaction: String, number: String, payment: Payment) {
+  package init(transaction: TransactionID, number: String, payment: Payment) {
     self.transaction = transaction
     self.number = number
     self.payment = Payment(
@@ -101,5 +101,5 @@ package struct FinishNotice: Hashable, Sendable {
 
 /// The record of a finished transaction; `state` is the one before it was finished.
 package typealias FinishedTransaction = (
-  id: String, productIdentifier: ProductIdentifier, state: TransactionState
+  id: TransactionID, productIdentifier: ProductIdentifier, state: TransactionState
 )

@@ -4,16 +4,15 @@ struct QueueRecords: Hashable, Sendable {
   /// Requested downloads that wait for a free worker.
   private(set) var line = WaitingLine()
   /// Transactions by the seller's number, if it differs from their identifier.
-  private var purchases: [String: Set<String>] = [:]
+  private var purchases: [String: Set<TransactionID>] = [:]
 
   /// All transactions in order; sorted at each call, so not for use in every event.
   var ordered: [TransactionRecord] { table.ordered }
 
-  subscript(id: String) -> TransactionRecord? { table[id] }
+  subscript(id: TransactionID) -> TransactionRecord? { table[id] }
 
-  func place(ofDownload id: String) -> DownloadPlace? {
-    guard let transaction = DownloadRecord.transaction(ofDownload: id),
-      let record = table[transaction],
+  func place(ofDownload id: DownloadID) -> DownloadPlace? {
+    guard let record = table[id.transaction],
       let position = record.downloads.firstIndex(where: { $0.id == id })
     else { return nil }
     return DownloadPlace(record: record, position: position)
@@ -31,9 +30,11 @@ struct QueueRecords: Hashable, Sendable {
   func holder(of grant: Grant) -> TransactionRecord? {
     let number = grant.transactionIdentifier
     let wanted = grant.withoutReceipt
-    return (purchases[number] ?? []).union([number]).compactMap { table[$0] }
-      .filter { $0.purchase?.withoutReceipt == wanted }
-      .min { $0.sequence < $1.sequence }
+    return (purchases[number] ?? []).union([TransactionID(rawValue: number)]).compactMap {
+      table[$0]
+    }
+    .filter { $0.purchase?.withoutReceipt == wanted }
+    .min { $0.sequence < $1.sequence }
   }
 
   /// Stores `record`, and updates the indexes; only `store` and `drop` change them.
@@ -46,7 +47,7 @@ struct QueueRecords: Hashable, Sendable {
     for place in record.places where place.download.isRequested { line.insert(place) }
   }
 
-  mutating func drop(_ id: String) -> TransactionRecord? {
+  mutating func drop(_ id: TransactionID) -> TransactionRecord? {
     let record = table[id]
     unlist(record)
     table[id] = nil
@@ -86,7 +87,7 @@ extension TransactionRecord {
 
   /// The seller's number of the purchase, if it differs from the identifier.
   fileprivate var purchaseNumber: String? {
-    purchase.flatMap { $0.transactionIdentifier == id ? nil : $0.transactionIdentifier }
+    purchase.flatMap { $0.transactionIdentifier == id.rawValue ? nil : $0.transactionIdentifier }
   }
 }
 
@@ -170,11 +171,11 @@ struct WaitingLine: Hashable, Sendable {
 /// the state after it, and must not copy the whole table for that.
 private struct TransactionTable: Hashable, Sendable {
   /// Small dictionaries; a change copies only one of them.
-  private var shards = [[String: TransactionRecord]](repeating: [:], count: Self.shardCount)
+  private var shards = [[TransactionID: TransactionRecord]](repeating: [:], count: Self.shardCount)
 
   private static let shardCount = 512
 
-  subscript(id: String) -> TransactionRecord? {
+  subscript(id: TransactionID) -> TransactionRecord? {
     get { shards[Self.shard(of: id)][id] }
     set { shards[Self.shard(of: id)][id] = newValue }
   }
@@ -185,7 +186,7 @@ private struct TransactionTable: Hashable, Sendable {
       .sorted { $0.sequence < $1.sequence }.map(\.record)
   }
 
-  private static func shard(of id: String) -> Int {
+  private static func shard(of id: TransactionID) -> Int {
     Int(UInt(bitPattern: id.hashValue) % UInt(shardCount))
   }
 }

@@ -9,7 +9,7 @@ package struct QueueState: Hashable, Sendable {
   package private(set) var activeLimit: Int
 
   /// Workers by download, including downloads of removed transactions.
-  private var workers: [String: DownloadWorker] = [:]
+  private var workers: [DownloadID: DownloadWorker] = [:]
   private var nextSequence: Int
   /// The running restore, or one that waits for the launch; a second one is refused.
   private var restoring: RestoreEnd?
@@ -41,13 +41,15 @@ package struct QueueState: Hashable, Sendable {
   package var transactions: [TransactionRecord] { records.ordered }
 
   /// Returns the unfinished transaction `id`.
-  package func transaction(_ id: String) -> TransactionRecord? { records[id] }
+  package func transaction(_ id: TransactionID) -> TransactionRecord? { records[id] }
 
   /// Returns the download `id` of an unfinished transaction.
-  package func download(_ id: String) -> DownloadRecord? { records.place(ofDownload: id)?.download }
+  package func download(_ id: DownloadID) -> DownloadRecord? {
+    records.place(ofDownload: id)?.download
+  }
 
   /// Returns whether a worker fetches and installs the download `id`, or is stopping.
-  func hasWorker(_ id: String) -> Bool { workers[id] != nil }
+  func hasWorker(_ id: DownloadID) -> Bool { workers[id] != nil }
 
   /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
@@ -109,7 +111,7 @@ package struct QueueState: Hashable, Sendable {
     draft.reportsEverything = true
   }
 
-  private mutating func add(_ id: String, _ payment: Payment, _ draft: inout DecisionDraft) {
+  private mutating func add(_ id: TransactionID, _ payment: Payment, _ draft: inout DecisionDraft) {
     guard isNew(id, &draft) else { return }
     let status: TransactionStatus = payment.refusal.map { .failed($0) } ?? .purchasing
     if case .purchasing = status, isLaunched {
@@ -119,7 +121,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   /// Journals a payment that was only added in memory, then sends it to the seller.
-  private func retry(_ id: String, _ draft: inout DecisionDraft) {
+  private func retry(_ id: TransactionID, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     draft.touched.insert(id)
     if record.state == .purchasing, isLaunched {
@@ -128,7 +130,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func restore(
-    _ id: String, _ original: Grant, _ contents: [ContentOffer], _ purpose: RestorePurpose,
+    _ id: TransactionID, _ original: Grant, _ contents: [ContentOffer], _ purpose: RestorePurpose,
     _ draft: inout DecisionDraft
   ) {
     guard isNew(id, &draft) else {
@@ -150,13 +152,13 @@ package struct QueueState: Hashable, Sendable {
       for position in downloads.indices { downloads[position].keepsCurrent = !switching }
     }
     let grant = Grant(
-      transactionIdentifier: id, date: original.date, payment: original.payment,
+      transactionIdentifier: id.rawValue, date: original.date, payment: original.payment,
       receipt: original.receipt)
     append(id, original.payment, .restored(grant, original: original), downloads, &draft)
   }
 
   private mutating func take(
-    _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
+    _ id: TransactionID, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
   ) {
     guard isNew(id, &draft), records.holder(of: grant) == nil else { return }
     let downloads = downloads(of: id, contents, for: grant.payment)
@@ -164,7 +166,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func beginRestore(
-    _ request: String, _ account: AccountID?, _ draft: inout DecisionDraft
+    _ request: RestoreID, _ account: AccountID?, _ draft: inout DecisionDraft
   ) {
     guard restoring == nil else { return draft.effects.append(.refuse(.restoreUnderWay(request))) }
     restoring = RestoreEnd(request: request, account: account)
@@ -172,26 +174,26 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func endRestore(
-    _ request: String, _ error: ContentError?, _ draft: inout DecisionDraft
+    _ request: RestoreID, _ error: ContentError?, _ draft: inout DecisionDraft
   ) {
     guard var end = restoring, end.request == request else { return }
     end.error = error ?? end.error
     // The history may repeat a purchase, such as one at the end of a page in the next page.
-    var known: Set<String> = []
+    var known: Set<TransactionID> = []
     end.transactions = end.transactions.filter { known.insert($0).inserted }
     restoring = nil
     draft.restoreEnd = end
   }
 
   /// Returns whether `id` is unused by unfinished transactions; otherwise refuses it.
-  private func isNew(_ id: String, _ draft: inout DecisionDraft) -> Bool {
+  private func isNew(_ id: TransactionID, _ draft: inout DecisionDraft) -> Bool {
     guard transaction(id) != nil else { return true }
     draft.effects.append(.refuse(.transactionExists(id)))
     return false
   }
 
   private mutating func append(
-    _ id: String, _ payment: Payment, _ status: TransactionStatus,
+    _ id: TransactionID, _ payment: Payment, _ status: TransactionStatus,
     _ downloads: [DownloadRecord], _ draft: inout DecisionDraft
   ) {
     draft.added.insert(id)
@@ -210,7 +212,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func answer(
-    _ id: String, _ outcome: PurchaseOutcome, _ draft: inout DecisionDraft
+    _ id: TransactionID, _ outcome: PurchaseOutcome, _ draft: inout DecisionDraft
   ) {
     guard var record = transaction(id) else { return }
     switch record.state {
@@ -233,7 +235,7 @@ package struct QueueState: Hashable, Sendable {
     store(record, &draft)
   }
 
-  private func downloads(of id: String, _ contents: [ContentOffer], for payment: Payment)
+  private func downloads(of id: TransactionID, _ contents: [ContentOffer], for payment: Payment)
     -> [DownloadRecord]
   {
     contents.enumerated().map { position, content in
@@ -244,7 +246,7 @@ package struct QueueState: Hashable, Sendable {
     }
   }
 
-  private mutating func finish(_ id: String, _ draft: inout DecisionDraft) {
+  private mutating func finish(_ id: TransactionID, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     switch record.state {
     case .purchasing, .deferred:
@@ -317,7 +319,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func take(
-    _ offer: ContentOffer, for id: String, _ draft: inout DecisionDraft
+    _ offer: ContentOffer, for id: DownloadID, _ draft: inout DecisionDraft
   ) {
     guard let place = records.place(ofDownload: id), place.download.offer.problem != nil else {
       return
@@ -326,7 +328,9 @@ package struct QueueState: Hashable, Sendable {
     draft.report(download: id, of: place.record.id)
   }
 
-  private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {
+  private mutating func endWork(
+    _ id: DownloadID, _ result: WorkResult, _ draft: inout DecisionDraft
+  ) {
     guard let worker = workers.removeValue(forKey: id) else { return }
     if worker.stop == .discardingData { draft.effects.append(.discardStaging(download: id)) }
     guard let place = records.place(ofDownload: id) else { return }
@@ -383,7 +387,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func stopWorker(
-    of id: String, _ stop: DownloadWorker.Stop, _ draft: inout DecisionDraft
+    of id: DownloadID, _ stop: DownloadWorker.Stop, _ draft: inout DecisionDraft
   ) {
     guard let worker = workers[id] else { return }
     if worker.stop == nil { draft.effects.append(.stopWork(download: id)) }
@@ -393,7 +397,8 @@ package struct QueueState: Hashable, Sendable {
   /// Returns the account of a download, and other contents that the account needs soon.
   ///
   /// At most `limit`: those of downloads with a worker, and of the next ones that wait for one.
-  package func needs(of id: String, limit: Int) -> (account: AccountID?, ahead: [ContentOffer]) {
+  package func needs(of id: DownloadID, limit: Int) -> (account: AccountID?, ahead: [ContentOffer])
+  {
     let account = records.place(ofDownload: id)?.record.payment.applicationUsername
     guard limit > 0 else { return (account, []) }
     let active = workers.keys.compactMap { records.place(ofDownload: $0) }
@@ -407,7 +412,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func each(
-    _ ids: [String], _ draft: inout DecisionDraft,
+    _ ids: [DownloadID], _ draft: inout DecisionDraft,
     _ act: (inout QueueState, DownloadPlace, inout DecisionDraft) -> Void
   ) {
     for id in ids {
@@ -428,14 +433,14 @@ private struct DownloadWorker: Hashable {
 
 /// A decision in progress; each transaction is saved and reported once.
 private struct DecisionDraft {
-  var touched: Set<String> = []
+  var touched: Set<TransactionID> = []
   /// The identifiers of new transactions.
-  var added: Set<String> = []
+  var added: Set<TransactionID> = []
   /// Whether to report all unfinished transactions, instead of listing 100,000 identifiers.
   var reportsEverything = false
-  var reportedTransactions: [String] = []
-  private(set) var reportedDownloads: [String] = []
-  private var isReported: Set<String> = []
+  var reportedTransactions: [TransactionID] = []
+  private(set) var reportedDownloads: [DownloadID] = []
+  private var isReported: Set<DownloadID> = []
   var removed: [TransactionRecord] = []
   /// Changes other than those of records, such as the order that belongs to a seller's number.
   var changes: [JournalChange] = []
@@ -443,17 +448,17 @@ private struct DecisionDraft {
   var restoreEnd: RestoreEnd?
   var effects: [QueueEffect] = []
 
-  mutating func report(transaction id: String) {
+  mutating func report(transaction id: TransactionID) {
     touched.insert(id)
     reportedTransactions.append(id)
   }
 
-  mutating func report(download id: String, of transaction: String) {
+  mutating func report(download id: DownloadID, of transaction: TransactionID) {
     touched.insert(transaction)
     report(downloads: [id])
   }
 
-  mutating func report(downloads ids: [String]) {
+  mutating func report(downloads ids: [DownloadID]) {
     for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
   }
 
@@ -478,7 +483,7 @@ private struct DecisionDraft {
     let removedDownloads = Set(removed.flatMap { $0.downloads.map(\.id) })
     let downloads = reportedDownloads.filter { !removedDownloads.contains($0) }
     if !downloads.isEmpty {
-      let owners = Set(downloads.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+      let owners = Set(downloads.map(\.transaction))
         .compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
       effects.append(.reportDownloads(downloads, of: owners))
     }
@@ -545,10 +550,10 @@ extension ContentError {
       subject: product.rawValue)
   }
 
-  fileprivate static func restoreUnderWay(_ request: String) -> ContentError {
+  fileprivate static func restoreUnderWay(_ request: RestoreID) -> ContentError {
     ContentError(
       .restoreUnderWay, "A restore of purchases is already running",
-      remedy: "Wait until it has finished or failed", subject: request)
+      remedy: "Wait until it has finished or failed", subject: request.rawValue)
   }
 
   fileprivate static func cannotFinish(_ transaction: TransactionRecord) -> ContentError {
@@ -556,13 +561,14 @@ extension ContentError {
       .cannotFinish,
       "Cannot finish the transaction for \(transaction.payment.productIdentifier): "
         + "it is \(transaction.state)",
-      remedy: "Finish it once it is purchased, failed or restored", subject: transaction.id)
+      remedy: "Finish it once it is purchased, failed or restored", subject: transaction.id.rawValue
+    )
   }
 
   /// A new transaction has the identifier of another one, which may be finished.
-  package static func transactionExists(_ id: String) -> ContentError {
+  package static func transactionExists(_ id: TransactionID) -> ContentError {
     ContentError(
       .transactionExists, "A transaction with the identifier \(id) already exists",
-      remedy: "Try again; each transaction needs a new identifier", subject: id)
+      remedy: "Try again; each transaction needs a new identifier", subject: id.rawValue)
   }
 }

@@ -51,7 +51,7 @@ package struct TransactionRecord: Hashable, Sendable {
   private var shared: Shared<Fields>
 
   private struct Fields: Hashable {
-    let id: String
+    let id: TransactionID
     let sequence: Int
     let payment: Payment
     var status: TransactionStatus
@@ -59,7 +59,7 @@ package struct TransactionRecord: Hashable, Sendable {
   }
 
   package init(
-    id: String, sequence: Int, payment: Payment, status: TransactionStatus,
+    id: TransactionID, sequence: Int, payment: Payment, status: TransactionStatus,
     downloads: [DownloadRecord] = []
   ) {
     shared = Shared(
@@ -72,7 +72,7 @@ package struct TransactionRecord: Hashable, Sendable {
   }
 
   /// The identifier, unique in a library.
-  package var id: String { fields.id }
+  package var id: TransactionID { fields.id }
   /// The position in the queue; later transactions have larger numbers.
   package var sequence: Int { fields.sequence }
   package var payment: Payment { fields.payment }

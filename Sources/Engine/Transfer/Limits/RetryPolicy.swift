@@ -6,9 +6,9 @@ package struct RetryPolicy: Hashable, Sendable {
   /// The maximum number of attempts for a piece or a small file.
   package var attempts = 5
   /// The maximum of the first delay, in seconds; it doubles for each further delay.
-  package var firstDelay = 0.5
+  package var firstDelay: Double
   /// The maximum delay of the back-off, in seconds.
-  package var longestDelay = 10.0
+  package var longestDelay: Double
   /// How long a host may answer all requests with 429 and 503, in seconds.
   ///
   /// These answers do not count as attempts.
@@ -16,7 +16,10 @@ package struct RetryPolicy: Hashable, Sendable {
   /// The maximum delay that a server may ask for, in seconds.
   private static let longestRetryAfter = 60.0
 
-  package init() {}
+  /// Creates a policy; the delays are in seconds.
+  package init(firstDelay: Double = 0.5, longestDelay: Double = 10) {
+    (self.firstDelay, self.longestDelay) = (firstDelay, longestDelay)
+  }
 
   /// Returns the delay in seconds after failure number `failure` (from 1) in a row.
   ///

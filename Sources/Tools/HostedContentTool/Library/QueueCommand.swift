@@ -10,7 +10,7 @@ enum QueueCommand {
     example: "hostedcontent queue --library lib --json", run: run)
 
   private struct Transaction: Encodable {
-    let id: String
+    let id: TransactionID
     let productIdentifier: ProductIdentifier
     let state: String
     var error: String?
@@ -18,7 +18,7 @@ enum QueueCommand {
   }
 
   private struct Download: Encodable {
-    let id: String
+    let id: DownloadID
     let contentIdentifier: ProductIdentifier
     let version: ContentVersion
     let state: String
