@@ -176,9 +176,9 @@ struct DoubleInitializerTests {
     #expect("\(payment)" == "com.example.coin")
     payment.quantity = 5
     #expect("\(payment)" == "com.example.coin, 5 units")
-    #expect("\(FakeTransaction("book", .purchased))" == "book: purchased")
-    #expect("\(FakeDownload())".hasSuffix(": failed"))
-    #expect("\(FakeProduct())" == "fake")
+    #expect("\(DoubleTests.FakeTransaction("book", .purchased))" == "book: purchased")
+    #expect("\(DoubleTests.FakeDownload())".hasSuffix(": failed"))
+    #expect("\(DoubleTests.FakeProduct())" == "fake")
     #expect("\(SKProductSubscriptionPeriod(numberOfUnits: 3, unit: .month))" == "3 month")
   }
 
