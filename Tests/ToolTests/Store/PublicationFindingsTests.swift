@@ -78,7 +78,7 @@ struct PublicationFindingsTests {
     let error = #expect(throws: ContentError.self) {
       try store.publish(packages) { findings.append($0) }
     }
-    #expect(findings.map(\.subject) == [packages[0], packages[0], packages[1]].map(\.path))
+    #expect(findings.compactMap(\.subject) == [packages[0], packages[0], packages[1]].map(\.path))
     #expect(Set(findings.compactMap(\.path)) == ["Contents/run", "Contents/link"])
     #expect(findings.map { $0.rule == nil } == [false, false, true])
     #expect(findings.map(\.code).contains(.executableContent))
