@@ -49,23 +49,21 @@ package final class HTTPSession: Sendable {
     set { loop.limits = newValue }
   }
 
-  /// Returns how many requests for one package run at `address`, and how many each replaces.
-  func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
-    let limit = TransferLimits.bounded(limits.connectionsPerTransfer)
-    let isOne = loop.distances.isShort(to: address.origin) || pause(at: address) != nil
-    return isOne ? (1, limit) : (limit, 1)
-  }
-
   /// Returns the pause of the host of `address` if it has refused requests recently.
   func pause(at address: WebURL) -> HostPause? {
     loop.pauses.pause(of: address.origin, at: loop.clock.uptime())
   }
 
-  /// Whether `address` has refused all requests since `start` for longer than the busy timeout.
-  func isBusyTooLong(_ address: WebURL, since start: Double) -> Bool {
-    let now = loop.clock.uptime()
-    let begin = max(start, pause(at: address)?.refusedSince ?? now)
-    return now - begin >= configuration.retry.busyTimeout
+  /// Returns the state of the host of `address`.
+  func host(of address: WebURL) -> HostStatus {
+    HostStatus(
+      health: health.withLock { $0[address.origin] } ?? Health(), pause: pause(at: address),
+      isNear: loop.distances.isShort(to: address.origin))
+  }
+
+  /// Returns how many requests for one package run at `address`, and how many each replaces.
+  func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
+    host(of: address).connections(limits)
   }
 
   /// Records whether the host of a request that was sent at `start` can be reached.
@@ -119,11 +117,15 @@ package final class HTTPSession: Sendable {
       }
       let isWaiting = fault.isRefusal && maximum == nil
       if !isWaiting { failures += 1 }
-      let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
+      let host = host(of: request.url)
+      let isOver =
+        isWaiting
+        ? host.isBusyTooLong(since: start, at: loop.clock.uptime(), configuration.retry)
+        : failures >= attempts
       if isOver || fault.isLasting {
         try ticket.checkCancelled()
         // The earlier fault says more than that the time is over.
-        let cause = lastFault ?? pause(at: request.url)?.fault
+        let cause = lastFault ?? host.pause?.fault
         throw ContentError(
           fault.kind == .deadline ? cause ?? fault : fault, from: response.url,
           subject: request.url.description)
