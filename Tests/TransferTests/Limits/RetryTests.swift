@@ -50,7 +50,7 @@ struct RetryTests {
       clock: EngineClock(
         now: { Date(timeIntervalSince1970: 0) }, uptime: { uptime.withLock { $0 } }),
       random: { 1 })
-    func found(_ origin: String) -> Health? { session.health.withLock { $0[origin] } }
+    func found(_ origin: String) -> Health? { session.health[origin] }
     let fault = TransferFault(.refused)
     #expect(found("a")?.delay == nil)
     session.note(fault, from: "a", startedAt: 0)
