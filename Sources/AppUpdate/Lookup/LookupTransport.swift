@@ -122,7 +122,7 @@ public final class HTTPLookupTransport: LookupTransport {
   public init() throws {
     var configuration = HTTPConfiguration()
     configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
-    // Servers allow about one lookup at a time, and each needs a thread.
+    // Servers allow about one lookup at a time.
     configuration.limits.connections = 4
     session = try HTTPSession(configuration, pauses: .shared)
   }
@@ -147,7 +147,7 @@ public final class HTTPLookupTransport: LookupTransport {
     let ticket = TransferTicket()
     wanted.ticket = ticket
     return try await withTaskCancellationHandler {
-      let response = try await performBlocking { [session, wanted] in try session.send(wanted) }
+      let response = try await session.response(to: wanted)
       // A redirect from this machine may lead to plain HTTP on another one.
       try response.url.checkSecure()
       return LookupResponse(

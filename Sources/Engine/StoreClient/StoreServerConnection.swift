@@ -1,6 +1,5 @@
 package import HostedCatalog
 package import HostedHTTPValues
-import HostedConcurrency
 package import HostedModel
 package import HostedTransfer
 package import FoundationEssentials
@@ -22,8 +21,6 @@ package final class StoreServerConnection: Sendable {
   /// Requests without an account are for this one. Without it, they are for the key's own account.
   package let pinnedAccount: AccountID?
   private let retry: RetryPolicy
-  /// A request blocks its thread until it is answered.
-  private let threads = DispatchExecution().group()
 
   private static let answerLimit = 32 << 20
   /// The time in seconds that a decision about a purchase may take.
@@ -89,11 +86,8 @@ package final class StoreServerConnection: Sendable {
     }
     let ticket = TransferTicket(priority: .max)
     request.ticket = ticket
-    let (chosen, complete) = (wait == nil ? session : pollSession, request)
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        threads.start { continuation.resume(with: Result { try chosen.send(complete) }) }
-      }
+      try await (wait == nil ? session : pollSession).response(to: request)
     } onCancel: {
       ticket.cancel(throwing: CancellationError())
     }

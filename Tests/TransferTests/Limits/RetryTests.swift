@@ -50,7 +50,7 @@ struct RetryTests {
       clock: EngineClock(
         now: { Date(timeIntervalSince1970: 0) }, uptime: { uptime.withLock { $0 } }),
       random: { 1 })
-    func found(_ origin: String) -> Health? { session.health.withLock { $0[origin] } }
+    func found(_ origin: String) -> Health? { session.health[origin] }
     let fault = TransferFault(.refused)
     #expect(found("a")?.delay == nil)
     session.note(fault, from: "a", startedAt: 0)
@@ -72,14 +72,18 @@ struct RetryTests {
     let session = try HTTPSession(
       clock: EngineClock(now: { Date(timeIntervalSince1970: 0) }, uptime: { 100 }),
       random: { draws.withLock { $0.removeFirst() } })
-    var book = MirrorBook(try ["http://a/file", "http://b/file"].map { try WebURL($0) }, session)
+    let addresses = try ["http://a/file", "http://b/file"].map { try WebURL($0) }
+    var book = MirrorBook(rates: [nil, nil])
     // The first fault concerns the host, the second one the file.
-    book.fail(at: 0, TransferFault(.refused), startedAt: 100)
-    book.fail(at: 1, TransferFault(.cutShort), startedAt: 100)
-    #expect(book.choose(at: 100).notBefore == 100.125)
-    book.refuse(at: 0, startedAt: 100)
-    book.refuse(at: 0, startedAt: 100)
-    #expect(book.choose(at: 100).notBefore == 100.375)
+    session.note(TransferFault(.refused), from: addresses[0].origin, startedAt: 100)
+    book.fail(
+      at: 1, TransferFault(.cutShort), startedAt: 100, now: 100, session.configuration.retry,
+      random: session.loop.random())
+    let hosts = addresses.map(session.host)
+    #expect(book.choose(hosts, at: 100).notBefore == 100.125)
+    book.refuse(at: 0, startedAt: 100, now: 100)
+    book.refuse(at: 0, startedAt: 100, now: 100)
+    #expect(book.choose(hosts, at: 100).notBefore == 100.375)
     #expect(draws.withLock { $0.isEmpty })
   }
 

@@ -1,17 +1,16 @@
-import Dispatch
 package import HostedHTTPValues
-import HostedModel
 package import HostedConcurrency
+import HostedModel
 
 /// An HTTP client with shared connections, limits and statistics.
 ///
-/// Its methods block the caller, while a separate thread transfers the data. Any number of threads
-/// can use it at the same time. The thread starts with the first request and ends with the session.
+/// A separate thread transfers the data and starts retries. It starts with the first request and
+/// ends with the session. Any number of threads and tasks can use a session at the same time.
 package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
   /// The hosts that could not be reached recently, by origin.
-  let health = Mutex<[String: Health]>([:])
+  let health = HostHealth()
   let rates = HostRates()
   /// Memory for small files, 16 of which are fetched at a time.
   let slabs = SlabPool(limit: 2 << 20)
@@ -50,36 +49,26 @@ package final class HTTPSession: Sendable {
     set { loop.limits = newValue }
   }
 
-  /// Returns how many requests for one package run at `address`, and how many each replaces.
-  func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
-    let limit = TransferLimits.bounded(limits.connectionsPerTransfer)
-    let isOne = loop.distances.isShort(to: address.origin) || pause(at: address) != nil
-    return isOne ? (1, limit) : (limit, 1)
-  }
-
   /// Returns the pause of the host of `address` if it has refused requests recently.
   func pause(at address: WebURL) -> HostPause? {
     loop.pauses.pause(of: address.origin, at: loop.clock.uptime())
   }
 
-  /// Whether `address` has refused all requests since `start` for longer than the busy timeout.
-  func isBusyTooLong(_ address: WebURL, since start: Double) -> Bool {
-    let now = loop.clock.uptime()
-    let begin = max(start, pause(at: address)?.refusedSince ?? now)
-    return now - begin >= configuration.retry.busyTimeout
+  /// Returns the state of the host of `address`.
+  func host(of address: WebURL) -> HostStatus {
+    HostStatus(
+      health: health[address.origin] ?? Health(), pause: pause(at: address),
+      isNear: loop.distances.isShort(to: address.origin))
+  }
+
+  /// Returns how many requests for one package run at `address`, and how many each replaces.
+  func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
+    host(of: address).connections(limits)
   }
 
   /// Records whether the host of a request that was sent at `start` can be reached.
-  ///
-  /// A fault of something else changes nothing.
   func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
-    guard let fault else { return health.withLock { $0[origin] = nil } }
-    guard fault.concernsHost else { return }
-    let (now, random) = (loop.clock.uptime(), loop.random())
-    health.withLock {
-      $0[origin, default: Health()].fail(
-        fault, startedAt: start, now: now, configuration.retry, random: random)
-    }
+    health.note(fault, from: origin, startedAt: start, on: loop)
   }
 
   /// The statistics of all transfers.
@@ -94,68 +83,38 @@ package final class HTTPSession: Sendable {
 
   /// Sends a request, and returns the answer with any final status, such as 404.
   ///
-  /// Blocks. Failed connections and temporary statuses (408, 425, 429, 5xx) are retried according
-  /// to the retry policy. After 429 and 503, requests are retried until the deadline, as the pause
-  /// of the host allows. Throws the last fault, `limitExceeded` for a body longer than `limit`,
-  /// `timedOut` at the deadline unless a fault was the cause, `stopped` if the ticket is cancelled,
-  /// and `usage` for malformed headers. Requests that are not repeatable have one attempt.
+  /// Blocks; a task calls `response(to:)`. Failed connections and temporary statuses (408, 425, 429,
+  /// 5xx) are retried according to the retry policy. After 429 and 503, requests are retried until
+  /// the deadline, as the pause of the host allows. Throws the last fault, `limitExceeded` for a
+  /// body longer than `limit`, `timedOut` at the deadline unless a fault was the cause, `stopped` if
+  /// the ticket is cancelled, and `usage` for malformed headers. Requests that are not repeatable
+  /// have one attempt.
   package func send(_ request: TransferRequest) throws -> TransferResponse {
-    try Self.check(request.headers, for: request.url)
-    let ticket = request.ticket ?? TransferTicket(priority: .max)
-    let maximum = request.isAttemptedOnce ? 1 : request.attempts
-    let attempts = max(1, maximum ?? configuration.retry.attempts)
-    let start = loop.clock.uptime()
-    var exchange = ExchangeRequest(request, deadline: start + request.deadline)
-    var lastFault: TransferFault?
-    var failures = 0
-    while true {
-      exchange.idleFactor = idleFactor(after: failures, of: attempts)
-      let askedAt = loop.clock.uptime()
-      let collector = ResponseCollector(request, clock: loop.clock)
-      var response = perform(exchange, collector, ticket: ticket)
-      note(response.fault, from: request.url.origin, startedAt: askedAt)
-      guard let fault = response.fault else {
-        response.isRepeated = lastFault != nil
-        return response
-      }
-      let isWaiting = fault.isRefusal && maximum == nil
-      if !isWaiting { failures += 1 }
-      let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
-      if isOver || fault.isLasting {
-        try ticket.checkCancelled()
-        // The earlier fault says more than that the time is over.
-        let cause = lastFault ?? pause(at: request.url)?.fault
-        throw ContentError(
-          fault.kind == .deadline ? cause ?? fault : fault, from: response.url,
-          subject: request.url.description)
-      }
-      lastFault = fault
-      exchange.isFresh = fault.mayBeOfAddress
-      // The pause of a host that refuses applies to all requests to it.
-      guard !fault.isRefusal else { continue }
-      let delay = configuration.retry.delay(
-        afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
-      exchange.notBefore = loop.clock.uptime() + delay
-      exchange.reason = TransferWait.Reason(fault, from: request.url)
+    try run(of: request).wait().get()
+  }
+
+  /// Sends a request like `send`, and calls `completion` once with the result.
+  ///
+  /// It may be called before this returns, or on the session's thread, which it must not block.
+  package func send(
+    _ request: TransferRequest,
+    completion: @escaping @Sendable (Result<TransferResponse, any Error>) -> Void
+  ) {
+    do {
+      try run(of: request).start(completion)
+    } catch {
+      completion(.failure(error))
     }
   }
 
-  /// Returns a factor that grows with each attempt, so that a slow server gets more time.
-  private func idleFactor(after failures: Int, of attempts: Int) -> Double {
-    failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
+  /// Sends a request like `send`, without blocking a thread.
+  ///
+  /// Cancelling the task does not end the request; cancelling the ticket of the request does.
+  package func response(to request: TransferRequest) async throws -> TransferResponse {
+    try await withCheckedThrowingContinuation { continuation in
+      send(request) { continuation.resume(with: $0) }
+    }
   }
-
-  /// Sends `exchange`, and waits for the answer.
-  private func perform(
-    _ exchange: ExchangeRequest, _ collector: ResponseCollector, ticket: TransferTicket
-  ) -> TransferResponse {
-    let id = loop.submit(exchange, ticket: ticket, handler: collector)
-    let listener = ticket.addListener { [loop] in loop.cancel(id) }
-    defer { ticket.removeListener(listener) }
-    return collector.wait()
-  }
-
-  // MARK: Examining
 
   /// Sends `request`, and returns the answer with any status, encoding, length and fault.
   ///
@@ -163,21 +122,12 @@ package final class HTTPSession: Sendable {
   /// attempt may take a minute and the time of the body at 100 kB/s; the request's own deadline is
   /// not used. Throws `usage` for malformed headers.
   package func examine(_ request: TransferRequest) throws -> TransferResponse {
-    try Self.check(request.headers, for: request.url)
-    // The certificate is only known if the request opens a connection.
-    let first = examine(request, isFresh: request.readsCertificate)
-    guard let fault = first.fault, !fault.isLasting else { return first }
-    return examine(request, isFresh: true)
+    try run(of: request, isExamined: true).wait().get()
   }
 
-  private func examine(_ request: TransferRequest, isFresh: Bool) -> TransferResponse {
-    let seconds = 60 + Double(request.limit) / 100_000
-    var exchange = ExchangeRequest(request, deadline: loop.clock.uptime() + seconds)
-    exchange.idleFactor = .infinity
-    exchange.isFresh = isFresh
-    let collector = ResponseCollector(request, isExamined: true, clock: loop.clock)
-    return perform(
-      exchange, collector, ticket: request.ticket ?? TransferTicket(priority: .max))
+  private func run(of request: TransferRequest, isExamined: Bool = false) throws -> RequestRun {
+    try Self.check(request.headers, for: request.url)
+    return RequestRun(request, isExamined: isExamined, on: loop, health)
   }
 
   // MARK: Mirrors
@@ -185,7 +135,7 @@ package final class HTTPSession: Sendable {
   /// Returns `mirrors` with recently failed hosts last.
   package func ordered(_ mirrors: [WebURL]) -> [WebURL] {
     guard mirrors.count > 1 else { return mirrors }
-    let failures = health.withLock { table in mirrors.map { table[$0.origin]?.failures ?? 0 } }
+    let failures = mirrors.map { health[$0.origin]?.failures ?? 0 }
     let order = mirrors.indices.sorted { (failures[$0], $0) < (failures[$1], $1) }
     return order.map { mirrors[$0] }
   }
@@ -215,20 +165,212 @@ package final class HTTPSession: Sendable {
   }
 }
 
+/// Sends one request for a small answer, and its retries, without blocking a thread.
+///
+/// The end of an attempt starts the next one on the loop's thread. It does not keep the session
+/// open.
+private final class RequestRun: Sendable {
+  typealias Completion = @Sendable (Result<TransferResponse, any Error>) -> Void
+
+  private struct State {
+    var attempts: RequestAttempts
+    /// The uptime at which the last attempt was submitted.
+    var askedAt = 0.0
+    /// The number of the last attempt in the loop.
+    var id = 0
+    var isCancelled = false
+    /// The number of the ticket's listener.
+    var listener: Int?
+  }
+
+  private let request: TransferRequest
+  private let isExamined: Bool
+  private let ticket: TransferTicket
+  private let loop: TransferLoop
+  private let health: HostHealth
+  private let state: Mutex<State>
+
+  init(_ request: TransferRequest, isExamined: Bool, on loop: TransferLoop, _ health: HostHealth) {
+    self.request = request
+    self.isExamined = isExamined
+    self.loop = loop
+    self.health = health
+    ticket = request.ticket ?? TransferTicket(priority: .max)
+    state = Mutex(
+      State(
+        attempts: RequestAttempts(
+          request, isExamined: isExamined, loop.configuration.retry, now: loop.clock.uptime())))
+  }
+
+  /// Sends the request; `completion` is called once, on any thread, and must not block.
+  func start(_ completion: @escaping Completion) {
+    let listener = ticket.addListener { [self] in cancel() }
+    state.withLock { $0.listener = listener }
+    attempt(completion)
+  }
+
+  /// Sends the request and waits for the end.
+  func wait() -> Result<TransferResponse, any Error> {
+    let results = BlockingQueue<Result<TransferResponse, any Error>>()
+    start { results.add($0) }
+    // The queue is never closed, so it has an element.
+    return results.next() ?? .failure(CancellationError())
+  }
+
+  private func cancel() {
+    let id = state.withLock { state in
+      state.isCancelled = true
+      return state.id
+    }
+    loop.cancel(id)
+  }
+
+  private func attempt(_ completion: @escaping Completion) {
+    let now = loop.clock.uptime()
+    let exchange = state.withLock { state in
+      state.askedAt = now
+      return state.attempts.exchange
+    }
+    let collector = ResponseCollector(request, isExamined: isExamined, clock: loop.clock) {
+      self.end($0, completion)
+    }
+    let id = loop.submit(exchange, ticket: ticket, handler: collector)
+    // The attempt may have ended, and the next one may have a higher number.
+    let isCancelled = state.withLock { state in
+      state.id = max(state.id, id)
+      return state.isCancelled
+    }
+    if isCancelled { loop.cancel(id) }
+  }
+
+  /// Handles the end of an attempt.
+  private func end(_ response: TransferResponse, _ completion: @escaping Completion) {
+    let origin = request.url.origin
+    if !isExamined {
+      let askedAt = state.withLock { $0.askedAt }
+      health.note(response.fault, from: origin, startedAt: askedAt, on: loop)
+    }
+    let now = loop.clock.uptime()
+    let pause = loop.pauses.pause(of: origin, at: now)
+    // After a refusal, the pause of the host is the delay.
+    let isDelayed = response.fault.map { !$0.isRefusal } ?? false
+    let random = isDelayed ? loop.random() : 0
+    let (result, listener) = state.withLock { state in
+      (state.attempts.end(response, pause, now: now, random: random), state.listener)
+    }
+    guard let result else { return attempt(completion) }
+    if let listener { ticket.removeListener(listener) }
+    completion(
+      Result {
+        // The error of a cancelled ticket says more than that of its request.
+        if case .failure = result { try ticket.checkCancelled() }
+        return try result.get()
+      })
+  }
+}
+
+/// Decides after each attempt of a request whether there is another one; pure.
+private struct RequestAttempts {
+  /// The next attempt.
+  private(set) var exchange: ExchangeRequest
+  private let request: TransferRequest
+  private let isExamined: Bool
+  private let retry: RetryPolicy
+  private let start: Double
+  /// The maximum number of attempts, or nil for that of the policy, without refusals.
+  private let maximum: Int?
+  private var failures = 0
+  private var lastFault: TransferFault?
+
+  /// The number of attempts of an examination.
+  private static let examinations = 2
+
+  init(_ request: TransferRequest, isExamined: Bool, _ retry: RetryPolicy, now: Double) {
+    self.request = request
+    self.isExamined = isExamined
+    self.retry = retry
+    start = now
+    maximum = request.isAttemptedOnce ? 1 : request.attempts
+    exchange = ExchangeRequest(request)
+    if isExamined {
+      examine(at: now)
+      // The certificate is only known if the request opens a connection.
+      exchange.isFresh = request.readsCertificate
+    } else {
+      exchange.deadline = start + request.deadline
+      exchange.idleFactor = idleFactor
+    }
+  }
+
+  private var attempts: Int { max(1, maximum ?? retry.attempts) }
+
+  /// A factor that grows with each attempt, so that a slow server gets more time.
+  private var idleFactor: Double {
+    failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
+  }
+
+  private mutating func examine(at now: Double) {
+    exchange.deadline = now + 60 + Double(request.limit) / 100_000
+    exchange.idleFactor = .infinity
+  }
+
+  /// Returns the end after an attempt with `response`, or nil if `exchange` follows.
+  ///
+  /// `pause` is that of the host. `random` is from 0 to 1.
+  mutating func end(
+    _ response: TransferResponse, _ pause: HostPause?, now: Double, random: Double
+  ) -> Result<TransferResponse, ContentError>? {
+    guard let fault = response.fault else {
+      var response = response
+      response.isRepeated = !isExamined && lastFault != nil
+      return .success(response)
+    }
+    guard !isExamined else {
+      failures += 1
+      if fault.isLasting || failures == Self.examinations { return .success(response) }
+      examine(at: now)
+      exchange.isFresh = true
+      return nil
+    }
+    let isWaiting = fault.isRefusal && maximum == nil
+    if !isWaiting { failures += 1 }
+    let isOver =
+      isWaiting
+      ? HostStatus(pause: pause).isBusyTooLong(since: start, at: now, retry)
+      : failures >= attempts
+    if isOver || fault.isLasting {
+      // The earlier fault says more than that the time is over.
+      let cause = lastFault ?? pause?.fault
+      return .failure(
+        ContentError(
+          fault.kind == .deadline ? cause ?? fault : fault, from: response.url,
+          subject: request.url.description))
+    }
+    lastFault = fault
+    exchange.idleFactor = idleFactor
+    exchange.isFresh = fault.mayBeOfAddress
+    // The pause of a host that refuses applies to all requests to it.
+    if fault.isRefusal { return nil }
+    let delay = retry.delay(afterFailure: failures, retryAfter: fault.retryAfter, random: random)
+    exchange.notBefore = now + delay
+    exchange.reason = TransferWait.Reason(fault, from: request.url)
+    return nil
+  }
+}
+
 extension ExchangeRequest {
-  fileprivate init(_ request: TransferRequest, deadline: Double) {
+  fileprivate init(_ request: TransferRequest) {
     url = request.url
     method = request.method
     headers = request.headers
     body = request.body
-    self.deadline = deadline
     memory = min(request.limit, 1 << 20)
     stallTimeout = request.stallTimeout
     readsCertificate = request.readsCertificate
   }
 }
 
-/// Collects an answer in memory; the caller waits for it.
+/// Collects an answer in memory.
 private final class ResponseCollector: ExchangeHandler {
   private struct State {
     var response: TransferResponse
@@ -237,22 +379,27 @@ private final class ResponseCollector: ExchangeHandler {
   }
 
   private let state: Mutex<State>
-  private let hasEnded = DispatchSemaphore(value: 0)
   private let request: TransferRequest
   private let isExamined: Bool
   private let clock: EngineClock
+  private let completion: @Sendable (TransferResponse) -> Void
 
   /// The maximum bytes of an error page that are read to keep the connection.
   private static let errorPageLimit = 64 << 10
 
   /// Creates a handler for an answer to `request`.
   ///
-  /// No status, encoding or length of an answer that is examined is a fault.
-  init(_ request: TransferRequest, isExamined: Bool = false, clock: EngineClock) {
+  /// No status, encoding or length of an answer that is examined is a fault. `completion` is called
+  /// on the loop's thread, and must not block.
+  init(
+    _ request: TransferRequest, isExamined: Bool, clock: EngineClock,
+    completion: @escaping @Sendable (TransferResponse) -> Void
+  ) {
     state = Mutex(State(response: TransferResponse(from: request.url)))
     self.request = request
     self.isExamined = isExamined
     self.clock = clock
+    self.completion = completion
   }
 
   func receive(_ head: HTTPHead) -> TransferFault? {
@@ -292,20 +439,17 @@ private final class ResponseCollector: ExchangeHandler {
   }
 
   func end(_ end: ExchangeEnd) {
-    state.withLock { state in
+    let response = state.withLock { state in
       state.response.url = end.url
       state.response.certificateExpiry = end.certificateExpiry
       state.response.fault = end.fault
-      guard request.refusesPages, end.fault == nil, state.response.head.isSuccess,
+      if request.refusesPages, end.fault == nil, state.response.head.isSuccess,
         let page = WebPage.type(of: state.response.body)
-      else { return }
-      state.response.fault = TransferFault(.unexpectedType(page))
+      {
+        state.response.fault = TransferFault(.unexpectedType(page))
+      }
+      return state.response
     }
-    hasEnded.signal()
-  }
-
-  func wait() -> TransferResponse {
-    hasEnded.wait()
-    return state.withLock { $0.response }
+    completion(response)
   }
 }

@@ -1,5 +1,6 @@
 import HostedHTTPValues
 package import FoundationEssentials
+import HostedConcurrency
 
 /// When failed requests are retried; pure.
 package struct RetryPolicy: Hashable, Sendable {
@@ -64,5 +65,28 @@ struct Health: Sendable {
     lastFailure = now
     let wait = policy.delay(afterFailure: failures, retryAfter: fault.retryAfter, random: random)
     delay = (max(delay?.until ?? 0, now + wait), fault)
+  }
+}
+
+/// The hosts that could not be reached recently, shared by all transfers of a session.
+final class HostHealth: Sendable {
+  private let table = Mutex<[String: Health]>([:])
+
+  /// The failures of `origin`, or nil if it can be reached.
+  subscript(origin: String) -> Health? { table.withLock { $0[origin] } }
+
+  /// Records whether the host of a request that was sent at `start` can be reached.
+  ///
+  /// A fault of something else changes nothing.
+  func note(
+    _ fault: TransferFault?, from origin: String, startedAt start: Double, on loop: TransferLoop
+  ) {
+    guard let fault else { return table.withLock { $0[origin] = nil } }
+    guard fault.concernsHost else { return }
+    let (now, random) = (loop.clock.uptime(), loop.random())
+    table.withLock {
+      $0[origin, default: Health()].fail(
+        fault, startedAt: start, now: now, loop.configuration.retry, random: random)
+    }
   }
 }

@@ -2,9 +2,9 @@ import HostedHTTPValues
 import HostedConcurrency
 
 /// The state of one fetch per address of its file, in addition to the session's state per host.
+///
+/// Pure: callers pass the time and the state of the hosts, which are in the order of the addresses.
 struct MirrorBook {
-  private let addresses: [WebURL]
-  private let session: HTTPSession
   private var mirrors: [Mirror]
   private var pace: MirrorPace
 
@@ -43,12 +43,10 @@ struct MirrorBook {
   /// One refusal may be an accident, or the file may not have arrived there yet.
   private static let refusalLimit = 2
 
-  init(_ addresses: [WebURL], _ session: HTTPSession) {
-    self.addresses = addresses
-    self.session = session
-    mirrors = addresses.map { _ in Mirror() }
-    pace = MirrorPace(
-      rates: session.rates.rates(of: addresses.map(\.origin), at: session.loop.clock.uptime()))
+  /// Creates the state of mirrors with the `rates` that transfers of other files have measured.
+  init(rates: [Double?]) {
+    mirrors = rates.map { _ in Mirror() }
+    pace = MirrorPace(rates: rates)
   }
 
   subscript(mirror: Int) -> Mirror {
@@ -57,11 +55,11 @@ struct MirrorBook {
   }
 
   /// Returns where the next request goes.
-  func choose(at now: Double) -> MirrorChoice {
+  func choose(_ hosts: [HostStatus], at now: Double) -> MirrorChoice {
     let open = open
     let candidates = open.map { index in
-      let health = health(of: index)
-      let pause = session.pause(at: addresses[index])
+      let health = [mirrors[index].health, hosts[index].health]
+      let pause = hosts[index].pause
       return MirrorChoice.Candidate(
         delays: (health.map(\.delay) + [pause?.delay(at: now)]).compactMap { $0 },
         failures: health.reduce(pause?.refusals ?? 0) { $0 + $1.failures },
@@ -79,19 +77,17 @@ struct MirrorBook {
   ///
   /// Another mirror is preferred. A mirror that had a fault recently or refuses requests is not
   /// used.
-  func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
+  func second(
+    besides mirror: Int, isWhole: Bool, _ hosts: [HostStatus], at now: Double
+  ) -> Int? {
     let free = open.filter { index in
-      let isBusy = session.pause(at: addresses[index]) != nil
-      let isLate = health(of: index).contains { ($0.delay?.until ?? 0) > now }
+      let isBusy = hosts[index].pause != nil
+      let isLate = [mirrors[index].health, hosts[index].health].contains {
+        ($0.delay?.until ?? 0) > now
+      }
       return !isBusy && !isLate && (isWhole || mirrors[index].ranges)
     }
     return free.first { $0 != mirror } ?? free.first
-  }
-
-  /// Returns the results of this file's requests at `mirror`, and of all requests to its host.
-  private func health(of mirror: Int) -> [Health] {
-    let origin = addresses[mirror].origin
-    return [mirrors[mirror].health, session.health.withLock { $0[origin] } ?? Health()]
   }
 
   /// Whether all mirrors are excluded.
@@ -100,48 +96,62 @@ struct MirrorBook {
   /// Records that a mirror does not have the file.
   ///
   /// Parallel requests count once.
-  mutating func refuse(at mirror: Int, startedAt: Double) {
+  mutating func refuse(at mirror: Int, startedAt: Double, now: Double) {
     guard startedAt >= mirrors[mirror].lastRefusal else { return }
     mirrors[mirror].refusals += 1
-    mirrors[mirror].lastRefusal = session.loop.clock.uptime()
+    mirrors[mirror].lastRefusal = now
   }
 
-  /// Counts verified bytes.
+  /// Counts verified bytes, and returns the rate in bytes per second at the end of a measurement.
   ///
-  /// Returns true if `mirror` is so slow that another one is used. `bytesLeft` are the missing
+  /// `isLeft` is true if `mirror` is so slow that another one is used. `bytesLeft` are the missing
   /// bytes of the whole fetch.
-  mutating func leaves(_ mirror: Int, after bytes: Int64, bytesLeft: Int64) -> Bool {
-    let now = session.loop.clock.uptime()
-    guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }
-    session.rates.note(rate, of: addresses[mirror].origin, at: now)
+  mutating func count(
+    _ bytes: Int64, from mirror: Int, bytesLeft: Int64, _ hosts: [HostStatus], at now: Double
+  ) -> (rate: Double, isLeft: Bool)? {
+    guard let rate = pace.count(bytes, from: mirror, at: now) else { return nil }
     let others = open.filter { other in
-      other != mirror && health(of: other).allSatisfy { $0.failures == 0 }
+      other != mirror && mirrors[other].health.failures == 0 && hosts[other].health.failures == 0
     }
-    return pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now) != nil
+    let next = pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now)
+    return (rate, next != nil)
   }
 
-  /// Records the rates for other files at the end of the fetch.
-  func finish() {
-    let now = session.loop.clock.uptime()
-    for (mirror, rate) in pace.lastRates(at: now) {
-      session.rates.note(rate, of: addresses[mirror].origin, at: now)
-    }
-  }
+  /// Returns the rates to record for other files at the end of the fetch.
+  func lastRates(at now: Double) -> [(mirror: Int, rate: Double)] { pace.lastRates(at: now) }
 
   mutating func succeed(at mirror: Int) {
     mirrors[mirror].refusals = 0
     mirrors[mirror].health = Health()
-    let origin = addresses[mirror].origin
-    session.health.withLock { $0[origin] = nil }
   }
 
-  mutating func fail(at mirror: Int, _ fault: TransferFault, startedAt: Double) {
-    guard !fault.concernsHost else {
-      return session.note(fault, from: addresses[mirror].origin, startedAt: startedAt)
-    }
-    let (now, random) = (session.loop.clock.uptime(), session.loop.random())
-    mirrors[mirror].health.fail(
-      fault, startedAt: startedAt, now: now, session.configuration.retry, random: random)
+  /// Delays the next request to `mirror` after a fault that does not concern its host.
+  mutating func fail(
+    at mirror: Int, _ fault: TransferFault, startedAt: Double, now: Double, _ retry: RetryPolicy,
+    random: Double
+  ) {
+    mirrors[mirror].health.fail(fault, startedAt: startedAt, now: now, retry, random: random)
+  }
+}
+
+/// What a session knows about a host; pure.
+struct HostStatus: Sendable {
+  /// The failures of requests that did not reach it.
+  var health = Health()
+  /// The pause if it has refused requests recently, or nil.
+  var pause: HostPause?
+  /// Whether one connection is enough for its full rate.
+  var isNear = false
+
+  /// Returns how many requests for one package run at once, and how many each replaces.
+  func connections(_ limits: TransferLimits) -> (count: Int, insteadOf: Int) {
+    let limit = TransferLimits.bounded(limits.connectionsPerTransfer)
+    return isNear || pause != nil ? (1, limit) : (limit, 1)
+  }
+
+  /// Whether it has refused all requests since `start` for longer than the busy timeout.
+  func isBusyTooLong(since start: Double, at now: Double, _ retry: RetryPolicy) -> Bool {
+    now - max(start, pause?.refusedSince ?? now) >= retry.busyTimeout
   }
 }
 
@@ -286,5 +296,36 @@ final class HostRates: Sendable {
         rates[origin].flatMap { now - $0.measuredAt < Self.lifetime ? $0.rate : nil }
       }
     }
+  }
+}
+
+/// Records which pieces of a file were wrong, and at which addresses.
+///
+/// Pure. A file that was replaced by another one of the same length must not be fetched again and
+/// again.
+struct WrongPieces {
+  /// The number of wrong pieces that cannot be an accident.
+  static let limit = 3
+  /// A piece that is wrong this often at an address is stored wrong, not damaged in transit.
+  private static let repetitions = 2
+
+  /// How often each piece was wrong, by address.
+  private var counts: [[Int: Int]]
+
+  /// Creates an empty record for `addresses` addresses.
+  init(addresses: Int) { counts = Array(repeating: [:], count: addresses) }
+
+  /// Records that a piece from an address was wrong.
+  mutating func add(_ piece: Int, at address: Int) { counts[address][piece, default: 0] += 1 }
+
+  /// Whether several pieces are wrong at all `addresses`.
+  ///
+  /// False for an empty list.
+  func areSeveral(at addresses: [Int]) -> Bool {
+    guard let first = addresses.first else { return false }
+    let wrong = counts[first].keys.filter { piece in
+      addresses.allSatisfy { counts[$0][piece, default: 0] >= Self.repetitions }
+    }
+    return wrong.count >= Self.limit
   }
 }

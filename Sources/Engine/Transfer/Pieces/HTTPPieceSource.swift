@@ -60,7 +60,7 @@ package struct HTTPPieceSource: PieceSource {
     }
     let granted = try lease?.addresses(of: file.path, ticket)
     let urls = RequestURLs(
-      of: file.path, at: try granted ?? mirrors.map { try $0.appending(file.path) },
+      path: file.path, addresses: try granted ?? mirrors.map { try $0.appending(file.path) },
       lease: granted == nil ? nil : lease)
     let fetch = PieceFetch(
       pieces.filter { $0.length > 0 }, of: file, from: urls, session: session, ticket: ticket)

@@ -10,12 +10,24 @@ import HostedTransfer
 /// Asks the operator's back end to decide about each purchase.
 ///
 /// The request is signed as in Standard Webhooks 1.0. Its identifier is the transaction, so a
-/// repeated request has the same.
+/// repeated request has the same. No thread waits for the webhook.
 package final class WebhookDecider: PurchaseDecider {
-  private let calls: CallThreads
-  private let sender: WebhookSender
+  private typealias Answer = @Sendable (Result<Decision, ContentError>) -> Void
 
-  private static let threadCount = 8
+  private struct State {
+    var running = 0
+    var waiting: [(purchase: PurchaseRequest, answer: Answer)] = []
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+  private let sender: WebhookSender
+  /// The decisions that have begun, and their answers, which may block a thread of their own.
+  private let work = DispatchExecution().group()
+
+  /// The maximum number of requests to the webhook at once, and of purchases that wait for them.
+  private static let maximumRunning = 8
+  private static let maximumWaiting = 256
 
   /// Creates a decider that sends requests to `url`, which are signed with `secret`.
   ///
@@ -26,26 +38,52 @@ package final class WebhookDecider: PurchaseDecider {
     now: @escaping @Sendable () -> Date = { Date() }
   ) throws {
     sender = try WebhookSender(url: url, secret: secret, network, now)
-    calls = try CallThreads(count: Self.threadCount)
   }
 
   package func decide(
     _ purchase: PurchaseRequest,
     answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
   ) {
-    if !calls.run({ [sender] in answer(sender.decision(about: purchase)) }) {
-      answer(
+    let isAdded: Bool = state.withLock { state in
+      guard !state.isClosed, state.waiting.count < Self.maximumWaiting else { return false }
+      work.enter()
+      state.waiting.append((purchase, answer))
+      return true
+    }
+    guard isAdded else {
+      return answer(
         .failure(
           ContentError(
             .serverBusy, "Too many purchases wait for the webhook",
             remedy: "Repeat the purchase later with the same transaction")))
     }
+    askNext()
   }
 
-  /// Ends running requests, whose purchases are not decided, and the threads.
+  /// Asks about the next purchase if one waits and not too many are asked about.
+  private func askNext() {
+    let next: (purchase: PurchaseRequest, answer: Answer)? = state.withLock { state in
+      guard state.running < Self.maximumRunning, !state.waiting.isEmpty else { return nil }
+      state.running += 1
+      return state.waiting.removeFirst()
+    }
+    guard let next else { return }
+    sender.ask(about: next.purchase) { [self] decision in
+      // The answer may write to the ledger.
+      work.start { [self] in
+        next.answer(decision)
+        state.withLock { $0.running -= 1 }
+        askNext()
+        work.leave()
+      }
+    }
+  }
+
+  /// Ends running requests, whose purchases are not decided, and waits for all answers.
   package func close() {
+    state.withLock { $0.isClosed = true }
     sender.close()
-    calls.close()
+    work.wait()
   }
 }
 
@@ -80,9 +118,23 @@ private struct WebhookSender: Sendable {
 
   func close() { session.close() }
 
-  func decision(about purchase: PurchaseRequest) -> Result<Decision, ContentError> {
+  /// Asks about `purchase`, and calls `completion` once, on a thread that it must not block.
+  func ask(
+    about purchase: PurchaseRequest,
+    completion: @escaping @Sendable (Result<Decision, ContentError>) -> Void
+  ) {
     do {
-      let response = try session.send(request(for: purchase))
+      session.send(try request(for: purchase)) { completion(decision(about: purchase, $0)) }
+    } catch {
+      completion(decision(about: purchase, .failure(error)))
+    }
+  }
+
+  private func decision(
+    about purchase: PurchaseRequest, _ result: Result<HTTPResponse, any Error>
+  ) -> Result<Decision, ContentError> {
+    do {
+      let response = try result.get()
       guard (200..<300).contains(response.status) else {
         throw unusable("it answered with status \(response.status)")
       }
