@@ -261,7 +261,7 @@ struct QueueStateTests {
   func repeatedPurchase() throws {
     var queue = QueueState()
     _ = queue.apply(.restoreRequested(request: "x", account: nil))
-    for id in ["r", "s"] {
+    for id: TransactionID in ["r", "s"] {
       _ = queue.apply(
         .restored(transaction: id, original: try Sample.grant(), contents: [], purpose: .history))
     }

@@ -239,10 +239,10 @@ final class SimulatedService: @unchecked Sendable {
     }
     world.scheduler.sleep(1)
     for id in before where !observer.reported.contains(id) {
-      world.violate("a transaction was not reported at the launch", id)
+      world.violate("a transaction was not reported at the launch", id.rawValue)
     }
     for id in before where !observer.removed.contains(id) {
-      world.violate("a removal was not reported", id)
+      world.violate("a removal was not reported", id.rawValue)
     }
     return world.violation == nil
   }

@@ -49,7 +49,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   /// Returns whether a worker fetches and installs the download `id`, or is stopping.
-  func hasWorker(_ id: DownloadID) -> Bool { workers[id] != nil }
+  package func hasWorker(_ id: DownloadID) -> Bool { workers[id] != nil }
 
   /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
