@@ -47,7 +47,7 @@ package struct QueueState: Hashable, Sendable {
   package func download(_ id: String) -> DownloadRecord? { records.place(ofDownload: id)?.download }
 
   /// Returns whether a worker fetches and installs the download `id`, or is stopping.
-  func hasWorker(_ id: String) -> Bool { workers[id] != nil }
+  package func hasWorker(_ id: String) -> Bool { workers[id] != nil }
 
   /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
