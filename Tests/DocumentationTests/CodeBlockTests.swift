@@ -70,7 +70,7 @@ struct CodeBlockTests {
   @Test("The article on errors has every number with its name")
   func errors() throws {
     let files = [
-      "Engine/Model/ContentError+Codes.swift", "AppUpdate/Values/ErrorCodes.swift",
+      "Engine/Model/ContentError.swift", "AppUpdate/Values/ErrorCodes.swift",
     ]
     let source = try files.map {
       try String(contentsOf: SourceTree.root.appending(path: "Sources/\($0)"), encoding: .utf8)

@@ -85,3 +85,23 @@ public struct NetworkSettings: Sendable {
     return try HTTPSession(configuration, pauses: pauses)
   }
 }
+
+extension NetworkSettings: CustomStringConvertible {
+  /// The settings without secrets: no token, and only the names of headers.
+  public var description: String {
+    let token = bearerToken == nil ? "" : "bearer token, "
+    return "\(token)headers: \(headers.keys.sorted()), proxy: \(proxy), timeouts: "
+      + "\(connectTimeout), \(stallTimeout), \(busyTimeout), attempts: \(attempts)"
+  }
+}
+
+extension NetworkSettings.Proxy: CustomStringConvertible {
+  /// The kind or address of the proxy, without its password.
+  public var description: String {
+    switch self {
+    case .environment: "environment"
+    case .direct: "direct"
+    case .url(let url): "\(url.host() ?? "")\(url.port.map { ":\($0)" } ?? "")"
+    }
+  }
+}

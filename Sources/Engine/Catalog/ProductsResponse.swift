@@ -57,3 +57,12 @@ extension ProductsResponse {
     ).offering(offeredIdentifiers)
   }
 }
+
+extension ProductsResponse: CustomStringConvertible {
+  /// The identifiers of the products, the invalid identifiers, and the failures.
+  public var description: String {
+    let invalid = invalidProductIdentifiers.map { $0.printable(limit: 200) }
+    return "products: \(products.map(\.productIdentifier)); invalid: \(invalid); "
+      + "failures: \(failures)"
+  }
+}

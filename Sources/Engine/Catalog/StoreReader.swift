@@ -110,6 +110,13 @@ public struct StoreReader: Sendable {
   }
 }
 
+extension StoreReader: CustomStringConvertible {
+  /// The locations of the store and its mirrors.
+  public var description: String {
+    ([store] + mirrors).map(\.description).joined(separator: ", ")
+  }
+}
+
 extension ContentError {
   /// A library does not exist at `path`.
   package static func noLibrary(at path: String, _ error: ContentError) -> ContentError {

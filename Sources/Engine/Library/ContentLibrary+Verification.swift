@@ -18,6 +18,27 @@ package struct ContentDamage: Hashable, Codable, Sendable {
     case dangling
   }
 
+  /// What is wrong, as one sentence without a final period.
+  package var message: String {
+    let place = path.isEmpty ? "The folder" : path.printable(limit: 200)
+    let what =
+      switch problem {
+      case .missing: "is missing"
+      case .changed: "differs from its recorded digest, kind or permissions"
+      case .unexpected: "does not belong to the version"
+      case .dangling: "does not name an installed version"
+      }
+    return "\(place) of \(contentIdentifier) \(version) \(what)"
+  }
+
+  /// What to do, as one sentence without a final period.
+  package var remedy: String {
+    switch problem {
+    case .missing, .changed, .unexpected: "Repair the version, or download it again"
+    case .dangling: "Start a queue on the library: it makes the newest version current"
+    }
+  }
+
   init(_ content: InstalledContent, _ path: String, _ problem: Problem) {
     contentIdentifier = content.contentIdentifier
     version = content.version

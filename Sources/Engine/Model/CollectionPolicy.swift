@@ -18,6 +18,14 @@ public struct CollectionPolicy: Hashable, Codable, Sendable {
   }
 }
 
+extension CollectionPolicy: CustomStringConvertible {
+  /// The number of kept versions and the quota.
+  public var description: String {
+    let quota = maximumBytes.map { ", at most \($0) bytes" } ?? ""
+    return "keeps \(keptVersions) of each content\(quota)"
+  }
+}
+
 /// An installed version as input of a collection.
 ///
 /// `isProtected` is whether it is pinned, or needed by an unfinished download. `lastUse` is in
@@ -70,4 +78,12 @@ public struct CollectionReport: Hashable, Codable, Sendable {
   public var bytesFreed: Int64 { removed.reduce(0) { $0 + $1.size } }
 
   package init() {}
+}
+
+extension CollectionReport: CustomStringConvertible {
+  /// The removed and leased versions, and the failures.
+  public var description: String {
+    let failures = failures.map { "; \($0)" }.joined()
+    return "removed: \(removed); leased: \(leased); \(bytesLeft) bytes left\(failures)"
+  }
 }

@@ -49,6 +49,16 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
   public var isRetryable: Bool { code.isRetryable }
 }
 
+extension ContentError.Code: CustomStringConvertible {
+  /// The number.
+  public var description: String { "\(rawValue)" }
+}
+
+extension ContentError.Group: CustomStringConvertible {
+  /// The name of the group.
+  public var description: String { rawValue }
+}
+
 extension ContentError: LocalizedError, CustomStringConvertible {
   /// The message, followed by the cause if any.
   public var errorDescription: String? { cause.map { "\(message): \($0)" } ?? message }

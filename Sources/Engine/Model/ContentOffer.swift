@@ -80,6 +80,11 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   }
 }
 
+extension ContentOffer: CustomStringConvertible {
+  /// The content and its version, such as `com.example.book 1.0`.
+  public var description: String { "\(contentIdentifier) \(version)" }
+}
+
 /// A file of a store whose length and digest are signed.
 public struct SignedFile: Hashable, Codable, Sendable {
   /// The path relative to the store's folder, with `/`.
@@ -95,4 +100,9 @@ public struct SignedFile: Hashable, Codable, Sendable {
     self.length = length
     self.digest = digest
   }
+}
+
+extension SignedFile: CustomStringConvertible {
+  /// The path and the length.
+  public var description: String { "\(path) (\(length) bytes)" }
 }

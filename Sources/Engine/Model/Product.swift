@@ -106,6 +106,15 @@ extension Product: Codable {
   }
 }
 
+extension Product: CustomStringConvertible {
+  /// The identifier, type, title, price and contents.
+  public var description: String {
+    let record = ProductRecord(
+      productIdentifier: productIdentifier, type: type, texts: texts, price: price)
+    return "\(record), contents: \(contents)"
+  }
+}
+
 /// The kind of a purchase; only non-consumables have hosted content.
 ///
 /// Non-consumables and auto-renewable subscriptions can be restored.
@@ -114,6 +123,11 @@ public enum ProductType: String, Codable, Sendable, CaseIterable {
   case consumable
   case autoRenewable = "auto-renewable"
   case nonRenewing = "non-renewing"
+}
+
+extension ProductType: CustomStringConvertible {
+  /// The name in a store's catalog, such as `non-consumable`.
+  public var description: String { rawValue }
 }
 
 /// A product's texts in one language.
@@ -131,4 +145,9 @@ public struct ProductText: Hashable, Codable, Sendable {
     self.description = description
     self.releaseNotes = releaseNotes
   }
+}
+
+extension ProductText: CustomDebugStringConvertible {
+  /// The title; `description` is the text about the product.
+  public var debugDescription: String { title.printable() }
 }

@@ -78,3 +78,11 @@ extension ProductRecord: Codable {
     try container.encodeIfPresent(price?.currency, forKey: .currency)
   }
 }
+
+extension ProductRecord: CustomStringConvertible {
+  /// The identifier, type, title and price.
+  public var description: String {
+    let title = (texts["en"] ?? texts.min { $0.key < $1.key }?.value).map { " “\($0)”" } ?? ""
+    return "\(productIdentifier) (\(type))\(title), \(price.map { "\($0)" } ?? "free")"
+  }
+}

@@ -2,11 +2,11 @@ import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import Foundation
+import HostedContent
 import HostedTestSupport
 import Testing
 
 @testable import HostedHostCheck
-import HostedCatalog
 
 /// The rules of the check, without a server.
 @Suite("The rules of the check of a hosted store")

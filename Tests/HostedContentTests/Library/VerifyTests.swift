@@ -157,6 +157,7 @@ struct VerifyTests {
     let found = try fixture.reader().verify(content)
     #expect(found.map(\.path) == [path])
     #expect(found.map(\.problem) == [problem])
+    #expect(found.allSatisfy { $0.message.contains("\(path) of a 1.0") && !$0.remedy.isEmpty })
     let queue = try fixture.queue()
     #expect(try await queue.repair(content).damagedPaths == [path])
     queue.close()

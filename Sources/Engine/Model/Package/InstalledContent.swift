@@ -29,6 +29,11 @@ public struct InstalledContent: Hashable, Codable, Sendable {
   }
 }
 
+extension InstalledContent: CustomStringConvertible {
+  /// The content, its version and its size.
+  public var description: String { "\(contentIdentifier) \(version) (\(size) bytes)" }
+}
+
 /// A content and one of its versions.
 public struct ContentKey: Hashable, Codable, Sendable {
   /// The content's identifier.
@@ -41,4 +46,9 @@ public struct ContentKey: Hashable, Codable, Sendable {
     self.contentIdentifier = contentIdentifier
     self.version = version
   }
+}
+
+extension ContentKey: CustomStringConvertible {
+  /// The content and its version, such as `com.example.book 1.0`.
+  public var description: String { "\(contentIdentifier) \(version)" }
 }

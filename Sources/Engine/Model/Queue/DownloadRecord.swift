@@ -15,6 +15,20 @@ public enum DownloadState: Int, Codable, Sendable, CaseIterable {
   case cancelled = 5
 }
 
+extension DownloadState: CustomStringConvertible {
+  /// The name of the state.
+  public var description: String {
+    switch self {
+    case .waiting: "waiting"
+    case .active: "active"
+    case .paused: "paused"
+    case .finished: "finished"
+    case .failed: "failed"
+    case .cancelled: "cancelled"
+    }
+  }
+}
+
 /// The state of a download, with the values of that state.
 package enum DownloadStatus: Hashable, Sendable {
   /// Waits for a start request, or, if requested, for a free worker.

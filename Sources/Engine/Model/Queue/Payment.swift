@@ -40,6 +40,14 @@ public struct Payment: Hashable, Codable, Sendable {
   }
 }
 
+extension Payment: CustomStringConvertible {
+  /// The quantity, the product and the account, such as `1 × com.example.book for anna`.
+  public var description: String {
+    let account = applicationUsername.map { " for \($0.rawValue.printable(limit: 256))" } ?? ""
+    return "\(quantity) × \(productIdentifier)\(account)"
+  }
+}
+
 /// The seller's outcome of a payment.
 public enum PurchaseOutcome: Hashable, Codable, Sendable {
   /// Purchased, with the contents of the product.
@@ -53,6 +61,17 @@ public enum PurchaseOutcome: Hashable, Codable, Sendable {
   case failed(ContentError)
   /// Waiting for approval.
   case deferred
+}
+
+extension PurchaseOutcome: CustomStringConvertible {
+  /// The outcome with its grant and contents, or its error.
+  public var description: String {
+    switch self {
+    case .purchased(let grant, let contents): "purchased: \(grant), contents: \(contents)"
+    case .failed(let error): "failed: \(error)"
+    case .deferred: "deferred"
+    }
+  }
 }
 
 /// The seller's record that an account is entitled to a product.
@@ -86,5 +105,12 @@ public struct Grant: Hashable, Codable, Sendable {
       date: try container.decode(Date.self, forKey: .date),
       payment: try container.decode(Payment.self, forKey: .payment),
       receipt: try container.decodeIfPresent(String.self, forKey: .receipt))
+  }
+}
+
+extension Grant: CustomStringConvertible {
+  /// The number of the purchase and the payment, without the receipt.
+  public var description: String {
+    "purchase \(transactionIdentifier.printable(limit: 256)): \(payment)"
   }
 }

@@ -12,6 +12,19 @@ public enum TransactionState: Int, Codable, Sendable, CaseIterable {
   case deferred = 4
 }
 
+extension TransactionState: CustomStringConvertible {
+  /// The name of the state.
+  public var description: String {
+    switch self {
+    case .purchasing: "purchasing"
+    case .purchased: "purchased"
+    case .failed: "failed"
+    case .restored: "restored"
+    case .deferred: "deferred"
+    }
+  }
+}
+
 /// The state of a transaction, with the values of that state.
 ///
 /// Rare payloads are indirect, because a queue may have 100,000 transactions.
