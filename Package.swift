@@ -34,7 +34,7 @@ enum Group: String {
   func path(_ name: String) -> String { "Sources/\(rawValue)/\(name)" }
 }
 
-/// A module; its dependencies equal its row in Documentation/Architecture.md.
+/// A module; `Scripts/check-imports` compares its dependencies with its imports.
 func module(_ name: String, in group: Group? = nil, _ uses: [String] = []) -> Target {
   .target(
     name: target(name), dependencies: dependencies(uses),

@@ -9,7 +9,7 @@ import Testing
 /// not synced survives here; the simulation loses it.
 @Suite("A process may be killed at any step", .timeLimit(.minutes(60)))
 struct CrashPointTests {
-  @Test(.slow, arguments: CrashOperation.allCases)
+  @Test(.slow, arguments: SlowTests.part(of: CrashOperation.allCases))
   func `after a kill at any step nothing is incomplete or lost, and the next start completes it`(
     operation: CrashOperation
   ) async throws {

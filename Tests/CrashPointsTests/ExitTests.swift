@@ -31,6 +31,7 @@ struct ExitTests {
         }
       }
     }
+    print("exits: \(runs) processes")
     #expect(failures.all == [])
   }
 

@@ -17,7 +17,7 @@ struct FaultTests {
     EIO: .fileFailed, ENOSPC: .diskFull, EMFILE: .tooManyFiles,
   ]
 
-  @Test(.slow, arguments: CrashOperation.allCases)
+  @Test(.slow, arguments: SlowTests.part(of: CrashOperation.allCases))
   func `a step that fails affects at most its own product, and the same process continues`(
     operation: CrashOperation
   ) async throws {
@@ -69,7 +69,7 @@ struct FaultTests {
     for problem in problems { Issue.record("\(place): \(problem)") }
   }
 
-  @Test(.slow, arguments: CrashOperation.allCases)
+  @Test(.slow, arguments: SlowTests.part(of: CrashOperation.allCases))
   func `interrupting every system call has no effect`(operation: CrashOperation)
     async throws
   {

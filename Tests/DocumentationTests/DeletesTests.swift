@@ -3,22 +3,22 @@ import HostedTestSupport
 import HostedTestTraits
 import Testing
 
-/// Documentation/Deletes.md lists every call that removes a folder.
+/// Documentation/Deletes.md lists every function that removes a folder.
 @Suite("The list of deletes")
 struct DeletesTests {
   private struct Row {
-    let place: String
+    let function: String
     let tests: [String]
   }
 
-  /// The list's items: each starts with a file in Sources and a function.
+  /// The list's items: each starts with the name of a function in Sources.
   private static func rows() throws -> [Row] {
     let page = try String(
       contentsOf: SourceTree.root.appending(path: "Documentation/Deletes.md"), encoding: .utf8)
     return page.components(separatedBy: "\n* `").dropFirst().map { item in
       let text = item.components(separatedBy: "\n\n")[0].replacing(/\n */, with: " ")
       let tests = text.matches(of: /“([^”]+)”/).map { String($0.output.1) }
-      return Row(place: String(text.prefix { $0 != "`" }), tests: tests)
+      return Row(function: String(text.prefix { $0 != "`" }), tests: tests)
     }
   }
 
@@ -30,9 +30,9 @@ struct DeletesTests {
       .map { ($0, try String(contentsOf: start.appending(path: $0), encoding: .utf8)) }
   }
 
-  /// The files that define the removal of folders and its system call.
+  /// The functions of FileIO that define the removal of folders and its system call.
   private static let definitions: Set<String> = [
-    "System/FileIO/Directory.swift", "System/FileIO/SystemCalls.swift",
+    "removeTree", "removeEmptyDirectory", "remove", "unlinkat",
   ]
 
   /// The calls that remove a folder.
@@ -41,30 +41,28 @@ struct DeletesTests {
     "rmdir(", "unlinkat(",
   ]
 
-  /// Returns the places of these calls in Sources, by file and function.
-  private static func places() throws -> Set<String> {
-    var places: Set<String> = []
-    for (path, text) in try sources("Sources") {
-      guard !definitions.contains(path), removals.contains(where: text.contains) else { continue }
+  /// Returns the functions of Sources with these calls, once for each file.
+  private static func functions() throws -> [String] {
+    var functions: [String] = []
+    for (path, text) in try sources("Sources") where removals.contains(where: text.contains) {
       var function = ""
+      var found: Set<String> = []
       for line in text.split(separator: "\n") {
         if let match = line.firstMatch(of: /func (\w+)| (init|deinit)\b/) {
           function = String(match.output.1 ?? match.output.2 ?? "")
         }
         let isComment = line.drop { $0 == " " }.hasPrefix("//")
-        if !isComment, removals.contains(where: line.contains) {
-          places.insert("\(path) \(function)")
-        }
+        if !isComment, removals.contains(where: line.contains) { found.insert(function) }
       }
+      functions += path.hasPrefix("System/FileIO/") ? found.subtracting(definitions) : found
     }
-    return places
+    return functions.sorted()
   }
 
-  @Test("It has each call in Sources, and no other", .slow)
-  func places() throws {
-    let listed = try Self.rows().map(\.place)
-    #expect(listed.count == Set(listed).count)
-    #expect(Set(listed) == (try Self.places()))
+  @Test("It has each function of Sources that removes a folder, and no other", .slow)
+  func complete() throws {
+    let listed = try Self.rows().map(\.function).sorted()
+    #expect(listed == (try Self.functions()))
     #expect(listed.count > 5)
   }
 
@@ -72,8 +70,8 @@ struct DeletesTests {
   func tests() throws {
     let tests = try Self.sources("Tests").map(\.text).joined()
     for row in try Self.rows() {
-      #expect(!row.tests.isEmpty, "\(row.place)")
-      for name in row.tests { #expect(tests.contains("\"\(name)\""), "\(row.place): \(name)") }
+      #expect(!row.tests.isEmpty, "\(row.function)")
+      for name in row.tests { #expect(tests.contains("\"\(name)\""), "\(row.function): \(name)") }
     }
   }
 }

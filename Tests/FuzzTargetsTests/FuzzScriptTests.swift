@@ -25,7 +25,7 @@ import Testing
   /// A copy of what the script reads, so that it does not change the build folder.
   private static func copy() throws -> TemporaryFolder {
     let folder = try TemporaryFolder()
-    for name in ["Scripts", "Sources", "Fuzz"] {
+    for name in ["Package.swift", "Scripts", "Sources", "Fuzz"] {
       try FileManager.default.copyItem(atPath: SourceTree.path(name), toPath: folder.path(name))
     }
     return folder

@@ -3,7 +3,13 @@ import Foundation
 /// A program that was built with the tests.
 package enum Program {
   /// Returns the path of the program.
+  ///
+  /// `Scripts/campaign` names a folder with programs that were built for release.
   package static func path(_ name: String) -> String {
+    if let folder = ProcessInfo.processInfo.environment["HOSTEDCONTENT_PROGRAMS"] {
+      let path = "\(folder)/\(name)"
+      if FileManager.default.isExecutableFile(atPath: path) { return path }
+    }
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
       .path(percentEncoded: false)

@@ -18,7 +18,8 @@ struct SampleInstallTests {
   func forms() async throws {
     let fixture = try StoreFixture()
     let forms = ["xar", "zip", "tar", "tar-gz", "tar-xz", "tar-zst", "tar-bz2"]
-    try fixture.store.publish(forms.map { Self.samples.appending(path: "formats/\($0).pkg").path() })
+    try fixture.store.publish(
+      forms.map { Self.samples.appending(path: "formats/\($0).pkg").path() })
     try fixture.store.publish([Self.samples.appending(path: "chapter1-1.0.pkg").path()])
     try await Self.get(
       forms.map { "com.example.forms.\($0)" } + ["com.example.book.chapter1"], fixture)

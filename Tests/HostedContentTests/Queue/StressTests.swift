@@ -8,16 +8,14 @@ import Testing
 
 /// Many threads use all functions of a queue at the same time.
 ///
-/// `HOSTEDCONTENT_STRESS_SEED` repeats the threads' requests, but not their interleaving.
+/// `HOSTEDCONTENT_SEED` repeats the threads' requests, but not their interleaving.
 @Suite("Stress", .timeLimit(.hang))
 struct StressTests {
   private static let products = (1...6).map { "p\($0)" }
 
   private static let seeds: [UInt64] = {
-    if let seed = ProcessInfo.processInfo.environment["HOSTEDCONTENT_STRESS_SEED"] {
-      return [UInt64(seed) ?? 0]
-    }
-    return (0..<(SlowTests.areOn ? 5 : 1)).map { _ in .random(in: 0...UInt64.max) }
+    let first = SlowTests.seed(of: "stress")
+    return (0..<UInt64(SlowTests.areOn ? 5 : 1)).map { first + $0 }
   }()
 
   @Test(

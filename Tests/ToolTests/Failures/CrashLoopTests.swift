@@ -6,8 +6,7 @@ import Testing
 /// Kills runs that install and update 20 packages with SIGKILL at random moments, and restarts
 /// them.
 ///
-/// `HOSTEDCONTENT_CRASH_KILLS` is the number of kills (Scripts/crash-loop: 300).
-/// `HOSTEDCONTENT_CRASH_SEED` repeats the moments of a run as far as the machine's timing allows.
+/// `HOSTEDCONTENT_SEED` repeats the moments of a run as far as the machine's timing allows.
 @Suite("Killed at random moments", .long, .timeLimit(.minutes(60)))
 struct CrashLoopTests {
   static let productCount = 20
@@ -15,13 +14,9 @@ struct CrashLoopTests {
   @Test(
     "The current version is always complete, and at the end everything is installed once", .slow)
   func crashLoop() throws {
-    let environment = ProcessInfo.processInfo.environment
-    let kills =
-      Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
-      ?? SlowTests.count(30, all: 300)
-    let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
+    let kills = SlowTests.count(24, all: 1000)
+    let seed = SlowTests.seed(of: "client kills")
     var random = SplitMix(state: seed)
-    print("crash loop: \(kills) kills, seed \(seed)")
 
     let tool = try Tool.withStore()
     var version = "1.0"
@@ -54,7 +49,7 @@ struct CrashLoopTests {
       }
       try expectEnd(of: words, version: version, tool, seed)
     }
-    print("crash loop: \(killed) kills in \(round) rounds")
+    print("client kills: \(killed) kills in \(round) rounds")
   }
 
   private static let products = (1...productCount).map { "com.example.crash.p\($0)" }

@@ -9,17 +9,13 @@ import Testing
 
 /// Kills publishers with SIGKILL at random moments, while clients read the store.
 ///
-/// `HOSTEDCONTENT_CRASH_KILLS` is the number of kills (Scripts/crash-loop: 300).
-/// `HOSTEDCONTENT_CRASH_SEED` repeats the commands and, as far as the machine allows, the moments.
+/// `HOSTEDCONTENT_SEED` repeats the commands and, as far as the machine allows, the moments.
 @Suite("Publishers killed at random moments", .long, .timeLimit(.minutes(60)))
 struct PublisherCrashLoopTests {
   @Test("Clients never fail, and the next publisher continues", .slow)
   func crashLoop() throws {
-    let environment = ProcessInfo.processInfo.environment
-    let kills =
-      Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
-      ?? SlowTests.count(40, all: 400)
-    let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
+    let kills = SlowTests.count(8, all: 400)
+    let seed = SlowTests.seed(of: "publisher kills")
     var random = SplitMix(state: seed)
     let tool = try Tool.withStore()
     let root = try Array(tool.text("store/metadata/1.root.json").utf8)
@@ -60,7 +56,7 @@ struct PublisherCrashLoopTests {
     }
     clients.stop()
     let (failures, looks) = clients.result
-    print("publisher crash loop: \(killed) kills, \(finished) ends, \(looks) looks, seed \(seed)")
+    print("publisher kills: \(killed) kills, \(finished) ends, \(looks) looks, seed \(seed)")
     #expect(failures.isEmpty, "seed \(seed), \(failures.count) of \(looks): \(failures.prefix(3))")
     #expect(looks > kills)
     try tool.succeed("store", "refresh", "store", "--everything")

@@ -5,8 +5,7 @@ import Testing
 
 /// Kills a store server, its database and its clients at random moments, and restarts them.
 ///
-/// `HOSTEDCONTENT_CRASH_KILLS` is the number of kills of the server. `HOSTEDCONTENT_CRASH_SEED`
-/// repeats the moments of a run as far as the machine's timing allows.
+/// `HOSTEDCONTENT_SEED` repeats the moments of a run as far as the machine's timing allows.
 @Suite(
   "A store server and its clients, killed at random moments", .serialized,
   .slow, .timeLimit(.minutes(240)))
@@ -14,15 +13,12 @@ struct StoreServerKillTests {
   /// The number of kills of one ledger, so that it can be examined in memory.
   private static let roundsPerLedger = 25
 
-  @Test(arguments: ServerDatabase.available)
+  @Test(arguments: SlowTests.part(of: ServerDatabase.available))
   func `no purchase is lost, sold twice or answered differently`(
     database: ServerDatabase
   ) async throws {
-    let environment = ProcessInfo.processInfo.environment
-    let kills =
-      Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
-      ?? (database == .sqlite ? SlowTests.count(24, all: 1_000) : SlowTests.count(8, all: 250))
-    let first = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
+    let kills = SlowTests.count(8, all: database == .sqlite ? 1_000 : 250)
+    let first = SlowTests.seed(of: "store server kills (\(database))")
     for start in stride(from: 0, to: kills, by: Self.roundsPerLedger) {
       // The first ledger of another run with this seed is killed at the same moments.
       let seed = first &+ UInt64(start)
