@@ -169,6 +169,19 @@ struct DoubleInitializerTests {
     #expect(Front(countryCode: "SWE").countryCode == "SWE")
   }
 
+  @Test("print shows the values of an object, also of a double")
+  func descriptions() {
+    let payment = SKMutablePayment()
+    payment.productIdentifier = "com.example.coin"
+    #expect("\(payment)" == "com.example.coin")
+    payment.quantity = 5
+    #expect("\(payment)" == "com.example.coin, 5 units")
+    #expect("\(DoubleTests.FakeTransaction("book", .purchased))" == "book: purchased")
+    #expect("\(DoubleTests.FakeDownload())".hasSuffix(": failed"))
+    #expect("\(DoubleTests.FakeProduct())" == "fake")
+    #expect("\(SKProductSubscriptionPeriod(numberOfUnits: 3, unit: .month))" == "3 month")
+  }
+
   @Test("Objects of Apple's classes can be created without values")
   func empty() {
     #expect(SKReceiptRefreshRequest().receiptProperties == nil)

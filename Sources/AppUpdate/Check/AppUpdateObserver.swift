@@ -57,3 +57,16 @@ public enum AppUpdateEvent: Hashable, Sendable {
   /// A lookup, a file operation or a decoding failed, or the offered version decreased.
   case failed(ContentError)
 }
+
+extension AppUpdateEvent: CustomStringConvertible {
+  /// The event and its value in one line.
+  public var description: String {
+    switch self {
+    case .prompt(let prompt): "prompt: \(prompt)"
+    case .decided(let decision): "decided: \(decision)"
+    case .gateClosed(let decision): "gate closed: \(decision)"
+    case .gateOpened: "gate opened"
+    case .failed(let error): "failed: \(error)"
+    }
+  }
+}

@@ -322,3 +322,52 @@ private struct Judgment {
     return now < eligible ? eligible : nil
   }
 }
+
+extension AppUpdatePolicy.Frequency: CustomStringConvertible {
+  /// The frequency, such as `daily` or `every 600.0 seconds`.
+  public var description: String {
+    switch self {
+    case .immediately: "immediately"
+    case .daily: "daily"
+    case .weekly: "weekly"
+    case .every(let interval): "every \(interval)"
+    }
+  }
+}
+
+extension AppUpdatePolicy.Rule: CustomStringConvertible {
+  /// The rule in a few words, such as `remind daily, can be skipped`.
+  public var description: String {
+    action == .remind
+      ? "remind \(frequency)\(allowsSkip ? ", can be skipped" : "")" : action.description
+  }
+}
+
+extension AppUpdatePolicy: CustomStringConvertible {
+  /// The rules of all levels, the minimum and the blocked versions in one line.
+  public var description: String {
+    var parts = [
+      "major: \(major)", "minor: \(minor)", "patch: \(patch)", "revision: \(revision)",
+      "suffix: \(suffix)", "server: \(serverReminder)",
+    ]
+    if let minimumSupportedVersion { parts.append("minimum: \(minimumSupportedVersion)") }
+    if !blockedVersions.isEmpty {
+      let versions = blockedVersions.sorted().map(\.rawValue).joined(separator: ", ")
+      parts.append("blocked: \(versions)")
+    }
+    return parts.joined(separator: "; ")
+  }
+}
+
+extension UpdateHistory: CustomStringConvertible {
+  /// The known values in one line, such as `skipped 2.0, highest in store 2.0`.
+  public var description: String {
+    let parts = [
+      skippedVersion.map { "skipped \($0)" },
+      lastReminder.map { "reminded at \($0.formatted(.iso8601))" },
+      highestInStore.map { "highest in store \($0)" },
+      highestOnServer.map { "highest on server \($0)" },
+    ].compactMap(\.self)
+    return parts.isEmpty ? "empty history" : parts.joined(separator: ", ")
+  }
+}

@@ -92,9 +92,49 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
   }
 }
 
-extension UpdateDecision.Reason {
+extension UpdateDecision: CustomStringConvertible {
+  /// The decision in one line, such as `remind: newVersion(minor), installed 1.0, offered 1.1`.
+  public var description: String {
+    "\(action): \(reason), installed \(installed)" + (offered.map { ", offered \($0)" } ?? "")
+  }
+}
+
+extension UpdateDecision.Action: CustomStringConvertible {
+  /// The name, as in JSON.
+  public var description: String { rawValue }
+}
+
+extension UpdateDecision.Reason: CustomStringConvertible {
   /// The name of the case without its values, as in JSON, for logs and scripts.
-  public var name: String { String("\(self)".prefix { $0 != "(" }) }
+  public var name: String { String(description.prefix { $0 != "(" }) }
+
+  /// The name of the case and its values, such as `newVersion(minor)`.
+  public var description: String {
+    switch self {
+    case .upToDate: "upToDate"
+    case .offerIsOlder: "offerIsOlder"
+    case .notOffered: "notOffered"
+    case .versionInvalid: "versionInvalid"
+    case .versionWentDown(let version): "versionWentDown(from: \(version))"
+    case .systemTooOld(let version): "systemTooOld(needed: \(version))"
+    case .releasedRecently(let date): "releasedRecently(until: \(date.formatted(.iso8601)))"
+    case .levelIgnored(let level): "levelIgnored(\(level))"
+    case .skipped: "skipped"
+    case .remindedRecently(let date): "remindedRecently(until: \(date.formatted(.iso8601)))"
+    case .serverHasNoUpdate: "serverHasNoUpdate"
+    case .serverDidNotAnswer: "serverDidNotAnswer"
+    case .accountChanged: "accountChanged"
+    case .checkedRecently(let date): "checkedRecently(until: \(date.formatted(.iso8601)))"
+    case .checkFailed: "checkFailed"
+    case .cancelled: "cancelled"
+    case .newVersion(let level): "newVersion(\(level))"
+    case .belowMinimum(let version): "belowMinimum(\(version))"
+    case .blockedVersion: "blockedVersion"
+    case .serverOffersUpdate: "serverOffersUpdate"
+    case .serverRequiresUpdate: "serverRequiresUpdate"
+    case .pushRequiresUpdate: "pushRequiresUpdate"
+    }
+  }
 }
 
 extension String {

@@ -58,3 +58,16 @@ public struct UpdateOffer: Hashable, Sendable {
     isExplicitlyOptional = answer.fields["needUpgrade"]?.boolValue == false
   }
 }
+
+extension UpdateOffer: CustomStringConvertible {
+  /// The origin, the version and the requested action, such as `server: 2.0, remind`.
+  public var description: String {
+    let action = requestedAction == .noAction ? "" : ", \(requestedAction)"
+    return "\(origin): \(versionText ?? "unknown version")\(action)"
+  }
+}
+
+extension UpdateOffer.Origin: CustomStringConvertible {
+  /// The name, as in JSON.
+  public var description: String { rawValue }
+}

@@ -55,3 +55,26 @@ public enum PushOutcome: Hashable, Sendable {
     case upToDate
   }
 }
+
+extension UpdatePush: CustomStringConvertible {
+  /// The type, the account and the version, such as `mddy_needUpgrade for alice: 2.0`.
+  public var description: String {
+    let receiver = account.map { " for \($0)" } ?? ""
+    return "\(type ?? "push without a type")\(receiver)\(version.map { ": \($0)" } ?? "")"
+  }
+}
+
+extension PushOutcome: CustomStringConvertible {
+  /// The outcome and its decision or reason, such as `ignored: otherAccount`.
+  public var description: String {
+    switch self {
+    case .remembered(let decision): "remembered: \(decision)"
+    case .ignored(let reason): "ignored: \(reason)"
+    }
+  }
+}
+
+extension PushOutcome.Reason: CustomStringConvertible {
+  /// The name, as in JSON.
+  public var description: String { rawValue }
+}

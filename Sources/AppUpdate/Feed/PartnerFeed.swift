@@ -103,6 +103,13 @@ extension ContentError {
   }
 }
 
+extension PartnerFeed.Summary: CustomStringConvertible {
+  /// The numbers of rows and bytes, such as `2 rows, 310 bytes, complete`.
+  public var description: String {
+    "\(rowCount) rows, \(byteCount) bytes, \(isComplete ? "complete" : "incomplete")"
+  }
+}
+
 /// A row of a feed.
 ///
 /// It is only valid during the call that receives it.

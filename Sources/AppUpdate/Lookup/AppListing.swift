@@ -157,6 +157,19 @@ extension AppListing: Codable {
   }
 }
 
+extension AppListing: CustomDebugStringConvertible {
+  /// The identity and the version, such as `com.example.app 2.0`.
+  ///
+  /// `description` is the app's description in the store.
+  public var debugDescription: String { summary }
+
+  /// The bundle identifier, or else the Apple ID or the name, and the version.
+  var summary: String {
+    let name = bundleID ?? trackID.map { "id\($0)" } ?? trackName ?? "unknown item"
+    return versionText.map { "\(name) \($0)" } ?? name
+  }
+}
+
 extension AppListing {
   /// The names of the fields with a property.
   static let documentedFields: Set<String> = [
@@ -223,5 +236,12 @@ extension LookupResults: Encodable {
     var members = otherFields
     members["results"] = .array(listings.map { .object($0.fields) })
     try container.encode(members)
+  }
+}
+
+extension LookupResults: CustomStringConvertible {
+  /// The number of results and the apps in one line.
+  public var description: String {
+    "\(resultCount) results: \(listings.map(\.summary).joined(separator: ", "))"
   }
 }

@@ -220,6 +220,19 @@ public enum AppFinding: Hashable, Sendable {
   }
 }
 
+extension AppFinding: CustomStringConvertible {
+  /// The result and the app, such as `offered: com.example.app 2.0`.
+  public var description: String {
+    switch self {
+    case .offered(let app): "offered: \(app.summary)"
+    case .lagging(let app): "offered, but not yet by caches: \(app.summary)"
+    case .elsewhere(let app, let country): "offered in \(country) only: \(app.summary)"
+    case .unknown(let tried):
+      "not offered in \(tried.map(\.rawValue).joined(separator: ", "))"
+    }
+  }
+}
+
 extension AppLookup {
   /// Finds an app in `country`.
   ///
@@ -264,6 +277,11 @@ public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
   case reload
   /// Sends a request with a URL and a header that bypass all caches.
   case reloadIgnoringAllCaches
+}
+
+extension LookupCachePolicy: CustomStringConvertible {
+  /// The name, as in JSON.
+  public var description: String { rawValue }
 }
 
 /// A cache of recent answers; pure: `now` is a parameter.

@@ -163,6 +163,30 @@ public struct SearchQuery: Hashable, Sendable {
   }
 }
 
+extension LookupQuery: CustomStringConvertible {
+  /// The query of its URL, such as `bundleId=com.example.app&country=fi`.
+  public var description: String {
+    let parameters = try? parameters()
+    return parameters?.map(\.encoded).joined(separator: "&") ?? "\(key)"
+  }
+}
+
+extension LookupQuery.Key: CustomStringConvertible {
+  /// The parameter of the URL, such as `bundleId=com.example.app`.
+  public var description: String {
+    let (name, values) = parameter
+    return "\(name)=\(values.joined(separator: ","))"
+  }
+}
+
+extension SearchQuery: CustomStringConvertible {
+  /// The query of its URL, such as `term=book&media=software`.
+  public var description: String {
+    let parameters = try? parameters()
+    return parameters?.map(\.encoded).joined(separator: "&") ?? "term=\(term)"
+  }
+}
+
 /// A name and a value in the query of a URL.
 struct QueryParameter: Hashable {
   let name: String

@@ -61,6 +61,16 @@ public struct LookupResponse: Hashable, Sendable {
   }
 }
 
+extension LookupRequest: CustomStringConvertible {
+  /// The method and the URL.
+  public var description: String { "GET \(url.absoluteString)" }
+}
+
+extension LookupResponse: CustomStringConvertible {
+  /// The status and the length of the body, such as `200, 310 bytes`.
+  public var description: String { "\(status), \(body.count) bytes" }
+}
+
 extension LookupResponse {
   /// The seconds that the server asks to wait, at most one day; nil unless it asks.
   ///

@@ -12,6 +12,11 @@ public struct ProductPage: Hashable, Sendable {
   public let parameters: ProductPageParameters
 }
 
+extension ProductPage: CustomStringConvertible {
+  /// The item and the page's URL.
+  public var description: String { "\(listing.summary): \(url.absoluteString)" }
+}
+
 extension AppLookup {
   /// Looks up an item's page.
   ///
@@ -90,5 +95,12 @@ public struct ProductPageParameters: Hashable, Sendable {
       + tokens.map { QueryParameter($0.name, $0.value).encoded }
     return URL(
       string: query.isEmpty ? String(parts[0]) : "\(parts[0])?\(query.joined(separator: "&"))")
+  }
+}
+
+extension ProductPageParameters: CustomStringConvertible {
+  /// The item and the tokens that are set, such as `id364709193 at=… ct=…`.
+  public var description: String {
+    (["id\(itemIdentifier)"] + tokens.map { "\($0.name)=\($0.value)" }).joined(separator: " ")
   }
 }

@@ -66,3 +66,20 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
     self.buttons = buttons
   }
 }
+
+extension UpdatePrompt: CustomStringConvertible {
+  /// The title, the message and the buttons in one line.
+  public var description: String {
+    "\(title) \(message) \(buttons.map { "[\($0.title)]" }.joined(separator: " "))"
+  }
+}
+
+extension UpdatePrompt.Choice: CustomStringConvertible {
+  /// The name, as in JSON.
+  public var description: String { rawValue }
+}
+
+extension UpdatePrompt.Button: CustomStringConvertible {
+  /// The action and the title, such as `later: Later`.
+  public var description: String { "\(choice): \(title)" }
+}

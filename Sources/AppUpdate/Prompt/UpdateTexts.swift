@@ -81,6 +81,16 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
   }
 }
 
+extension UpdateTexts: CustomStringConvertible {
+  /// The languages with texts.
+  public var description: String { "texts in \(byLanguage.keys.sorted().joined(separator: ", "))" }
+}
+
+extension UpdateTexts.Translation: CustomStringConvertible {
+  /// The title of a reminder, which identifies the language.
+  public var description: String { remindTitle }
+}
+
 extension UpdateTexts {
   static let english = Translation(
     remindTitle: "Update available",

@@ -56,6 +56,13 @@ public struct AppCatalog: Hashable, Sendable {
   }
 }
 
+extension AppCatalog: CustomStringConvertible {
+  /// The identities and versions of the apps in one line.
+  public var description: String {
+    "\(apps.count) apps: \(apps.map(\.listing.summary).joined(separator: ", "))"
+  }
+}
+
 extension AppCatalog.App {
   fileprivate init(_ field: JSONReader<FieldErrors>) throws {
     try field.allowOnly([

@@ -93,6 +93,11 @@ public struct AppServerAnswer: Hashable, Sendable {
   public let body: [UInt8]
 }
 
+extension AppServerAnswer: CustomStringConvertible {
+  /// The status and the JSON document.
+  public var description: String { "\(status) \(String(decoding: body, as: UTF8.self))" }
+}
+
 extension AppCatalog {
   /// The paths that are served.
   public static let paths = ["/lookup", "/search", "/app-version"]

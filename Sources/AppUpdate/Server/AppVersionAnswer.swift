@@ -79,3 +79,8 @@ extension AppVersionAnswer: Codable {
     try container.encode(fields)
   }
 }
+
+extension AppVersionAnswer: CustomStringConvertible {
+  /// All fields as JSON.
+  public var description: String { JSONValue.object(fields).description }
+}

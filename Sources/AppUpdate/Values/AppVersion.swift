@@ -145,3 +145,8 @@ extension AppVersion {
 
   private static func isSeparator(_ byte: UInt8) -> Bool { "-_. ".utf8.contains(byte) }
 }
+
+extension AppVersion.Level: CustomStringConvertible {
+  /// The name, such as `minor`.
+  public var description: String { rawValue }
+}

@@ -23,3 +23,8 @@ public struct InstalledApp: Codable, Hashable, Sendable {
     self.systemVersion = systemVersion
   }
 }
+
+extension InstalledApp: CustomStringConvertible {
+  /// The name and the version, such as `Bookshelf 1.2 (45)`.
+  public var description: String { "\(name) \(version)" + (build.map { " (\($0))" } ?? "") }
+}

@@ -65,6 +65,12 @@ open class SKDownload: NSObject, @unchecked Sendable {
     source.map { $0.objects.transaction($0.handle.transaction) } ?? SKPaymentTransaction()
   }
 
+  /// The content, the version and the state, such as `com.example.book 1.0: active, 40%`.
+  open override var description: String {
+    let percent = state == .active || state == .paused ? ", \(Int(progress * 100))%" : ""
+    return "\(contentIdentifier) \(contentVersion): \(state)\(percent)"
+  }
+
   /// Returns the folder of the current content with a product's identifier; nil if not installed.
   open class func contentURL(forProductID productID: String) -> URL? {
     StoreHost.shared.contentURL(of: productID)

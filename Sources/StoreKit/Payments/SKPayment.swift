@@ -51,6 +51,11 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
   /// A discount for a subscription; not supported, fails with `.ineligibleForOffer`.
   open var paymentDiscount: SKPaymentDiscount? { fields.paymentDiscount }
 
+  /// The product and the quantity, such as `com.example.book` or `com.example.coin, 5 units`.
+  open override var description: String {
+    quantity == 1 ? productIdentifier : "\(productIdentifier), \(quantity) units"
+  }
+
   /// Returns an immutable copy.
   open func copy(with zone: NSZone? = nil) -> Any { SKPayment(fields: values) }
 
@@ -163,6 +168,9 @@ open class SKPaymentDiscount: NSObject, @unchecked Sendable {
   ) {
     values = (identifier, keyIdentifier, nonce, signature, timestamp)
   }
+
+  /// The identifier of the offer.
+  open override var description: String { identifier }
 
   /// The identifier of the offer.
   open var identifier: String { values.identifier }

@@ -110,6 +110,12 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
+  /// The product, the state and the number, such as `com.example.book: purchased, 1000000001`.
+  open override var description: String {
+    "\(payment.productIdentifier): \(transactionState)"
+      + (transactionIdentifier.map { ", \($0)" } ?? "")
+  }
+
   /// The seller's signed receipt, a JWS in UTF-8; nil if the seller does not sign receipts.
   ///
   /// Read from the library at each call, which may block for as long as a write takes; nil also on

@@ -11,6 +11,9 @@ open class SKStorefront: NSObject, @unchecked Sendable {
 
   init(_ storefront: Storefront) { self.storefront = storefront }
 
+  /// The country code and the identifier, such as `FIN fi-1`.
+  open override var description: String { "\(countryCode) \(identifier)" }
+
   /// The country code (ISO 3166-1 alpha-3).
   open var countryCode: String { storefront.countryCode }
   /// The seller's identifier of the storefront.

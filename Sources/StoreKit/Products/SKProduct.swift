@@ -49,6 +49,12 @@ open class SKProduct: NSObject, @unchecked Sendable {
     return Locale(components: components)
   }
 
+  /// The identifier, the title and the price, such as `com.example.book: Book, 0.99 USD`.
+  open override var description: String {
+    let title = localizedTitle.isEmpty ? "" : ": \(localizedTitle)"
+    return productIdentifier + title + (product?.price.map { ", \($0)" } ?? "")
+  }
+
   /// The product identifier.
   open var productIdentifier: String { product?.productIdentifier.rawValue ?? "" }
 
@@ -109,6 +115,9 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
   /// Creates an empty discount, for subclasses in tests.
   public override init() {}
 
+  /// The type, the price and the number of periods.
+  open override var description: String { "\(type): \(price) for \(numberOfPeriods) periods" }
+
   /// The price of a period.
   open var price: NSDecimalNumber { .zero }
   /// The language and currency of the price.
@@ -141,6 +150,9 @@ open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
   public convenience init(numberOfUnits: Int, unit: SKProduct.PeriodUnit) {
     self.init((numberOfUnits, unit))
   }
+
+  /// The length, such as `3 month`.
+  open override var description: String { "\(numberOfUnits) \(unit)" }
 
   /// The number of units.
   open var numberOfUnits: Int { values.numberOfUnits }

@@ -65,6 +65,13 @@ open class SKProductsResponse: NSObject, @unchecked Sendable {
     )
   }
 
+  /// The products that were found, and the identifiers that are invalid.
+  open override var description: String {
+    let found = "products: \(products.map(\.productIdentifier).joined(separator: ", "))"
+    guard !invalidProductIdentifiers.isEmpty else { return found }
+    return "\(found); invalid: \(invalidProductIdentifiers.joined(separator: ", "))"
+  }
+
   /// The products that were found.
   open var products: [SKProduct] { values.products }
   /// Identifiers that are invalid, or that the store does not offer or cannot describe.
