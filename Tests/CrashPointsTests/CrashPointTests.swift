@@ -17,7 +17,7 @@ struct CrashPointTests {
     try await operation.prepare(template)
     let (survived, all) = try await onOwnThread(givingWay: true) {
       var survived = 0
-      for n in SlowTests.steps(everyOf: 12) {
+      for n in SlowTests.steps(everyOf: 30) {
         guard try Self.survives(n, of: operation, template) else { return (survived, n - 1) }
         survived += 1
       }

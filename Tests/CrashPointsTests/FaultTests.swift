@@ -24,7 +24,7 @@ struct FaultTests {
     let template = try World()
     try await operation.prepare(template)
     for number in [EIO, ENOSPC, EMFILE] {
-      for n in SlowTests.steps(everyOf: 8) {
+      for n in SlowTests.steps(everyOf: 24) {
         try Task.checkCancellation()
         let plan = FaultPlan(failing: n, as: number)
         try await Self.disturb(
