@@ -1,3 +1,4 @@
+import HostedHTTPValues
 import HostedModel
 
 /// Decides what one fetch requests, delivers, cancels and retries.

@@ -131,7 +131,7 @@ private struct WebhookSender: Sendable {
   }
 
   private func decision(
-    about purchase: PurchaseRequest, _ result: Result<HTTPResponse, any Error>
+    about purchase: PurchaseRequest, _ result: Result<TransferResponse, any Error>
   ) -> Result<Decision, ContentError> {
     do {
       let response = try result.get()
