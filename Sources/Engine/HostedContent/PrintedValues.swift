@@ -2,6 +2,11 @@ import HostedModel
 
 // How the values of this module print: what a log needs, without module names, receipts and keys.
 
+extension PaymentQueue.Configuration: CustomStringConvertible {
+  /// The locations of the library, the store and its mirrors.
+  public var description: String { "library: \(library), store: \(storeReader)" }
+}
+
 extension PaymentTransaction: CustomStringConvertible {
   /// The identifier, the state and the payment.
   public var description: String { "transaction \(id): \(transactionState), \(payment)" }

@@ -130,5 +130,7 @@ struct PrintedValuesTests {
     let entry = try #require(try fixture.reader().contents().first)
     expect(entry, "a 1.0 (\(entry.content.size) bytes), current")
     #expect(!"\(queue.statistics)".contains("Hosted"))
+    let library = URL(filePath: fixture.libraryPath)
+    expect(try fixture.configuration(), "library: \(library), store: \(fixture.storePath)")
   }
 }
