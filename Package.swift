@@ -124,7 +124,7 @@ let package = Package(
       "Catalog", in: .engine,
       ["Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust"]),
     module(
-      "Selling", in: .engine, ["Concurrency", "Model", "Trust", "Ledger", "Catalog"]),
+      "Selling", in: .engine, ["Model", "Trust", "Ledger", "Catalog"]),
     module(
       "StoreClient", in: .engine,
       [
@@ -134,7 +134,7 @@ let package = Package(
     module(
       "HostedContent", in: .engine,
       [
-        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
+        "Concurrency", "Model", "FileIO", "Transfer", "Trust",
         "Package", "Journal", "Library", "Ledger", "Selling", "StoreClient", "Catalog",
       ]),
     module(
@@ -163,7 +163,7 @@ let package = Package(
     module(
       "StoreServer", in: .serving,
       [
-        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Trust", "Transfer",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer",
         "HostedContent", "Ledger", "FileServer", "StoreAPI",
       ]),
     module(

@@ -110,3 +110,8 @@ public struct LibraryReader: Sendable {
     try library.verify(content, pace: pace)
   }
 }
+
+extension LibraryReader.Entry: CustomStringConvertible {
+  /// The content, its version and its size, and whether it is current.
+  public var description: String { "\(content)\(isCurrent ? ", current" : "")" }
+}

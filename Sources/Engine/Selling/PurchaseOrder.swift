@@ -47,3 +47,10 @@ extension PurchaseOutcome {
     self = .failed(ContentError(error, while: "buying \(product)").about(product))
   }
 }
+
+extension PurchaseOrder: CustomStringConvertible {
+  /// The transaction and the payment.
+  public var description: String {
+    "transaction \(transaction): \(payment)\(isRepeated ? ", repeated" : "")"
+  }
+}

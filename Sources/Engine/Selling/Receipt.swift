@@ -117,3 +117,12 @@ extension Receipt {
     return .object(claims)
   }
 }
+
+extension Receipt: CustomStringConvertible {
+  /// The number of the purchase, the product and its version.
+  public var description: String {
+    let version = contentVersion.map { " \($0)" } ?? ""
+    return "purchase \(transactionIdentifier.printable(limit: 256)): "
+      + "\(quantity) × \(productIdentifier)\(version)"
+  }
+}

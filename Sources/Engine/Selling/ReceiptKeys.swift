@@ -113,3 +113,18 @@ extension ReceiptVerifier {
     else { throw ContentError.receiptInvalid("it is for another purchase") }
   }
 }
+
+extension ReceiptSigningKey: CustomStringConvertible {
+  /// The text `private key`, because the key is secret.
+  public var description: String { "private key" }
+}
+
+extension ReceiptSigningKey.Kind: CustomStringConvertible {
+  /// The name of the kind.
+  public var description: String {
+    switch self {
+    case .ed25519: "ed25519"
+    case .es256: "es256"
+    }
+  }
+}

@@ -91,3 +91,43 @@ public struct RestoredPurchase: Hashable, Sendable {
     self.contents = contents
   }
 }
+
+extension StoreEvent: CustomStringConvertible {
+  /// The kind of the event and its values.
+  public var description: String {
+    switch self {
+    case .answered(let transaction, let outcome): "answered \(transaction): \(outcome)"
+    case .granted(let grant, let contents): "granted \(grant), contents: \(contents)"
+    case .revoked(let revocation): "revoked \(revocation)"
+    case .storefrontChanged(let storefront): "storefront changed: \(storefront)"
+    case .promoted(let payment): "promoted \(payment)"
+    case .contentPublished: "content published"
+    case .checkpoint: "checkpoint"
+    }
+  }
+}
+
+extension StoreEventRecord: CustomStringConvertible {
+  /// The event and its cursor.
+  public var description: String {
+    "\(event)\(cursor.map { " at \($0.printable(limit: 200))" } ?? "")"
+  }
+}
+
+extension Revocation: CustomStringConvertible {
+  /// The products and the account.
+  public var description: String {
+    let account = account.map { " for \($0.rawValue.printable(limit: 256))" } ?? ""
+    return "\(productIdentifiers)\(account)"
+  }
+}
+
+extension Storefront: CustomStringConvertible {
+  /// The country code and the identifier.
+  public var description: String { "\(countryCode) (\(identifier))".printable(limit: 200) }
+}
+
+extension RestoredPurchase: CustomStringConvertible {
+  /// The purchase and its contents.
+  public var description: String { "\(original), contents: \(contents)" }
+}

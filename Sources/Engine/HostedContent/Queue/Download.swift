@@ -146,3 +146,16 @@ public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
   /// Makes the files durable and visible, and switches `current`.
   case installing
 }
+
+extension Download: CustomStringConvertible {
+  /// The content, its version and the state, with the progress if it is active.
+  public var description: String {
+    let percent = state == .active ? " (\(Int(progress * 100)) %)" : ""
+    return "\(contentIdentifier) \(contentVersion): \(state)\(percent)"
+  }
+}
+
+extension DownloadPhase: CustomStringConvertible {
+  /// The name of the phase.
+  public var description: String { rawValue }
+}

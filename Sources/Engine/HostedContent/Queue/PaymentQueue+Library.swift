@@ -284,3 +284,10 @@ public struct RepairReport: Hashable, Codable, Sendable {
   /// Bytes fetched, without the index; 0 if the version was intact.
   public let bytesFetched: Int64
 }
+
+extension RepairReport: CustomStringConvertible {
+  /// The content, its version and the damaged paths.
+  public var description: String {
+    "\(contentIdentifier) \(version): \(damagedPaths.count) damaged, \(bytesFetched) bytes fetched"
+  }
+}

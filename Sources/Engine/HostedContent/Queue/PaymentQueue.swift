@@ -728,3 +728,18 @@ extension ContentError {
       subject: content.rawValue)
   }
 }
+
+extension PaymentQueue.Configuration: CustomStringConvertible {
+  /// The locations of the library, the store and its mirrors.
+  public var description: String { "library: \(library), store: \(storeReader)" }
+}
+
+extension RevokedContentPolicy: CustomStringConvertible {
+  /// The name of the policy.
+  public var description: String {
+    switch self {
+    case .keep: "keep"
+    case .remove: "remove"
+    }
+  }
+}

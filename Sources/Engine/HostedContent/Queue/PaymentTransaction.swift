@@ -55,3 +55,8 @@ extension PaymentTransaction: Hashable {
   /// Hashes the identifier.
   public func hash(into hasher: inout Hasher) { hasher.combine(report.id) }
 }
+
+extension PaymentTransaction: CustomStringConvertible {
+  /// The identifier, the state and the payment.
+  public var description: String { "transaction \(id): \(transactionState), \(payment)" }
+}

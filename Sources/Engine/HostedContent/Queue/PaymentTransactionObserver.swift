@@ -120,3 +120,10 @@ public protocol PaymentQueueDelegate: AnyObject, Sendable {
     in storefront: Storefront
   ) -> Bool
 }
+
+extension RestoreResult: CustomStringConvertible {
+  /// The identifier, and the transactions or the error.
+  public var description: String {
+    "\(identifier): \(transactions)\(error.map { ", \($0)" } ?? "")"
+  }
+}

@@ -149,3 +149,24 @@ final class Diagnostics: Sendable {
     }
   }
 }
+
+extension DiagnosticEvent: CustomStringConvertible {
+  /// The severity, the name and the details.
+  public var description: String {
+    let details = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+    return "\(severity): \(name)\(details)".printable(limit: .max)
+  }
+}
+
+extension DiagnosticEvent.Severity: CustomStringConvertible {
+  /// The name of the severity.
+  public var description: String { rawValue }
+}
+
+extension QueueStatistics: CustomStringConvertible {
+  /// The counters of downloads, bytes and commits.
+  public var description: String {
+    "\(installs) installed, \(failures) failed, \(stops) stopped, \(bytesFetched) bytes fetched, "
+      + "\(bytesReused) bytes reused, \(journalCommits) commits, \(journalFailures) failed commits"
+  }
+}

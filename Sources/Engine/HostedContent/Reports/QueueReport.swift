@@ -46,3 +46,29 @@ enum StreamSignal: Sendable {
   /// The request has taken effect: later reports are results of it.
   case begun
 }
+
+extension DownloadUpdate: CustomStringConvertible {
+  /// The content, its version and the reported state, with the progress or the error.
+  public var description: String {
+    let details =
+      switch state {
+      case .active: " (\(Int(progress * 100)) %)"
+      case .failed: error.map { " (\($0))" } ?? ""
+      case .waiting, .paused, .finished, .cancelled: ""
+      }
+    return "\(download.contentIdentifier) \(download.contentVersion): \(state)\(details)"
+  }
+}
+
+extension QueueReport: CustomStringConvertible {
+  /// The kind of the report and its values.
+  public var description: String {
+    switch self {
+    case .transactions(let transactions): "transactions: \(transactions)"
+    case .downloads(let downloads): "downloads: \(downloads)"
+    case .removed(let transactions): "removed: \(transactions)"
+    case .failure(let error): "failure: \(error)"
+    case .restoreEnded(let result): "restore ended: \(result)"
+    }
+  }
+}

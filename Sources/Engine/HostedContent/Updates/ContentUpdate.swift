@@ -178,3 +178,13 @@ extension ContentLibrary {
     return measured
   }
 }
+
+extension ContentUpdate: CustomStringConvertible {
+  /// The content and both versions, such as `com.example.book 1.0 → 1.1`.
+  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
+}
+
+extension ContentDowngrade: CustomStringConvertible {
+  /// The content and both versions, such as `com.example.book 1.1 → 1.0`.
+  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
+}

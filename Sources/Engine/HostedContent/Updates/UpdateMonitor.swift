@@ -176,3 +176,21 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     }
   }
 }
+
+extension UpdateMonitor.Policy: CustomStringConvertible {
+  /// The name of the policy.
+  public var description: String { rawValue }
+}
+
+extension UpdateMonitor.Check: CustomStringConvertible {
+  /// The updates and downgrades, and what was installed or failed.
+  public var description: String {
+    "updates: \(updates); downgrades: \(downgrades); installed: \(installed); "
+      + "failures: \(failures)"
+  }
+}
+
+extension UpdateMonitor.Check.Failure: CustomStringConvertible {
+  /// The update and the reason.
+  public var description: String { "\(update): \(error)" }
+}
