@@ -9,12 +9,12 @@ import Testing
 struct ExampleTests {
   @Test(
     "Each buys, updates, and continues after an interruption", .slow,
-    arguments: ["HostedBookshelf", "HostedAsyncBookshelf"])
+    arguments: ["Bookshelf", "AsyncBookshelf"])
   func example(name: String) throws {
     let tool = try Tool.withBook()
     func run(_ products: String..., status: Int32 = 0) throws -> String {
       let result = try tool.run(
-        ["store", "lib"] + products, program: Tool.program(name))
+        ["store", "lib"] + products, program: Tool.program("Hosted\(name)"))
       #expect(result.status == status, "\(result.errors)")
       #expect(result.errors.contains("nothing: not offered") == (status == 1))
       return result.output
@@ -33,12 +33,13 @@ struct ExampleTests {
 
   @Test(
     "Each buys products with several contents and without content once, and finishes them", .slow,
-    arguments: ["HostedBookshelf", "HostedAsyncBookshelf"])
+    arguments: ["Bookshelf", "AsyncBookshelf"])
   func contents(name: String) throws {
     let tool = try Tool.withCourse()
     for _ in 1...2 {
       let result = try tool.run(
-        ["store", "lib", Tool.chapter1, Tool.course, Tool.club], program: Tool.program(name))
+        ["store", "lib", Tool.chapter1, Tool.course, Tool.club],
+        program: Tool.program("Hosted\(name)"))
       #expect(result.status == 0, "\(result.output)\(result.errors)")
     }
     #expect(
@@ -49,11 +50,11 @@ struct ExampleTests {
 
   @Test(
     "Each exits with 1 and the reason after a failure, and with 2 for wrong usage; it pays once",
-    .slow, arguments: ["HostedBookshelf", "HostedAsyncBookshelf"])
+    .slow, arguments: ["Bookshelf", "AsyncBookshelf"])
   func failures(name: String) throws {
     let tool = try Tool.withBook()
     func run(_ words: [String], _ status: Int32, saying text: String) throws {
-      let result = try tool.run(words, program: Tool.program(name))
+      let result = try tool.run(words, program: Tool.program("Hosted\(name)"))
       #expect(result.status == status, "\(words): \(result.output)\(result.errors)")
       #expect(result.errors.contains(text), "\(words): \(result.errors)")
     }
@@ -64,23 +65,24 @@ struct ExampleTests {
     try FileManager.default.moveItem(atPath: version, toPath: away)
     try run(["store", "lib", Tool.chapter1], 1, saying: Tool.chapter1)
     try FileManager.default.moveItem(atPath: away, toPath: version)
-    let again = try tool.run(["store", "lib", Tool.chapter1], program: Tool.program(name))
+    let again = try tool.run(
+      ["store", "lib", Tool.chapter1], program: Tool.program("Hosted\(name)"))
     #expect(again.status == 0, "\(again.errors)")
     #expect(try tool.grants().count == 1)
   }
 
   @Test(
     "Each accepts a store on the web with its root", .slow,
-    arguments: ["HostedBookshelf", "HostedAsyncBookshelf"])
+    arguments: ["Bookshelf", "AsyncBookshelf"])
   func webStore(name: String) throws {
     let tool = try Tool.withBook()
     let server = try tool.serveStore()
     let words = [server.url, "lib", Tool.chapter1]
-    let careless = try tool.run(words, program: Tool.program(name))
+    let careless = try tool.run(words, program: Tool.program("Hosted\(name)"))
     #expect(careless.status == 1, "\(careless.output)")
     let root = ["--root", "store/metadata/1.root.json"]
     for _ in 1...2 {
-      let result = try tool.run(root + words, program: Tool.program(name))
+      let result = try tool.run(root + words, program: Tool.program("Hosted\(name)"))
       #expect(result.status == 0, "\(result.output)\(result.errors)")
     }
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
