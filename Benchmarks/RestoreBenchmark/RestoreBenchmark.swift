@@ -4,8 +4,8 @@ import HostedContent
 
 /// Measures restores from a store server in another process.
 ///
-/// `HostedRestoreBenchmark TOOL FOLDER PURCHASES PRODUCTS` creates a store, and a ledger in which one
-/// account has bought each product several times, in the new FOLDER. `TOOL` is `hostedcontent`.
+/// `HostedRestoreBenchmark TOOL FOLDER PURCHASES PRODUCTS` creates a store, and a ledger in which
+/// one account has bought each product several times, in the new FOLDER. `TOOL` is `hostedcontent`.
 @main
 enum RestoreBenchmark {
   private static let runs = 5

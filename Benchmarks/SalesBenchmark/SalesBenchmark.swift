@@ -4,8 +4,8 @@ import Glibc
 
 /// Buys at a store server and measures it.
 ///
-/// `HostedSalesBenchmark HOST-PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]`. Without a rate, each
-/// connection sends the next request when it has a response. With one, requests start on a
+/// `HostedSalesBenchmark HOST-PORT TOKEN-FILE PRODUCT CONNECTIONS SECONDS [RATE]`. Without a rate,
+/// each connection sends the next request when it has a response. With one, requests start on a
 /// schedule, and their latency counts from then, so that a slow server cannot hide it by delays.
 @main
 enum SalesBenchmark {

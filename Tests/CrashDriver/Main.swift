@@ -6,12 +6,12 @@ import HostedConcurrency
 
 /// Runs one operation in a folder and kills itself at one of its steps.
 ///
-/// A step is an operation on files or a system call of SQLite. `HostedCrashDriver OPERATION FOLDER N`: N
-/// counts from 1; 0 means never. Prints the number of steps and errors; exits with 1 on an error.
-/// `HostedCrashDriver full PHASE FOLDER`, `HostedCrashDriver refuse OPERATION FOLDER` and `HostedCrashDriver
-/// without-space TRIAL FOLDER` fill the folder's disk; `HostedCrashDriver crowd FOLDER DISK` fills it
-/// with downloads. All print violations. `HostedCrashDriver leave FOLDER MICROSECONDS` closes a queue
-/// after that time and exits.
+/// A step is an operation on files or a system call of SQLite. `HostedCrashDriver OPERATION FOLDER
+/// N`: N counts from 1; 0 means never. Prints the number of steps and errors; exits with 1 on an
+/// error. `HostedCrashDriver full PHASE FOLDER`, `HostedCrashDriver refuse OPERATION FOLDER` and
+/// `HostedCrashDriver without-space TRIAL FOLDER` fill the folder's disk; `HostedCrashDriver crowd
+/// FOLDER DISK` fills it with downloads. All print violations. `HostedCrashDriver leave FOLDER
+/// MICROSECONDS` closes a queue after that time and exits.
 @main
 enum CrashDriver {
   private static let steps = Atomic(0)

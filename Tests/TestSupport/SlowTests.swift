@@ -2,8 +2,8 @@ import Foundation
 
 /// The sizes of tests: `Scripts/test`, `Scripts/test --slow` and `Scripts/campaign`.
 ///
-/// With `--slow`, which CI uses, campaigns of thousands of runs are sampled. `Scripts/campaign` runs
-/// them completely, in parts.
+/// With `--slow`, which CI uses, campaigns of thousands of runs are sampled. `Scripts/campaign`
+/// runs them completely, in parts.
 package enum SlowTests {
   private static let environment = ProcessInfo.processInfo.environment
 
@@ -36,7 +36,8 @@ package enum SlowTests {
     areOn ? all : Array(all.prefix(quick))
   }
 
-  /// Returns the cases of this part of a campaign: all, or every n-th if `Scripts/campaign` says so.
+  /// Returns the cases of this part of a campaign: all, or every n-th if `Scripts/campaign` says
+  /// so.
   package static func part<Case>(of all: [Case]) -> [Case] {
     let numbers = environment["HOSTEDCONTENT_CAMPAIGN_PART"]?.split(separator: "/").map { Int($0) }
     guard let numbers, numbers.count == 2, let part = numbers[0], let parts = numbers[1] else {

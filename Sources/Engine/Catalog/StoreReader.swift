@@ -6,8 +6,9 @@ public import HostedTrust
 
 /// A store, and how to read and trust it, with or without a queue.
 ///
-/// Each call reads the newest catalog. The library is not changed, and a queue may use it meanwhile:
-/// only a queue records newer versions. Calls throw `fileMissing` if the library does not exist.
+/// Each call reads the newest catalog. The library is not changed, and a queue may use it
+/// meanwhile: only a queue records newer versions. Calls throw `fileMissing` if the library does
+/// not exist.
 public struct StoreReader: Sendable {
   /// The location of the store.
   public var store: StoreLocation

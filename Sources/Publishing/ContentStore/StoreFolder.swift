@@ -175,8 +175,8 @@ public final class StoreFolder: Sendable {
   /// folder of the store, so that updates and repairs transfer only what changed. The converted
   /// bytes count as the package. If a product's record was lost, it gets a new record.
   ///
-  /// If packages are invalid, calls `didFind` with each finding before it throws. Its subject is the
-  /// path of the package, and its path that of an entry.
+  /// If packages are invalid, calls `didFind` with each finding before it throws. Its subject is
+  /// the path of the package, and its path that of an entry.
   @discardableResult
   public func publish(
     _ packages: [URL], details: ProductDetails = ProductDetails(), repackaging: Bool = false,

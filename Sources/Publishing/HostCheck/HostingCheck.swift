@@ -28,8 +28,9 @@ package struct HostingCheck {
 
   /// Creates a check of the store that `reader` reads at a URL; mirrors and library are not used.
   ///
-  /// Without a trusted root, the check trusts the store's first root. With `comparesAll`, every list
-  /// and file of the catalog is fetched and compared, otherwise some. Throws `usage` for a folder.
+  /// Without a trusted root, the check trusts the store's first root. With `comparesAll`, every
+  /// list and file of the catalog is fetched and compared, otherwise some. Throws `usage` for a
+  /// folder.
   package init(_ reader: StoreReader, comparesAll: Bool = false, now: Date = Date()) throws {
     guard case .web(let url) = reader.store.place else {
       let location = reader.store.description.printable(limit: 200)

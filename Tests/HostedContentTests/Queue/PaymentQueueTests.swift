@@ -208,7 +208,8 @@ struct PaymentQueueTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  /// A queue with one active download at a time, which waits for `gate`, and its published products.
+  /// A queue with one active download at a time, which waits for `gate`, and its published
+  /// products.
   private func oneAtATime(of products: [String], behind gate: Gate) throws
     -> (fixture: StoreFixture, queue: PaymentQueue)
   {

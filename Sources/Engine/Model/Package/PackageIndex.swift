@@ -217,8 +217,8 @@ extension PackageIndex {
 
   /// Decodes an index.
   ///
-  /// Throws `storeDamaged` if it is truncated or inconsistent, and `formatUnknown` if newer software
-  /// wrote it.
+  /// Throws `storeDamaged` if it is truncated or inconsistent, and `formatUnknown` if newer
+  /// software wrote it.
   package init(encoded bytes: [UInt8]) throws {
     do {
       try self.init(reading: bytes)

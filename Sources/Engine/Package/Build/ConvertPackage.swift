@@ -1,7 +1,8 @@
 package import HostedModel
 package import HostedFileIO
 
-/// Builds the flat product archive `outputName` in `output` from an archive of any supported format.
+/// Builds the flat product archive `outputName` in `output` from an archive of any supported
+/// format.
 ///
 /// Messages use `name` for the archive. The archive is examined before anything is written; if it
 /// breaks rules, the error lists all findings. It is then unpacked into a private temporary folder

@@ -38,8 +38,8 @@ package func examinePackage(
 /// Reads a package and returns all broken rules.
 ///
 /// A truncated archive or an exceeded limit is also a finding, and ends the examination. The format
-/// of a xar that is damaged at its start is `xar`. Throws the finding if the format is not supported,
-/// and the errors of `source`.
+/// of a xar that is damaged at its start is `xar`. Throws the finding if the format is not
+/// supported, and the errors of `source`.
 package func examinePackage(
   _ source: any ByteSource, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
@@ -48,8 +48,8 @@ package func examinePackage(
 
 /// Reads a package once, and returns all broken rules and, if there are none, its index.
 ///
-/// `blocks` are the digests of its blocks of `PackageIndex.standardBlockLength` bytes, for a package
-/// that has no members. Everything else is as in `examinePackage`.
+/// `blocks` are the digests of its blocks of `PackageIndex.standardBlockLength` bytes, for a
+/// package that has no members. Everything else is as in `examinePackage`.
 package func examineAndIndexPackage(
   _ source: any ByteSource, blocks: [Digest], limits: PackageLimits = .standard
 ) throws -> (examination: PackageExamination, index: PackageIndex?) {

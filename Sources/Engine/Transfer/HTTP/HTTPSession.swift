@@ -83,12 +83,12 @@ package final class HTTPSession: Sendable {
 
   /// Sends a request, and returns the answer with any final status, such as 404.
   ///
-  /// Blocks; a task calls `response(to:)`. Failed connections and temporary statuses (408, 425, 429,
-  /// 5xx) are retried according to the retry policy. After 429 and 503, requests are retried until
-  /// the deadline, as the pause of the host allows. Throws the last fault, `limitExceeded` for a
-  /// body longer than `limit`, `timedOut` at the deadline unless a fault was the cause, `stopped` if
-  /// the ticket is cancelled, and `usage` for malformed headers. Requests that are not repeatable
-  /// have one attempt.
+  /// Blocks; a task calls `response(to:)`. Failed connections and temporary statuses (408, 425,
+  /// 429, 5xx) are retried according to the retry policy. After 429 and 503, requests are retried
+  /// until the deadline, as the pause of the host allows. Throws the last fault, `limitExceeded`
+  /// for a body longer than `limit`, `timedOut` at the deadline unless a fault was the cause,
+  /// `stopped` if the ticket is cancelled, and `usage` for malformed headers. Requests that are not
+  /// repeatable have one attempt.
   package func send(_ request: TransferRequest) throws -> TransferResponse {
     try run(of: request).wait().get()
   }

@@ -13,7 +13,7 @@ struct PieceFetchState {
   /// What `PieceFetch` does for a decision.
   enum Action {
     /// Get the file's URL at `mirror` for a request that takes `seconds`, and then call `granted`,
-    /// or `renewing` if there is no URL now.
+    /// or `renewing` if a URL is missing now.
     case authorize(mirror: Int, seconds: Double)
     /// Send the request to the URL that was granted last.
     ///
@@ -321,7 +321,7 @@ struct PieceFetchState {
 
   /// Asks for the URL of a second request for the pieces of an idle request.
   ///
-  /// Nil if there is no idle request, if too many were useless, or if no mirror is free.
+  /// Nil without an idle request, if too many were useless, or if all mirrors are busy.
   private mutating func hedge(_ conditions: Conditions) -> [Action]? {
     guard !hedges.isActive, let (number, running, partial) = firstIdle else { return nil }
     requests[number]?.activity = .active
