@@ -38,3 +38,8 @@ package struct RateSchedule: Sendable {
     rate = new
   }
 }
+
+extension Duration {
+  /// The duration in seconds.
+  package var inSeconds: Double { self / .seconds(1) }
+}

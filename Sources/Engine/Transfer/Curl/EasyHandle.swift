@@ -1,5 +1,5 @@
-import HostedHTTPValues
 import HostedCCurl
+package import HostedHTTPValues
 
 /// Owns an easy handle of libcurl.
 ///
@@ -237,5 +237,15 @@ final class EasyHandle {
       let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
       return exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
     }
+  }
+}
+
+extension HTTPDate {
+  /// Returns the time of a date in one of the forms of HTTP, or nil if libcurl cannot parse it.
+  ///
+  /// libcurl also parses other forms.
+  package static func seconds(_ text: String) -> Int64? {
+    let seconds = curl_getdate(text, nil)
+    return seconds < 0 ? nil : Int64(seconds)
   }
 }
