@@ -54,7 +54,7 @@ extension StoreSession {
 
   /// Declines a deferred transaction.
   ///
-  /// It fails with `notEntitled`. Throws what `approve` throws.
+  /// It fails with `purchaseDeclined`. Throws what `approve` throws.
   public func decline(_ transaction: TransactionID) async throws {
     try await decide(transaction, .declined)
   }
@@ -121,7 +121,7 @@ extension StoreSession {
     script.change { $0.decisions[transaction] = .approved }
     switch try await seller.purchase(payment, transaction: transaction) {
     case .purchased(let grant, let contents): seller.send(.granted(grant, contents: contents))
-    case .failed(let error): throw error
+    case .failed(let error), .undecided(let error): throw error
     case .deferred:
       throw ContentError(
         .usage, "\(payment.productIdentifier) waits for a decision",

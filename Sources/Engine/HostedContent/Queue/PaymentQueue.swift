@@ -204,7 +204,7 @@ public final class PaymentQueue: Sendable {
     }
     payment.simulatesAskToBuy = false
     let declined = ContentError(
-      .notEntitled, "The purchase of \(product) was declined", remedy: "Ask again",
+      .purchaseDeclined, "The purchase of \(product) was declined", remedy: "Ask again",
       subject: product.rawValue)
     let outcome =
       try isApproved
@@ -454,8 +454,8 @@ public final class PaymentQueue: Sendable {
 
   /// Buys a product; returns the purchased transaction, whose downloads are waiting.
   ///
-  /// Throws the error of a failed transaction after finishing it, and `notEntitled` if the purchase
-  /// is deferred. Waits as long as the seller does not answer, which is reported to observers.
+  /// Throws the error of a failed transaction after finishing it, and `awaitingDecision` if the
+  /// purchase is deferred. Waits as long as it is undecided, which is reported to observers.
   /// Cancelling the task does not take the payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newTransaction()
@@ -470,8 +470,8 @@ public final class PaymentQueue: Sendable {
       case .deferred:
         let product = payment.productIdentifier
         throw ContentError(
-          .notEntitled, "The purchase of \(product) is waiting for approval",
-          remedy: "Wait until its transaction is purchased or failed", subject: product.rawValue)
+          .awaitingDecision, "The purchase of \(product) waits for an approval or a payment",
+          remedy: "Wait until its transaction is purchased or failed", subject: id.rawValue)
       }
     }
     guard transaction.transactionState == .failed else { return transaction }

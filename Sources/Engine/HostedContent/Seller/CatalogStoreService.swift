@@ -44,8 +44,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let order = PurchaseOrder(payment: payment, transaction: transaction)
-    let outcome = await purchase([order]).first ?? .deferred
-    if case .failed(let error) = outcome { throw error }
+    guard let outcome = await purchase([order]).first else { throw CancellationError() }
     return outcome
   }
 
@@ -70,7 +69,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
     guard orders.count > 1, code?.group == .file || code?.group == .diskSpace,
       code != .ledgerFailed
     else {
-      return orders.map { PurchaseOutcome(failing: $0, error) }
+      return orders.map { PurchaseOutcome(of: $0, after: error) }
     }
     var outcomes: [PurchaseOutcome] = []
     for order in orders { outcomes += await purchase([order]) }
@@ -101,8 +100,12 @@ final class CatalogStoreService: StoreService, GrantLookup {
         let purchase = try result.purchase(for: order)
         return .purchased(
           try grant(purchase, original: original(of: purchase)), contents: contents)
-      } catch {
+      } catch let error as ContentError
+        where [.productUnknown, .transactionExists, .purchaseRevoked].contains(error.code)
+      {
         return PurchaseOutcome(failing: order, error)
+      } catch {
+        return PurchaseOutcome(of: order, after: error)
       }
     }
   }

@@ -3,6 +3,7 @@ import HostedSelling
 import HostedStoreClient
 import HostedConcurrency
 import HostedModel
+import HostedTransfer
 
 /// Checks a seller's responses as they arrive, before anything is journaled.
 ///
@@ -41,7 +42,7 @@ struct SellerGate: GrantLookup {
         return try await checked(outcome)
       } catch {
         // The queue is closed, and ignores the outcome.
-        return .failed(ContentError(error, while: "checking a receipt"))
+        return .undecided(ContentError(error, while: "checking a receipt"))
       }
     }
   }
@@ -154,16 +155,18 @@ struct SellerGate: GrantLookup {
   /// such as because the catalog cannot be read.
   ///
   /// The buyer may have paid, so that the purchase can neither fail nor be accepted unchecked.
-  /// Reports the first error. Waits 1 second after a failure, doubling with each one up to 64
-  /// seconds. Throws if the task is cancelled or the queue is closed.
+  /// Reports the first error. Throws if the task is cancelled or the queue is closed.
   private func decidedRefusal(of grant: Grant) async throws -> ContentError? {
+    let retryPolicy = RetryPolicy(firstDelay: 1, longestDelay: 64)
     var failures = 0
     while let error = await refusal(of: grant) {
       if error.code == .receiptInvalid { return error }
       if error.code == .stopped { throw error }
       if failures == 0 { report(error) }
-      try await Task.sleep(for: .seconds(1 << min(failures, 6)))
       failures += 1
+      let delay = retryPolicy.delay(
+        afterFailure: failures, retryAfter: nil, random: .random(in: 0...1))
+      try await Task.sleep(for: .seconds(delay))
     }
     return nil
   }

@@ -57,10 +57,15 @@ public enum PurchaseOutcome: Hashable, Codable, Sendable {
   /// identifiers and versions of the contents are used if there is a catalog, which provides the
   /// rest.
   case purchased(Grant, contents: [ContentOffer])
-  /// Refused or failed; the account was not charged.
+  /// Refused; the account was not charged, and nothing is sold under this transaction later.
   case failed(ContentError)
-  /// Waiting for approval.
+  /// Waiting for a decision, such as an approval or a payment.
   case deferred
+  /// Unknown: the product may be sold.
+  ///
+  /// The transaction stays purchasing. The error is reported once, and the order is repeated with
+  /// the same transaction after 1 second at first and 256 seconds at most.
+  case undecided(ContentError)
 }
 
 extension PurchaseOutcome: CustomStringConvertible {
@@ -70,6 +75,7 @@ extension PurchaseOutcome: CustomStringConvertible {
     case .purchased(let grant, let contents): "purchased: \(grant), contents: \(contents)"
     case .failed(let error): "failed: \(error)"
     case .deferred: "deferred"
+    case .undecided(let error): "undecided: \(error)"
     }
   }
 }
