@@ -3,9 +3,9 @@ public import FoundationEssentials
 /// The rules that map an offered version to no action, remind or force.
 ///
 /// Pure: it has no clock. In JSON, only `minimumSupportedVersion` can be missing.
-public struct AppUpdatePolicy: Codable, Hashable, Sendable {
+public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The frequency of reminders.
-  public enum Frequency: Hashable, Sendable {
+  public enum Frequency: Hashable, Sendable, CustomStringConvertible {
     /// At each check.
     case immediately
     /// At most once in 24 hours.
@@ -24,10 +24,20 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
       case .every(let interval): max(.zero, interval)
       }
     }
+
+    /// The frequency, such as `daily` or `every 600.0 seconds`.
+    public var description: String {
+      switch self {
+      case .immediately: "immediately"
+      case .daily: "daily"
+      case .weekly: "weekly"
+      case .every(let interval): "every \(interval)"
+      }
+    }
   }
 
   /// The rule for one level of update.
-  public struct Rule: Codable, Hashable, Sendable {
+  public struct Rule: Codable, Hashable, Sendable, CustomStringConvertible {
     /// No action, remind or force.
     public var action: UpdateDecision.Action
     /// The frequency of reminders.
@@ -70,6 +80,12 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     ///
     /// Can be skipped.
     public static let relaxed = Rule(.remind, frequency: .weekly, allowsSkip: true)
+
+    /// The rule in a few words, such as `remind daily, can be skipped`.
+    public var description: String {
+      action == .remind
+        ? "remind \(frequency)\(allowsSkip ? ", can be skipped" : "")" : action.description
+    }
   }
 
   /// The rule if the first number differs.
@@ -137,6 +153,20 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     case .suffix: suffix
     }
   }
+
+  /// The rules of all levels, the minimum and the blocked versions in one line.
+  public var description: String {
+    var parts = [
+      "major: \(major)", "minor: \(minor)", "patch: \(patch)", "revision: \(revision)",
+      "suffix: \(suffix)", "server: \(serverReminder)",
+    ]
+    if let minimumSupportedVersion { parts.append("minimum: \(minimumSupportedVersion)") }
+    if !blockedVersions.isEmpty {
+      let versions = blockedVersions.sorted().map(\.rawValue).joined(separator: ", ")
+      parts.append("blocked: \(versions)")
+    }
+    return parts.joined(separator: "; ")
+  }
 }
 
 extension AppUpdatePolicy.Frequency: Codable {
@@ -174,7 +204,7 @@ extension AppUpdatePolicy.Frequency: Codable {
 }
 
 /// The past events that a decision needs.
-public struct UpdateHistory: Codable, Hashable, Sendable {
+public struct UpdateHistory: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The version that the user skipped.
   public var skippedVersion: AppVersion?
   /// The date of the last reminder.
@@ -211,6 +241,17 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
     guard let version = offer.version else { return }
     let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
     self[offer.origin] = isCorrected ? version : max(version, self[offer.origin] ?? version)
+  }
+
+  /// The known values in one line, such as `skipped 2.0, highest in store 2.0`.
+  public var description: String {
+    let parts = [
+      skippedVersion.map { "skipped \($0)" },
+      lastReminder.map { "reminded at \($0.formatted(.iso8601))" },
+      highestInStore.map { "highest in store \($0)" },
+      highestOnServer.map { "highest on server \($0)" },
+    ].compactMap(\.self)
+    return parts.isEmpty ? "empty history" : parts.joined(separator: ", ")
   }
 }
 
@@ -320,54 +361,5 @@ private struct Judgment {
     guard released <= now.addingTimeInterval(86_400) else { return nil }
     let eligible = released.addingTimeInterval(policy.minimumReleaseAge.inSeconds)
     return now < eligible ? eligible : nil
-  }
-}
-
-extension AppUpdatePolicy.Frequency: CustomStringConvertible {
-  /// The frequency, such as `daily` or `every 600.0 seconds`.
-  public var description: String {
-    switch self {
-    case .immediately: "immediately"
-    case .daily: "daily"
-    case .weekly: "weekly"
-    case .every(let interval): "every \(interval)"
-    }
-  }
-}
-
-extension AppUpdatePolicy.Rule: CustomStringConvertible {
-  /// The rule in a few words, such as `remind daily, can be skipped`.
-  public var description: String {
-    action == .remind
-      ? "remind \(frequency)\(allowsSkip ? ", can be skipped" : "")" : action.description
-  }
-}
-
-extension AppUpdatePolicy: CustomStringConvertible {
-  /// The rules of all levels, the minimum and the blocked versions in one line.
-  public var description: String {
-    var parts = [
-      "major: \(major)", "minor: \(minor)", "patch: \(patch)", "revision: \(revision)",
-      "suffix: \(suffix)", "server: \(serverReminder)",
-    ]
-    if let minimumSupportedVersion { parts.append("minimum: \(minimumSupportedVersion)") }
-    if !blockedVersions.isEmpty {
-      let versions = blockedVersions.sorted().map(\.rawValue).joined(separator: ", ")
-      parts.append("blocked: \(versions)")
-    }
-    return parts.joined(separator: "; ")
-  }
-}
-
-extension UpdateHistory: CustomStringConvertible {
-  /// The known values in one line, such as `skipped 2.0, highest in store 2.0`.
-  public var description: String {
-    let parts = [
-      skippedVersion.map { "skipped \($0)" },
-      lastReminder.map { "reminded at \($0.formatted(.iso8601))" },
-      highestInStore.map { "highest in store \($0)" },
-      highestOnServer.map { "highest on server \($0)" },
-    ].compactMap(\.self)
-    return parts.isEmpty ? "empty history" : parts.joined(separator: ", ")
   }
 }

@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// A property is nil if the field is missing or has another type. Apple omits `releaseNotes` for a
 /// first version and sends `fileSizeBytes` as text; both are handled. Source: iTunes Search API,
 /// results for software.
-public struct AppListing: Hashable, Sendable {
+public struct AppListing: Hashable, Sendable, CustomDebugStringConvertible {
   /// All fields, known and unknown.
   public let fields: [String: JSONValue]
 
@@ -142,6 +142,17 @@ public struct AppListing: Hashable, Sendable {
   public var userRatingCountForCurrentVersion: Int64? {
     fields["userRatingCountForCurrentVersion"]?.integerValue
   }
+
+  /// The identity and the version, such as `com.example.app 2.0`.
+  ///
+  /// `description` is the app's description in the store.
+  public var debugDescription: String { summary }
+
+  /// The bundle identifier, or else the Apple ID or the name, and the version.
+  var summary: String {
+    let name = bundleID ?? trackID.map { "id\($0)" } ?? trackName ?? "unknown item"
+    return versionText.map { "\(name) \($0)" } ?? name
+  }
 }
 
 extension AppListing: Codable {
@@ -154,19 +165,6 @@ extension AppListing: Codable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(fields)
-  }
-}
-
-extension AppListing: CustomDebugStringConvertible {
-  /// The identity and the version, such as `com.example.app 2.0`.
-  ///
-  /// `description` is the app's description in the store.
-  public var debugDescription: String { summary }
-
-  /// The bundle identifier, or else the Apple ID or the name, and the version.
-  var summary: String {
-    let name = bundleID ?? trackID.map { "id\($0)" } ?? trackName ?? "unknown item"
-    return versionText.map { "\(name) \($0)" } ?? name
   }
 }
 
@@ -186,7 +184,7 @@ extension AppListing {
 }
 
 /// The apps that a lookup or search has found: `{"resultCount": …, "results": […]}`.
-public struct LookupResults: Hashable, Sendable {
+public struct LookupResults: Hashable, Sendable, Encodable, CustomStringConvertible {
   /// The apps.
   ///
   /// With `entity`, also other items of the same seller.
@@ -227,9 +225,7 @@ public struct LookupResults: Hashable, Sendable {
     listings = list.compactMap { $0.members.map(AppListing.init(fields:)) }
     otherFields = members
   }
-}
 
-extension LookupResults: Encodable {
   /// Writes the results in the server's format.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
@@ -237,9 +233,7 @@ extension LookupResults: Encodable {
     members["results"] = .array(listings.map { .object($0.fields) })
     try container.encode(members)
   }
-}
 
-extension LookupResults: CustomStringConvertible {
   /// The number of results and the apps in one line.
   public var description: String {
     "\(resultCount) results: \(listings.map(\.summary).joined(separator: ", "))"

@@ -198,7 +198,7 @@ extension URL {
 /// The result of a search for an app.
 ///
 /// It distinguishes the reasons for a `resultCount` of 0.
-public enum AppFinding: Hashable, Sendable {
+public enum AppFinding: Hashable, Sendable, CustomStringConvertible {
   /// The requested storefront offers the app.
   case offered(AppListing)
   /// The requested storefront offers the app, but caches do not have it yet.
@@ -218,9 +218,7 @@ public enum AppFinding: Hashable, Sendable {
     case .unknown: nil
     }
   }
-}
 
-extension AppFinding: CustomStringConvertible {
   /// The result and the app, such as `offered: com.example.app 2.0`.
   public var description: String {
     switch self {
@@ -270,16 +268,14 @@ extension AppLookup {
 }
 
 /// Determines which cached answers may be used.
-public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
+public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
   /// Uses a cached answer until it expires.
   case useCache
   /// Sends a request. Caches between here and the server, such as a CDN, may answer it.
   case reload
   /// Sends a request with a URL and a header that bypass all caches.
   case reloadIgnoringAllCaches
-}
 
-extension LookupCachePolicy: CustomStringConvertible {
   /// The name, as in JSON.
   public var description: String { rawValue }
 }

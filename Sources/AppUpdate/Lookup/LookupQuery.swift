@@ -2,9 +2,9 @@
 ///
 /// Its URL has at most 8,192 bytes, enough for 200 bundle identifiers of 35 bytes. Source: iTunes
 /// Search API, lookup examples.
-public struct LookupQuery: Hashable, Sendable {
+public struct LookupQuery: Hashable, Sendable, CustomStringConvertible {
   /// Identifiers of apps, or of other items in the same store.
-  public enum Key: Hashable, Sendable {
+  public enum Key: Hashable, Sendable, CustomStringConvertible {
     /// Apple IDs, 1 to 200.
     case ids([AppleID])
     /// Bundle identifiers, 1 to 200.
@@ -15,6 +15,12 @@ public struct LookupQuery: Hashable, Sendable {
     case upcs([String])
     /// ISBN numbers of books with 13 digits, 1 to 200.
     case isbns([String])
+
+    /// The parameter of the URL, such as `bundleId=com.example.app`.
+    public var description: String {
+      let (name, values) = parameter
+      return "\(name)=\(values.joined(separator: ","))"
+    }
   }
 
   /// The identifiers.
@@ -59,6 +65,12 @@ public struct LookupQuery: Hashable, Sendable {
     if sortsNewestFirst { parameters.append(QueryParameter("sort", "recent")) }
     return parameters
   }
+
+  /// The query of its URL, such as `bundleId=com.example.app&country=fi`.
+  public var description: String {
+    let parameters = try? parameters()
+    return parameters?.map(\.encoded).joined(separator: "&") ?? "\(key)"
+  }
 }
 
 extension LookupQuery.Key {
@@ -102,7 +114,7 @@ extension LookupQuery.Key {
 ///
 /// It has all parameters of the API except `callback`, which would return JavaScript instead of
 /// JSON. Source: iTunes Search API, search parameters.
-public struct SearchQuery: Hashable, Sendable {
+public struct SearchQuery: Hashable, Sendable, CustomStringConvertible {
   /// The search term, 1 to 500 bytes.
   public var term: String
   /// The storefront; nil uses the server's default, usually the United States.
@@ -161,25 +173,7 @@ public struct SearchQuery: Hashable, Sendable {
     }
     return parameters
   }
-}
 
-extension LookupQuery: CustomStringConvertible {
-  /// The query of its URL, such as `bundleId=com.example.app&country=fi`.
-  public var description: String {
-    let parameters = try? parameters()
-    return parameters?.map(\.encoded).joined(separator: "&") ?? "\(key)"
-  }
-}
-
-extension LookupQuery.Key: CustomStringConvertible {
-  /// The parameter of the URL, such as `bundleId=com.example.app`.
-  public var description: String {
-    let (name, values) = parameter
-    return "\(name)=\(values.joined(separator: ","))"
-  }
-}
-
-extension SearchQuery: CustomStringConvertible {
   /// The query of its URL, such as `term=book&media=software`.
   public var description: String {
     let parameters = try? parameters()

@@ -5,7 +5,7 @@ import HostedModel
 ///
 /// Pure: a path and a query in, a response out. It is read from `apps.json`, which is described in
 /// Documentation/AppUpdate.md.
-public struct AppCatalog: Hashable, Sendable {
+public struct AppCatalog: Hashable, Sendable, CustomStringConvertible {
   /// An app, as described by its publisher.
   package struct App: Hashable, Sendable {
     /// The result of lookups.
@@ -54,9 +54,7 @@ public struct AppCatalog: Hashable, Sendable {
       .storeDamaged, "\(source) \(what)", remedy: "Correct the file; Documentation/AppUpdate.md",
       subject: source, cause: cause)
   }
-}
 
-extension AppCatalog: CustomStringConvertible {
   /// The identities and versions of the apps in one line.
   public var description: String {
     "\(apps.count) apps: \(apps.map(\.listing.summary).joined(separator: ", "))"

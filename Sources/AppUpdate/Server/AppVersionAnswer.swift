@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// In JSON, `hasNewVersion` and `needUpgrade` can be booleans, numbers or texts. Missing values are
 /// false.
-public struct AppVersionAnswer: Hashable, Sendable {
+public struct AppVersionAnswer: Hashable, Sendable, CustomStringConvertible {
   /// All fields, known and unknown.
   public let fields: [String: JSONValue]
 
@@ -65,6 +65,9 @@ public struct AppVersionAnswer: Hashable, Sendable {
   public var requestedAction: UpdateDecision.Action {
     requiresUpdate ? .force : hasNewVersion ? .remind : .noAction
   }
+
+  /// All fields as JSON.
+  public var description: String { JSONValue.object(fields).description }
 }
 
 extension AppVersionAnswer: Codable {
@@ -78,9 +81,4 @@ extension AppVersionAnswer: Codable {
     var container = encoder.singleValueContainer()
     try container.encode(fields)
   }
-}
-
-extension AppVersionAnswer: CustomStringConvertible {
-  /// All fields as JSON.
-  public var description: String { JSONValue.object(fields).description }
 }

@@ -37,7 +37,7 @@ public struct AppVersion: ValidatedText {
   }
 
   /// The first component in which two versions differ: the level of the update.
-  public enum Level: String, Codable, Sendable, CaseIterable {
+  public enum Level: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
     /// The first number.
     case major
     /// The second number.
@@ -48,6 +48,9 @@ public struct AppVersion: ValidatedText {
     case revision
     /// Only the suffix, for example 2.0-beta and 2.0.
     case suffix
+
+    /// The name, such as `minor`.
+    public var description: String { rawValue }
   }
 
   /// Returns the first difference between this version and `other`; nil if they are equal.
@@ -144,9 +147,4 @@ extension AppVersion {
   }
 
   private static func isSeparator(_ byte: UInt8) -> Bool { "-_. ".utf8.contains(byte) }
-}
-
-extension AppVersion.Level: CustomStringConvertible {
-  /// The name, such as `minor`.
-  public var description: String { rawValue }
 }

@@ -44,7 +44,7 @@ public struct LibraryReader: Sendable {
   }
 
   /// An installed version, and whether `current` names it.
-  public struct Entry: Hashable, Sendable {
+  public struct Entry: Hashable, Sendable, CustomStringConvertible {
     /// The installed content.
     public let content: InstalledContent
     /// Whether it is the current version.
@@ -52,6 +52,9 @@ public struct LibraryReader: Sendable {
     package let path: String
     /// The version's folder, with ContentInfo.plist and Contents.
     public var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
+
+    /// The content, its version and its size, and whether it is current.
+    public var description: String { "\(content)\(isCurrent ? ", current" : "")" }
   }
 
   /// Returns all installed versions, sorted by content and version.
@@ -109,9 +112,4 @@ public struct LibraryReader: Sendable {
   {
     try library.verify(content, pace: pace)
   }
-}
-
-extension LibraryReader.Entry: CustomStringConvertible {
-  /// The content, its version and its size, and whether it is current.
-  public var description: String { "\(content)\(isCurrent ? ", current" : "")" }
 }

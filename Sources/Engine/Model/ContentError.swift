@@ -29,17 +29,23 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
   }
 
   /// The number of an error, grouped by hundreds; its meaning never changes.
-  public struct Code: RawRepresentable, Codable, Hashable, Sendable {
+  public struct Code: RawRepresentable, Codable, Hashable, Sendable, CustomStringConvertible {
     /// The number, as journaled and shown.
     public let rawValue: Int
 
     /// Creates a code from a number, even an unknown one.
     public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The number.
+    public var description: String { "\(rawValue)" }
   }
 
   /// Groups of errors by where they can be solved.
-  public enum Group: String, Codable, Sendable {
+  public enum Group: String, Codable, Sendable, CustomStringConvertible {
     case network, server, file, diskSpace, trust, package, entitlement, user, `internal`
+
+    /// The name of the group.
+    public var description: String { rawValue }
   }
 
   /// The group of the code.
@@ -47,16 +53,6 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
 
   /// Whether the same action can succeed later without any change.
   public var isRetryable: Bool { code.isRetryable }
-}
-
-extension ContentError.Code: CustomStringConvertible {
-  /// The number.
-  public var description: String { "\(rawValue)" }
-}
-
-extension ContentError.Group: CustomStringConvertible {
-  /// The name of the group.
-  public var description: String { rawValue }
 }
 
 extension ContentError: LocalizedError, CustomStringConvertible {

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// A product of a store without its contents.
 ///
 /// The publisher signs it; clients read it with the catalog.
-public struct ProductRecord: Hashable, Sendable {
+public struct ProductRecord: Hashable, Sendable, CustomStringConvertible {
   /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
   /// The kind of purchase.
@@ -29,6 +29,12 @@ public struct ProductRecord: Hashable, Sendable {
       throw ContentError.recordDamaged(product, "it is for \(productIdentifier)")
     }
     guard !texts.isEmpty else { throw ContentError.recordDamaged(product, "it has no title") }
+  }
+
+  /// The identifier, type, title and price.
+  public var description: String {
+    let title = (texts["en"] ?? texts.min { $0.key < $1.key }?.value).map { " “\($0)”" } ?? ""
+    return "\(productIdentifier) (\(type))\(title), \(price.map { "\($0)" } ?? "free")"
   }
 }
 
@@ -76,13 +82,5 @@ extension ProductRecord: Codable {
     try container.encode(texts, forKey: .texts)
     try container.encodeIfPresent(price?.text, forKey: .price)
     try container.encodeIfPresent(price?.currency, forKey: .currency)
-  }
-}
-
-extension ProductRecord: CustomStringConvertible {
-  /// The identifier, type, title and price.
-  public var description: String {
-    let title = (texts["en"] ?? texts.min { $0.key < $1.key }?.value).map { " “\($0)”" } ?? ""
-    return "\(productIdentifier) (\(type))\(title), \(price.map { "\($0)" } ?? "free")"
   }
 }

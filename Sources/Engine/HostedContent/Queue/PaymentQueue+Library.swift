@@ -272,7 +272,7 @@ extension LibraryReader {
 }
 
 /// The result of repairing an installed version.
-public struct RepairReport: Hashable, Codable, Sendable {
+public struct RepairReport: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The content's identifier.
   public let contentIdentifier: ProductIdentifier
   /// The version.
@@ -283,9 +283,7 @@ public struct RepairReport: Hashable, Codable, Sendable {
   public let damagedPaths: [String]
   /// Bytes fetched, without the index; 0 if the version was intact.
   public let bytesFetched: Int64
-}
 
-extension RepairReport: CustomStringConvertible {
   /// The content, its version and the damaged paths.
   public var description: String {
     "\(contentIdentifier) \(version): \(damagedPaths.count) damaged, \(bytesFetched) bytes fetched"

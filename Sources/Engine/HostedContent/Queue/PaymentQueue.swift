@@ -635,7 +635,7 @@ extension PaymentQueue {
 }
 
 /// What happens to the installed content of a product that an account has lost.
-public enum RevokedContentPolicy: Hashable, Sendable {
+public enum RevokedContentPolicy: Hashable, Sendable, CustomStringConvertible {
   /// It stays installed.
   case keep
   /// It is removed once no account of the library has a grant of the product.
@@ -644,6 +644,14 @@ public enum RevokedContentPolicy: Hashable, Sendable {
   /// service is asked for their grants. A version that is leased or that an unfinished transaction
   /// needs is removed later, at the latest after the next start. Pins do not keep it.
   case remove
+
+  /// The name of the policy.
+  public var description: String {
+    switch self {
+    case .keep: "keep"
+    case .remove: "remove"
+    }
+  }
 }
 
 extension Download {
@@ -732,14 +740,4 @@ extension ContentError {
 extension PaymentQueue.Configuration: CustomStringConvertible {
   /// The locations of the library, the store and its mirrors.
   public var description: String { "library: \(library), store: \(storeReader)" }
-}
-
-extension RevokedContentPolicy: CustomStringConvertible {
-  /// The name of the policy.
-  public var description: String {
-    switch self {
-    case .keep: "keep"
-    case .remove: "remove"
-    }
-  }
 }

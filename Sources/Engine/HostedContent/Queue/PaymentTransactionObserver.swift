@@ -97,13 +97,18 @@ extension PaymentTransactionObserver {
 }
 
 /// The result of a restore.
-public struct RestoreResult: Hashable, Sendable {
+public struct RestoreResult: Hashable, Sendable, CustomStringConvertible {
   /// The identifier that `restoreCompletedTransactions` returned.
   public let identifier: RestoreID
   /// The restored transactions that are unfinished, including those of an earlier restore.
   public let transactions: [PaymentTransaction]
   /// The error that ended the restore; nil if it succeeded.
   public let error: ContentError?
+
+  /// The identifier, and the transactions or the error.
+  public var description: String {
+    "\(identifier): \(transactions)\(error.map { ", \($0)" } ?? "")"
+  }
 }
 
 /// Decides whether a transaction in progress continues.
@@ -119,11 +124,4 @@ public protocol PaymentQueueDelegate: AnyObject, Sendable {
     _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
     in storefront: Storefront
   ) -> Bool
-}
-
-extension RestoreResult: CustomStringConvertible {
-  /// The identifier, and the transactions or the error.
-  public var description: String {
-    "\(identifier): \(transactions)\(error.map { ", \($0)" } ?? "")"
-  }
 }

@@ -7,10 +7,13 @@ import HostedConcurrency
 ///
 /// `name` is one of a few constant texts, so that events can be counted; `details` has the values.
 /// It never contains account names or receipts.
-public struct DiagnosticEvent: Hashable, Codable, Sendable {
+public struct DiagnosticEvent: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The severity of an event.
-  public enum Severity: String, Codable, Sendable, CaseIterable {
+  public enum Severity: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
     case info, warning, error
+
+    /// The name of the severity.
+    public var description: String { rawValue }
   }
 
   /// The time of the event.
@@ -21,10 +24,16 @@ public struct DiagnosticEvent: Hashable, Codable, Sendable {
   public let name: String
   /// Details such as transaction, product, content, version, error or bytes.
   public let details: [String: String]
+
+  /// The severity, the name and the details.
+  public var description: String {
+    let details = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+    return "\(severity): \(name)\(details)".printable(limit: .max)
+  }
 }
 
 /// Counters of a queue since it was opened.
-public struct QueueStatistics: Hashable, Codable, Sendable {
+public struct QueueStatistics: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The number of installed downloads.
   public internal(set) var installs = 0
   /// The number of failed downloads.
@@ -41,6 +50,12 @@ public struct QueueStatistics: Hashable, Codable, Sendable {
   public internal(set) var journalCommits = 0
   /// The number of failed commits.
   public internal(set) var journalFailures = 0
+
+  /// The counters of downloads, bytes and commits.
+  public var description: String {
+    "\(installs) installed, \(failures) failed, \(stops) stopped, \(bytesFetched) bytes fetched, "
+      + "\(bytesReused) bytes reused, \(journalCommits) commits, \(journalFailures) failed commits"
+  }
 }
 
 extension QueueStatistics {
@@ -147,26 +162,5 @@ final class Diagnostics: Sendable {
         ["transaction": transaction.rawValue, "error": "\(error.code.rawValue)"]
       }
     }
-  }
-}
-
-extension DiagnosticEvent: CustomStringConvertible {
-  /// The severity, the name and the details.
-  public var description: String {
-    let details = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-    return "\(severity): \(name)\(details)".printable(limit: .max)
-  }
-}
-
-extension DiagnosticEvent.Severity: CustomStringConvertible {
-  /// The name of the severity.
-  public var description: String { rawValue }
-}
-
-extension QueueStatistics: CustomStringConvertible {
-  /// The counters of downloads, bytes and commits.
-  public var description: String {
-    "\(installs) installed, \(failures) failed, \(stops) stopped, \(bytesFetched) bytes fetched, "
-      + "\(bytesReused) bytes reused, \(journalCommits) commits, \(journalFailures) failed commits"
   }
 }

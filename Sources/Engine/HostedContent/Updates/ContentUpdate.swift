@@ -5,7 +5,7 @@ import HostedPackage
 import HostedTransfer
 
 /// A version that the store offers instead of an installed one, which is older or was withdrawn.
-public struct ContentUpdate: Hashable, Codable, Sendable {
+public struct ContentUpdate: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The product.
   public let productIdentifier: ProductIdentifier
   /// The content; equal to the product unless it has several.
@@ -46,12 +46,15 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   func isOf(_ offer: ContentOffer) -> Bool {
     offer.contentIdentifier == contentIdentifier && offer.version == offered
   }
+
+  /// The content and both versions, such as `com.example.book 1.0 → 1.1`.
+  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
 }
 
 /// Content that the store offers only in older versions than the installed one.
 ///
 /// It is only reported, because a store that went back may have a problem; nothing is installed.
-public struct ContentDowngrade: Hashable, Codable, Sendable {
+public struct ContentDowngrade: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The product.
   public let productIdentifier: ProductIdentifier
   /// The content.
@@ -60,6 +63,9 @@ public struct ContentDowngrade: Hashable, Codable, Sendable {
   public let installed: ContentVersion
   /// The version that the catalog offers.
   public let offered: ContentVersion
+
+  /// The content and both versions, such as `com.example.book 1.1 → 1.0`.
+  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
 }
 
 /// Compares offered and installed contents; pure.
@@ -177,14 +183,4 @@ extension ContentLibrary {
       source.bytesMoved(by: survey.missingPieces, of: offer.package) + offer.index.length
     return measured
   }
-}
-
-extension ContentUpdate: CustomStringConvertible {
-  /// The content and both versions, such as `com.example.book 1.0 → 1.1`.
-  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
-}
-
-extension ContentDowngrade: CustomStringConvertible {
-  /// The content and both versions, such as `com.example.book 1.1 → 1.0`.
-  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
 }

@@ -15,17 +15,20 @@ import HostedConcurrency
 /// offered version. May be used from any thread.
 public final class UpdateMonitor: AsyncSequence, Sendable {
   /// What to do with a newer version.
-  public enum Policy: String, Codable, Sendable, CaseIterable {
+  public enum Policy: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
     /// Download it and make it current.
     case automatic
     /// Report it only.
     case notifyOnly
     /// Download it; `PaymentQueue.use(_:of:)` makes it current.
     case downloadOnly
+
+    /// The name of the policy.
+    public var description: String { rawValue }
   }
 
   /// The result of a check.
-  public struct Check: Sendable {
+  public struct Check: Sendable, CustomStringConvertible {
     /// Newer versions that the store offers, and those that replace a withdrawn version.
     public let updates: [ContentUpdate]
     /// Contents of which the store offers only older versions than the installed one.
@@ -36,11 +39,20 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     public internal(set) var failures: [Failure] = []
 
     /// An update that failed.
-    public struct Failure: Sendable {
+    public struct Failure: Sendable, CustomStringConvertible {
       /// The update.
       public let update: ContentUpdate
       /// The reason.
       public let error: ContentError
+
+      /// The update and the reason.
+      public var description: String { "\(update): \(error)" }
+    }
+
+    /// The updates and downgrades, and what was installed or failed.
+    public var description: String {
+      "updates: \(updates); downgrades: \(downgrades); installed: \(installed); "
+        + "failures: \(failures)"
     }
   }
 
@@ -175,22 +187,4 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
       }
     }
   }
-}
-
-extension UpdateMonitor.Policy: CustomStringConvertible {
-  /// The name of the policy.
-  public var description: String { rawValue }
-}
-
-extension UpdateMonitor.Check: CustomStringConvertible {
-  /// The updates and downgrades, and what was installed or failed.
-  public var description: String {
-    "updates: \(updates); downgrades: \(downgrades); installed: \(installed); "
-      + "failures: \(failures)"
-  }
-}
-
-extension UpdateMonitor.Check.Failure: CustomStringConvertible {
-  /// The update and the reason.
-  public var description: String { "\(update): \(error)" }
 }

@@ -1,5 +1,5 @@
 /// A JSON value that keeps every member, known or unknown.
-public enum JSONValue: Hashable, Sendable {
+public enum JSONValue: Hashable, Sendable, CustomStringConvertible {
   /// `null`.
   case null
   /// `true` or `false`.
@@ -51,9 +51,7 @@ public enum JSONValue: Hashable, Sendable {
     encoder.append(self)
     return encoder.bytes
   }
-}
 
-extension JSONValue: CustomStringConvertible {
   /// The value as JSON without white space, with members sorted by code point.
   public var description: String { String(decoding: encoded, as: UTF8.self) }
 }

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 /// An installed version of a content package.
-public struct InstalledContent: Hashable, Codable, Sendable {
+public struct InstalledContent: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The content's identifier, and the name of its folder in `products`.
   public let contentIdentifier: ProductIdentifier
   /// The product that the content belongs to.
@@ -27,15 +27,13 @@ public struct InstalledContent: Hashable, Codable, Sendable {
     self.entryCount = entryCount
     self.date = date
   }
-}
 
-extension InstalledContent: CustomStringConvertible {
   /// The content, its version and its size.
   public var description: String { "\(contentIdentifier) \(version) (\(size) bytes)" }
 }
 
 /// A content and one of its versions.
-public struct ContentKey: Hashable, Codable, Sendable {
+public struct ContentKey: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The content's identifier.
   public let contentIdentifier: ProductIdentifier
   /// The version.
@@ -46,9 +44,7 @@ public struct ContentKey: Hashable, Codable, Sendable {
     self.contentIdentifier = contentIdentifier
     self.version = version
   }
-}
 
-extension ContentKey: CustomStringConvertible {
   /// The content and its version, such as `com.example.book 1.0`.
   public var description: String { "\(contentIdentifier) \(version)" }
 }

@@ -1,5 +1,5 @@
 /// The state of a transaction, numbered as in StoreKit.
-public enum TransactionState: Int, Codable, Sendable, CaseIterable {
+public enum TransactionState: Int, Codable, Sendable, CaseIterable, CustomStringConvertible {
   /// Sent to the seller, without outcome. Next: purchased, failed, deferred.
   case purchasing = 0
   /// Purchased; deliver it, then finish it. Next: removed.
@@ -10,9 +10,7 @@ public enum TransactionState: Int, Codable, Sendable, CaseIterable {
   case restored = 3
   /// Waiting for approval. Next: purchased, failed.
   case deferred = 4
-}
 
-extension TransactionState: CustomStringConvertible {
   /// The name of the state.
   public var description: String {
     switch self {
