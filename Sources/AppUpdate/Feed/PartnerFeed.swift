@@ -1,7 +1,6 @@
 public import FoundationEssentials
 import Glibc
 package import HostedFileIO
-import HostedModel
 
 /// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.
 ///

@@ -1,5 +1,4 @@
 package import FoundationEssentials
-import HostedModel
 
 /// The apps of your own server, and its responses to lookups, searches and version queries.
 ///

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import HostedConcurrency
 package import HostedFileIO
-package import HostedModel
 
 /// The file `apps.json` of a store; it is read again after each change.
 package final class AppCatalogFile: Sendable {

@@ -1,5 +1,3 @@
-public import HostedModel
-
 /// The user-visible version of an app, such as 1.10.2 or 2.0-beta.1.
 ///
 /// Not its build number. Versions are compared number by number, and missing numbers are zero: 1.0

@@ -1,5 +1,3 @@
-import HostedModel
-
 /// The number of an app or another item in Apple's stores, such as 364709193.
 public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The number, at least 1.

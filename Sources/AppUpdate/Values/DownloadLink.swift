@@ -1,5 +1,4 @@
 import FoundationEssentials
-import HostedModel
 import HostedTransfer
 
 /// The link to an update, from a server or a push; it is checked before an app may open it.

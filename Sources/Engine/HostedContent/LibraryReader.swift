@@ -1,6 +1,5 @@
 import HostedJournal
 package import HostedLibrary
-public import HostedModel
 package import HostedFileIO
 public import FoundationEssentials
 

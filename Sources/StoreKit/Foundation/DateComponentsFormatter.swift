@@ -1,4 +1,3 @@
-public import Foundation
 import HostedConcurrency
 
 /// Formats lengths of time, such as that of a subscription, as text.

@@ -1,5 +1,4 @@
 public import AppUpdate
-public import Foundation
 public import HostedContent
 
 /// The store and the library of a queue, which Apple's API does not have.

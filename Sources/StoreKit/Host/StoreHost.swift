@@ -1,5 +1,4 @@
 import AppUpdate
-import Foundation
 import HostedConcurrency
 import HostedContent
 

@@ -1,5 +1,4 @@
 import AppUpdate
-public import Foundation
 import HostedContent
 
 /// The domain of StoreKit's errors.

@@ -1,11 +1,8 @@
-public import ContentStore
 public import FoundationEssentials
 import Glibc
 import HostedConcurrency
-public import HostedContent
 import HostedFileIO
 import HostedFileServer
-public import HostedModel
 import HostedPackage
 
 /// A store, its seller and a library for one test.

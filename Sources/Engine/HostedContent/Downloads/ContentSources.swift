@@ -1,6 +1,4 @@
-import HostedCatalog
 import HostedConcurrency
-import HostedModel
 import HostedTransfer
 import FoundationEssentials
 

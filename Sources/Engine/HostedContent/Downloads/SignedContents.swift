@@ -1,5 +1,3 @@
-import HostedCatalog
-import HostedModel
 import HostedConcurrency
 
 /// Looks up contents that a service names, and its receipt keys, in the store's signed catalog.

@@ -1,7 +1,6 @@
 import Dispatch
 import Glibc
 import HostedConcurrency
-import HostedModel
 
 /// Runs blocking calls on threads outside the task pool, until it is closed.
 final class BlockingCalls: Sendable {

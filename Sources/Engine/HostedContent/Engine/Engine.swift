@@ -1,6 +1,4 @@
-import HostedCatalog
 import HostedLibrary
-import HostedModel
 import HostedTransfer
 import Dispatch
 import HostedConcurrency

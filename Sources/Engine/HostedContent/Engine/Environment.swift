@@ -3,7 +3,6 @@ package import HostedConcurrency
 package import HostedFileIO
 import HostedJournal
 import HostedLibrary
-package import HostedModel
 package import HostedTransfer
 
 /// Replaceable dependencies of a queue, for tests and the simulation.

@@ -1,4 +1,3 @@
-import HostedModel
 import HostedTransfer
 
 /// Events that must be journaled before they are reported, in the order of retries.

@@ -1,4 +1,3 @@
-public import HostedModel
 public import HostedTransfer
 public import FoundationEssentials
 

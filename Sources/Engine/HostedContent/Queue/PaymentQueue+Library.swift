@@ -2,7 +2,6 @@ import HostedConcurrency
 public import FoundationEssentials
 import HostedFileIO
 import HostedLibrary
-public import HostedModel
 import HostedPackage
 import HostedTransfer
 

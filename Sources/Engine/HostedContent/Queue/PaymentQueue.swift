@@ -1,7 +1,5 @@
-import HostedCatalog
 package import HostedConcurrency
 import HostedLibrary
-public import HostedModel
 public import HostedTransfer
 package import HostedFileIO
 public import FoundationEssentials

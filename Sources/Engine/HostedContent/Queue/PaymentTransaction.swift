@@ -1,6 +1,5 @@
 public import FoundationEssentials
 import HostedConcurrency
-public import HostedModel
 
 /// A purchase in the queue: a handle that shows its last reported state.
 ///

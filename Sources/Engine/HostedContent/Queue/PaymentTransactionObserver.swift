@@ -1,5 +1,3 @@
-public import HostedModel
-
 /// Receives the reports of a queue.
 ///
 /// All methods are called on the queue's delivery queue, one at a time, in the order of events, and

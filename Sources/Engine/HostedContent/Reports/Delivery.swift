@@ -1,6 +1,5 @@
 import Dispatch
 import HostedConcurrency
-import HostedModel
 
 /// Keeps the handles of a queue, and calls its observers on the delivery queue only.
 ///

@@ -1,4 +1,3 @@
-import HostedModel
 public import HostedTransfer
 public import FoundationEssentials
 import HostedConcurrency

@@ -1,6 +1,5 @@
 import Dispatch
 import HostedConcurrency
-import HostedModel
 
 /// Pending notifications and their due times; combines notifications into calls.
 ///

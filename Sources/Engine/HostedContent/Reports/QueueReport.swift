@@ -1,4 +1,3 @@
-public import HostedModel
 public import FoundationEssentials
 
 /// A report of the queue, as a value.

@@ -1,6 +1,4 @@
-import HostedCatalog
 import HostedLibrary
-public import HostedModel
 import HostedPackage
 import HostedTransfer
 

@@ -1,4 +1,3 @@
-public import HostedModel
 import HostedConcurrency
 
 /// Checks for updates of installed content, once or as a sequence of checks.

@@ -1,4 +1,3 @@
-import HostedModel
 import HostedContent
 
 extension ContentError {

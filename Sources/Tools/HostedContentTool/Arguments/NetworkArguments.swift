@@ -1,7 +1,6 @@
 import FoundationEssentials
 import HostedContent
 import HostedFileIO
-import HostedModel
 
 /// The options for access to a store on the web.
 enum NetworkArguments {

@@ -1,7 +1,6 @@
 import Glibc
 import HostedConcurrency
 import HostedContent
-import HostedModel
 
 /// Progress on standard error: bars on a terminal, otherwise a line for each state and each 10 %.
 final class ProgressLines: Sendable {

@@ -1,6 +1,5 @@
 import AppUpdate
 import FoundationEssentials
-import HostedModel
 
 enum AppUpdateCommand {
   static let command = Command(

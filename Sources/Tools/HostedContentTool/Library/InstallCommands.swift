@@ -1,6 +1,5 @@
 import FoundationEssentials
 import HostedContent
-import HostedModel
 
 enum GetCommand {
   static let command = Command(

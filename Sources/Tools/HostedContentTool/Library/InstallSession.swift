@@ -3,7 +3,6 @@ import FoundationEssentials
 import Glibc
 import HostedConcurrency
 import HostedContent
-import HostedModel
 
 /// One run of `get`, `update` or `restore`: installs the offered versions of products.
 ///

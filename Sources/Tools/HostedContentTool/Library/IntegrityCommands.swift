@@ -1,7 +1,6 @@
 import HostedContent
 import HostedFileIO
 import HostedLibrary
-import HostedModel
 
 enum VerifyCommand {
   static let command = Command(

@@ -1,6 +1,5 @@
 import HostedContent
 import HostedFileIO
-import HostedModel
 
 enum ProductsCommand {
   static let command = Command(

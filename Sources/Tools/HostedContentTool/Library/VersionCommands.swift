@@ -1,5 +1,4 @@
 import HostedContent
-import HostedModel
 
 enum PinCommand {
   static let command = Command(

@@ -1,5 +1,4 @@
 import HostedHTTPValues
-import HostedModel
 import HostedTransfer
 import HostedContent
 import HostedLedger

@@ -1,5 +1,4 @@
 import HostedTransfer
-import HostedModel
 import FoundationEssentials
 import HostedContent
 

@@ -1,6 +1,5 @@
 import HostedContent
 import HostedLedger
-import HostedModel
 
 enum PurchaseListCommand {
   static let entitlements = command(

@@ -1,5 +1,4 @@
 import HostedConcurrency
-import HostedModel
 import ContentStore
 import HostedFileServer
 

@@ -1,6 +1,5 @@
 import ContentStore
 import HostedFileIO
-import HostedModel
 
 enum StorePublishCommand {
   static let command = Command(

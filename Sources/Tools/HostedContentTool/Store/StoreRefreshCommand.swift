@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 import FoundationEssentials
 

@@ -1,4 +1,3 @@
-import HostedModel
 import HostedTransfer
 import FoundationEssentials
 import Glibc
