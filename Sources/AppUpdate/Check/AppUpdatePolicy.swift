@@ -122,7 +122,6 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConverti
   /// have an HTTPS URL. Default: false.
   public var allowsITMSServices = false
 
-  /// The names in JSON.
   private enum CodingKeys: String, CodingKey {
     case major, minor, patch, revision, suffix, serverReminder
     case minimumSupportedVersion, blockedVersions, daysSinceRelease
@@ -276,7 +275,6 @@ extension AppUpdatePolicy {
   }
 }
 
-/// The state of one decision.
 private struct Judgment {
   let policy: AppUpdatePolicy
   let offer: UpdateOffer

@@ -312,7 +312,6 @@ private struct LookupCache {
 
 /// Limits the rate of calls to a server; pure: `now` is a parameter.
 struct CallLimiter {
-  /// The maximum number of calls per minute.
   let callsPerMinute: Int
   /// The maximum wait in seconds.
   let maximumWait: Double
@@ -326,7 +325,6 @@ struct CallLimiter {
     self.maximumWait = max(0, maximumWait)
   }
 
-  /// The result for a caller.
   enum Reservation: Hashable {
     /// Call after this number of seconds. The slot is reserved.
     case after(seconds: Double)
@@ -334,7 +332,6 @@ struct CallLimiter {
     case refused(seconds: Double)
   }
 
-  /// Reserves a slot for a call.
   mutating func reserve(at now: Date) -> Reservation {
     // Entries beyond the maximum wait are from before the clock was set back.
     calls.removeAll { $0 <= now - 60 || $0 > now + maximumWait + 60 }

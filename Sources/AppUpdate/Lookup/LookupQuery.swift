@@ -181,7 +181,6 @@ public struct SearchQuery: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A name and a value in the query of a URL.
 struct QueryParameter: Hashable {
   let name: String
   let value: String

@@ -25,7 +25,6 @@ struct DownloadLink: Hashable, Sendable {
     self.url = url
   }
 
-  /// Creates the link from a server's field.
   init?(_ field: JSONValue?) {
     guard case .string(let text)? = field, text.utf8.count <= Self.maximumLength else { return nil }
     self.init(URL(string: text))

@@ -313,7 +313,6 @@ extension DownloadStatus {
   }
 }
 
-/// Writes records as rows.
 struct QueueRowWriter {
   /// The existing row of an offer.
   private let knownRow: (ContentOffer) -> Int64?
@@ -440,14 +439,12 @@ extension SQLiteConnection {
     try all(sql, values, body).first
   }
 
-  /// Returns whether a query has rows.
   func hasRows(_ sql: String, _ values: [Value]) throws -> Bool {
     try first(sql, values) { _ in } != nil
   }
 }
 
 extension SQLiteConnection.Value {
-  /// A text, or null for nil.
   static func optional(_ text: String?) -> Self { text.map { .text($0) } ?? .null }
 }
 

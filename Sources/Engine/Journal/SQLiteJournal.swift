@@ -13,7 +13,6 @@ package final class SQLiteJournal: Sendable {
   /// The database's file name in a library's folder.
   package static let fileName = "journal.sqlite"
 
-  /// A write of one call.
   private struct Write: Sendable {
     /// If a shared commit fails, the body is called again, in a commit of its own.
     let body: @Sendable (borrowing SQLiteConnection) throws -> Void

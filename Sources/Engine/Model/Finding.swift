@@ -44,7 +44,6 @@ public struct Finding: Error, Hashable, Codable, Sendable {
     self.cause = cause
   }
 
-  /// Returns the same finding about `subject`.
   package func about(_ subject: String) -> Finding {
     Finding(
       subject: subject, product: productIdentifier, content: contentIdentifier, version: version,

@@ -16,7 +16,6 @@ extension StringProtocol {
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The component after the last slash.
   package var lastPathComponent: String { pathComponents().last ?? "" }
 }
 

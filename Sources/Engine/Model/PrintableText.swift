@@ -57,7 +57,6 @@ extension StringProtocol {
 }
 
 extension UInt8 {
-  /// Whether it is an ASCII digit.
   package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
   /// Whether it is an ASCII letter of either case.
@@ -65,6 +64,5 @@ extension UInt8 {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
   }
 
-  /// Whether it is an ASCII letter or digit.
   package var isLetterOrDigit: Bool { isDigit || isLetter }
 }

@@ -33,7 +33,6 @@ final class StoreHost: Sendable {
     var lastDeliveryQueue: DispatchQueue?
     /// The thread that is opening the library, and whether it has called `close()` meanwhile.
     var opening: (thread: pthread_t, isCancelled: Bool)?
-    /// The open library.
     var session: Session?
     /// The thread that closes the last engine; other threads that close the queue wait for it.
     ///
@@ -166,10 +165,8 @@ final class StoreHost: Sendable {
     return try SKHostConfiguration()
   }
 
-  /// The language of product texts.
   var language: String { configuration?.language ?? "en" }
 
-  /// The configuration of item look-ups.
   var lookup: AppLookup.Configuration { configuration?.lookup ?? AppLookup.Configuration() }
 
   /// Reports an error for which Apple's StoreKit raises an exception or does nothing.

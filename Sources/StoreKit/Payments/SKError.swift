@@ -170,7 +170,6 @@ extension SKError {
     SKError(_nsError: NSError(domain: SKErrorDomain, code: code.rawValue, userInfo: userInfo))
   }
 
-  /// Creates an error of this module.
   static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
     make(
       code,
@@ -178,7 +177,6 @@ extension SKError {
   }
 }
 
-/// Errors of the host.
 extension ContentError {
   static let isOpenAlready = ContentError(
     .usage, "StoreKit is already configured with a library",

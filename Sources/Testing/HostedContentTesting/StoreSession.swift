@@ -26,11 +26,9 @@ public final class StoreSession: Sendable {
     /// The seller of the last launched engine.
     var seller: ScriptedSeller?
     var number = 0
-    /// Called after each publication.
     var publicationHandlers: [@Sendable () throws -> Void] = []
   }
 
-  /// A store and its server.
   struct Place: Sendable {
     let folder: SessionFolder
     let store: StoreFolder
@@ -184,7 +182,6 @@ public final class StoreSession: Sendable {
 }
 
 extension URL {
-  /// The URL of a server of this module.
   init(ofServer text: String) throws {
     guard let url = URL(string: text) else {
       throw ContentError.defect("\(text) is not a URL")

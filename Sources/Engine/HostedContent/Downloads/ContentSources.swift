@@ -2,7 +2,6 @@ import HostedConcurrency
 import HostedTransfer
 import FoundationEssentials
 
-/// Creates the sources of pieces.
 struct ContentSources: Sendable {
   private let store: StoreAccess
   private let replacement: (@Sendable () throws -> any PieceSource)?
@@ -31,7 +30,6 @@ struct ContentSources: Sendable {
   }
 }
 
-/// Content to fetch, and who owns it.
 struct ContentRequest: Sendable {
   let offer: ContentOffer
   /// Nil for the library's own account.
@@ -45,7 +43,6 @@ struct ContentRequest: Sendable {
 /// One call runs at a time. URLs of contents that were asked for ahead are kept until a transfer
 /// takes them. May be used from any thread.
 final class ContentGrantBook: Sendable {
-  /// The maximum number of contents per call.
   static let callLimit = 64
 
   private let service: any ContentGranting
@@ -131,7 +128,6 @@ private final class ContentAccess: ContentAuthorizer {
   }
 }
 
-/// A content of an account.
 private struct Holding: Hashable, Sendable {
   let account: AccountID?
   let content: ContentKey

@@ -15,7 +15,6 @@ final class DownloadJob: Sendable {
     var phase = DownloadPhase.preparing
   }
 
-  /// The progress, in bytes.
   struct Work: Hashable, Sendable {
     /// What this attempt must fetch and write.
     var toFetch: Int64
@@ -38,7 +37,6 @@ final class DownloadJob: Sendable {
     ticket.reuse(reused)
   }
 
-  /// Sets the current phase.
   func enter(_ phase: DownloadPhase) { state.withLock { $0.phase = phase } }
 
   /// Adds `bytes` that were fetched and verified; throws `stopped` if the job must end.
@@ -56,7 +54,6 @@ final class DownloadJob: Sendable {
   /// Throws `stopped` if the job must end.
   func checkStopped() throws { try ticket.checkCancelled() }
 
-  /// Whether the job must end.
   var isStopped: Bool { (try? checkStopped()) == nil }
 
   /// Makes the job end at its next check.
@@ -65,7 +62,6 @@ final class DownloadJob: Sendable {
   /// Bytes of the archive that were fetched and verified.
   var bytesFetched: Int64 { state.withLock { $0.work?.fetched ?? 0 } }
 
-  /// Bytes written to files.
   var bytesWritten: Int64 { state.withLock { $0.work?.written ?? 0 } }
 
   /// The progress; nil until the amount of work is known.

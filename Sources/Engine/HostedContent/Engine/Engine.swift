@@ -603,7 +603,6 @@ final class Engine: @unchecked Sendable {
   }
 }
 
-/// Submitted events, in order.
 private struct EngineInbox {
   var pendingEvents: ArraySlice<PendingEvent> = []
   /// Whether the serial queue is scheduled to read it.

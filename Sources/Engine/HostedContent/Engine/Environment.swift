@@ -7,9 +7,7 @@ package import HostedTransfer
 
 /// Replaceable dependencies of a queue, for tests and the simulation.
 package struct Environment: Sendable {
-  /// Runs work on threads and queues.
   package var execution: any Execution = DispatchExecution()
-  /// Opens the journal of a library.
   package var openJournal: @Sendable (Directory) throws -> any QueueJournal & InstallJournal = {
     try SQLiteJournal(in: $0)
   }
@@ -30,7 +28,6 @@ package struct Environment: Sendable {
 
   package init() {}
 
-  /// Creates the identifier of a transaction.
   func newTransaction() -> TransactionID { TransactionID(rawValue: newIdentifier()) }
 
   /// Opens the journal.

@@ -55,7 +55,6 @@ struct HeldEvents {
     return true
   }
 
-  /// Records whether a retry succeeded.
   mutating func noteRetry(isSuccess: Bool) { failures = isSuccess ? 0 : failures + 1 }
 
   /// When a failed retry is repeated.

@@ -100,7 +100,6 @@ final class Delivery: Sendable {
     _ = takeWaiting()
   }
 
-  /// The current observers.
   var observers: [any PaymentTransactionObserver] { list.observers }
 
   var delegate: (any PaymentQueueDelegate)? {
@@ -108,7 +107,6 @@ final class Delivery: Sendable {
     set { state.withLock { $0.delegate = newValue } }
   }
 
-  /// The storefront as last reported.
   var storefront: Storefront? { state.withLock { $0.storefront } }
 
   // MARK: Streams
@@ -312,7 +310,6 @@ final class Delivery: Sendable {
     return downloads
   }
 
-  /// Reports transactions that were finished.
   func report(removed records: [TransactionRecord]) {
     send(.removed(records), of: records.map(\.id))
   }
@@ -442,7 +439,6 @@ final class ReportRouter: Sendable {
     }
   }
 
-  /// Whether any call waits.
   var hasWaiters: Bool { state.withLock { !$0.waiters.isEmpty } }
 
   /// Refuses further calls.
@@ -457,7 +453,6 @@ final class ReportRouter: Sendable {
     for waiter in waiters.joined() { waiter.finish() }
   }
 
-  /// Returns whether a call waits for `id`.
   func isAwaited(_ id: TransactionID) -> Bool {
     state.withLock { $0.waiters[id.rawValue] != nil }
   }

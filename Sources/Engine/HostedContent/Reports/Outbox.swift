@@ -6,7 +6,6 @@ import HostedConcurrency
 /// Notifications of one transaction keep their order. Those of different transactions do not, so
 /// changes of a thousand downloads can share calls, whatever else is reported meanwhile.
 struct Outbox {
-  /// A pending notification.
   enum Notification {
     case transactions([TransactionRecord])
     case changes(WaitingReports)
@@ -127,7 +126,6 @@ final class OutboxLine: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// Pending notifications, in order.
     var outbox = Outbox()
     /// The time of the scheduled delivery; nil if nothing is scheduled.
     var expected: DispatchTime?
@@ -226,7 +224,6 @@ extension DispatchTime {
 /// Every state of a transaction's downloads is reported, in order. Of its progress, only the newest
 /// value is reported, together with a state. Different transactions are not ordered.
 struct WaitingReports {
-  /// The content of one call.
   struct Call {
     /// The transactions at the time of the report, and their changed downloads.
     var records: [TransactionRecord] = []

@@ -120,7 +120,6 @@ package struct JSONReader<Errors: JSONErrors>: Sendable {
 
 /// Makes the errors of one kind of JSON documents.
 package protocol JSONErrors: Sendable {
-  /// Returns the error for a problem of the value at the path `steps`.
   func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error
 }
 

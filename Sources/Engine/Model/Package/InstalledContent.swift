@@ -111,7 +111,6 @@ extension InstalledFile {
 /// File system attributes that stay the same while a file is unchanged.
 package struct FileIdentity: Hashable, Codable, Sendable {
   package let inode: UInt64
-  /// The size in bytes.
   package let size: Int64
   /// The modification time, in nanoseconds since 1970.
   package let modified: Int64

@@ -51,13 +51,11 @@ package struct JournaledQueue: Sendable {
 ///
 /// Until then, its changes are invisible. The next successful commit discards them.
 package struct UncertainCommit: Error {
-  /// The error of the commit.
   package let error: ContentError
 
   package init(_ error: ContentError) { self.error = error }
 }
 
-/// A change of the queue's durable record.
 package enum JournalChange: Hashable, Sendable {
   /// Saves a new record; its identifier must never have been used, even by a finished one.
   case add(TransactionRecord)

@@ -13,7 +13,6 @@ package struct QueueState: Hashable, Sendable {
   private var nextSequence: Int
   /// The running restore, or one that waits for the launch; a second one is refused.
   private var restoring: RestoreEnd?
-  /// Whether the seller is notified of finished purchases.
   private let notifiesSeller: Bool
   /// Pending notices of an earlier process, sent at launch.
   private var notices: [FinishNotice]
@@ -40,10 +39,8 @@ package struct QueueState: Hashable, Sendable {
   /// The unfinished transactions in order; sorted at each call, so not for use in every event.
   package var transactions: [TransactionRecord] { records.ordered }
 
-  /// Returns the unfinished transaction `id`.
   package func transaction(_ id: TransactionID) -> TransactionRecord? { records[id] }
 
-  /// Returns the download `id` of an unfinished transaction.
   package func download(_ id: DownloadID) -> DownloadRecord? {
     records.place(ofDownload: id)?.download
   }
@@ -51,7 +48,6 @@ package struct QueueState: Hashable, Sendable {
   /// Returns whether a worker fetches and installs the download `id`, or is stopping.
   package func hasWorker(_ id: DownloadID) -> Bool { workers[id] != nil }
 
-  /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
     var draft = DecisionDraft()
     switch event {
@@ -422,7 +418,6 @@ package struct QueueState: Hashable, Sendable {
   }
 }
 
-/// The worker of an active download.
 private struct DownloadWorker: Hashable {
   let content: ProductIdentifier
   /// What happens to fetched data after a requested stop; nil while it is running.
@@ -434,7 +429,6 @@ private struct DownloadWorker: Hashable {
 /// A decision in progress; each transaction is saved and reported once.
 private struct DecisionDraft {
   var touched: Set<TransactionID> = []
-  /// The identifiers of new transactions.
   var added: Set<TransactionID> = []
   /// Whether to report all unfinished transactions, instead of listing 100,000 identifiers.
   var reportsEverything = false
@@ -647,7 +641,6 @@ struct QueueRecords: Hashable, Sendable {
 }
 
 extension TransactionRecord {
-  /// The places of its downloads.
   var places: [DownloadPlace] {
     downloads.indices.map { DownloadPlace(record: self, position: $0) }
   }
@@ -724,7 +717,6 @@ struct WaitingLine: Hashable, Sendable {
     counts[content] = count > 0 ? count : nil
   }
 
-  /// Returns the places of a content, in order.
   func places(of content: ProductIdentifier) -> [DownloadPlace] {
     counts[content] == nil ? [] : places.filter { $0.content == content }
   }
@@ -755,7 +747,6 @@ private struct TransactionTable: Hashable, Sendable {
     set { shards[Self.shard(of: id)][id] = newValue }
   }
 
-  /// All transactions, in the queue's order.
   var ordered: [TransactionRecord] {
     shards.joined().map { (sequence: $0.value.sequence, record: $0.value) }
       .sorted { $0.sequence < $1.sequence }.map(\.record)

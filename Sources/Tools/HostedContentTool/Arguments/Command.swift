@@ -1,6 +1,5 @@
 import HostedModel
 
-/// A command of the tool: its name, its options, and its implementation.
 struct Command: Sendable {
   /// The name of the command, such as `store publish`.
   let name: String
@@ -30,7 +29,6 @@ struct Command: Sendable {
       self.isRequired = isRequired
     }
 
-    /// The help text, with a mark for a required option.
     var markedHelp: String { isRequired ? "\(help) (required)" : help }
 
     /// The name with its value, as shown in the help.
@@ -58,10 +56,8 @@ struct Command: Sendable {
       "the store's trusted root; default: the library's, or a local store's own")
   }
 
-  /// Whether the last operand may be repeated.
   var repeatsOperand: Bool { operands.contains("…") }
 
-  /// The permitted number of operands.
   var operandCount: ClosedRange<Int> {
     let required = operands.prefix { $0 != "[" }.split(separator: " ").count
     return required...(repeatsOperand ? Int.max : operands.split(separator: " ").count)

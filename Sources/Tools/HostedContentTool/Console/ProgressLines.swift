@@ -117,7 +117,6 @@ final class ProgressLines: Sendable {
   }
 }
 
-/// A progress bar in one line of a terminal.
 struct ProgressBar: Hashable {
   /// The name of the operation; if it is too long, its end is shown, where names differ.
   let name: String
@@ -157,7 +156,6 @@ struct ProgressBar: Hashable {
   }
 }
 
-/// The number of characters that a terminal shows.
 struct TerminalSize {
   var columns = 80
   var rows = 24

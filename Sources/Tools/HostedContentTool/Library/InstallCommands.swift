@@ -45,7 +45,6 @@ enum UpdateCommand {
 }
 
 extension ContentError {
-  /// The error for an identifier that is not installed.
   static func notInstalled(_ text: String, among installed: some Collection<ProductIdentifier>)
     -> ContentError
   {

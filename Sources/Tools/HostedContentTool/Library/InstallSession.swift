@@ -460,7 +460,6 @@ private final class TransactionDriver: PaymentTransactionObserver {
 /// A product that `get` or `update` has delivered, and its installed contents.
 struct DeliveredProduct: Encodable {
   let productIdentifier: ProductIdentifier
-  /// Whether the store offers content for it.
   let hasContent: Bool
   let contents: [Content]
 
@@ -530,7 +529,6 @@ final class QueueCloser: Sendable {
     }
   }
 
-  /// Closes the queue and waits.
   func close() {
     work.sync { queue.close() }
     isClosed.store(true, ordering: .relaxed)

@@ -63,7 +63,6 @@ private struct ProductPrinter {
   private var waiting: [Product] = []
   /// Whether the first products are printed, after the beginning of the table or JSON document.
   private var hasBegun = false
-  /// The widths of the table's columns.
   private var widths: [Int] = []
 
   private static let limit = 1_000

@@ -2,7 +2,6 @@ import HostedTransfer
 import FoundationEssentials
 import HostedContent
 
-/// The options for a store server.
 enum ServiceArguments {
   private static let url = "the store server, such as https://store.example.com"
   private static let token = "a file or pipe with its token, such as /dev/fd/3"
