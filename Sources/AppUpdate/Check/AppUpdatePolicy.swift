@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// Pure: it has no clock. In JSON, only `minimumSupportedVersion` can be missing.
 public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The frequency of reminders.
-  public enum Frequency: Hashable, Sendable, CustomStringConvertible {
+  public enum Frequency: Hashable, Sendable, CustomStringConvertible, Codable {
     /// At each check.
     case immediately
     /// At most once in 24 hours.
@@ -33,6 +33,38 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConverti
       case .weekly: "weekly"
       case .every(let interval): "every \(interval)"
       }
+    }
+
+    /// The form in JSON, such as `{"daily": {}}` and `{"every": {"seconds": 600}}`.
+    private enum Stored: Codable {
+      case immediately, daily, weekly
+      case every(seconds: Double)
+    }
+
+    /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
+    fileprivate static let maximumSeconds = 3_155_760_000.0
+
+    /// Reads the frequency; an interval is in seconds, and at most 100 years.
+    public init(from decoder: any Decoder) throws {
+      switch try Stored(from: decoder) {
+      case .immediately: self = .immediately
+      case .daily: self = .daily
+      case .weekly: self = .weekly
+      case .every(let seconds):
+        self = .every(.seconds(min(max(0, seconds), Self.maximumSeconds)))
+      }
+    }
+
+    /// Writes the frequency; an interval is in seconds.
+    public func encode(to encoder: any Encoder) throws {
+      let stored: Stored =
+        switch self {
+        case .immediately: .immediately
+        case .daily: .daily
+        case .weekly: .weekly
+        case .every(let interval): .every(seconds: interval.inSeconds)
+        }
+      try stored.encode(to: encoder)
     }
   }
 
@@ -166,39 +198,24 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConverti
     }
     return parts.joined(separator: "; ")
   }
-}
 
-extension AppUpdatePolicy.Frequency: Codable {
-  /// The form in JSON, such as `{"daily": {}}` and `{"every": {"seconds": 600}}`.
-  private enum Stored: Codable {
-    case immediately, daily, weekly
-    case every(seconds: Double)
-  }
-
-  /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
-  fileprivate static let maximumSeconds = 3_155_760_000.0
-
-  /// Reads the frequency; an interval is in seconds, and at most 100 years.
-  public init(from decoder: any Decoder) throws {
-    switch try Stored(from: decoder) {
-    case .immediately: self = .immediately
-    case .daily: self = .daily
-    case .weekly: self = .weekly
-    case .every(let seconds):
-      self = .every(.seconds(min(max(0, seconds), Self.maximumSeconds)))
+  /// Returns the decision about `offer` at `now`.
+  ///
+  /// Nil means that no storefront offers the app. The decision only has the offer's link if it is
+  /// secure and permitted. The first matching reason wins: no offer, no valid version, no newer
+  /// version, an explicit requirement of the server, an old operating system, the minimum version,
+  /// a blocked version; then a decreased version, a level that the rules ignore, a recent release,
+  /// force by the rule, and reasons to delay a reminder.
+  public func decision(
+    about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
+  ) -> UpdateDecision {
+    guard var offer else {
+      return UpdateDecision(.noAction, .notOffered, installed: installed.version)
     }
-  }
-
-  /// Writes the frequency; an interval is in seconds.
-  public func encode(to encoder: any Encoder) throws {
-    let stored: Stored =
-      switch self {
-      case .immediately: .immediately
-      case .daily: .daily
-      case .weekly: .weekly
-      case .every(let interval): .every(seconds: interval.inSeconds)
-      }
-    try stored.encode(to: encoder)
+    offer.downloadURL = link(offer.downloadURL)
+    return Judgment(
+      policy: self, offer: offer, installed: installed, history: history, now: now
+    ).decision
   }
 }
 
@@ -251,27 +268,6 @@ public struct UpdateHistory: Codable, Hashable, Sendable, CustomStringConvertibl
       highestOnServer.map { "highest on server \($0)" },
     ].compactMap(\.self)
     return parts.isEmpty ? "empty history" : parts.joined(separator: ", ")
-  }
-}
-
-extension AppUpdatePolicy {
-  /// Returns the decision about `offer` at `now`.
-  ///
-  /// Nil means that no storefront offers the app. The decision only has the offer's link if it is
-  /// secure and permitted. The first matching reason wins: no offer, no valid version, no newer
-  /// version, an explicit requirement of the server, an old operating system, the minimum version,
-  /// a blocked version; then a decreased version, a level that the rules ignore, a recent release,
-  /// force by the rule, and reasons to delay a reminder.
-  public func decision(
-    about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
-  ) -> UpdateDecision {
-    guard var offer else {
-      return UpdateDecision(.noAction, .notOffered, installed: installed.version)
-    }
-    offer.downloadURL = link(offer.downloadURL)
-    return Judgment(
-      policy: self, offer: offer, installed: installed, history: history, now: now
-    ).decision
   }
 }
 

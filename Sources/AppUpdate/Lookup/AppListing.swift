@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// A property is nil if the field is missing or has another type. Apple omits `releaseNotes` for a
 /// first version and sends `fileSizeBytes` as text; both are handled. Source: iTunes Search API,
 /// results for software.
-public struct AppListing: Hashable, Sendable, CustomDebugStringConvertible {
+public struct AppListing: Hashable, Sendable, CustomDebugStringConvertible, Codable {
   /// All fields, known and unknown.
   public let fields: [String: JSONValue]
 
@@ -153,9 +153,7 @@ public struct AppListing: Hashable, Sendable, CustomDebugStringConvertible {
     let name = bundleID ?? trackID.map { "id\($0)" } ?? trackName ?? "unknown item"
     return versionText.map { "\(name) \($0)" } ?? name
   }
-}
 
-extension AppListing: Codable {
   /// Reads an object with any fields.
   public init(from decoder: any Decoder) throws {
     fields = try decoder.singleValueContainer().decode([String: JSONValue].self)
@@ -166,9 +164,7 @@ extension AppListing: Codable {
     var container = encoder.singleValueContainer()
     try container.encode(fields)
   }
-}
 
-extension AppListing {
   /// The names of the fields with a property.
   static let documentedFields: Set<String> = [
     "version", "releaseDate", "currentVersionReleaseDate", "releaseNotes", "minimumOsVersion",

@@ -160,6 +160,40 @@ public actor AppLookup {
           + "server asked to wait", seconds: seconds, subject: subject)
     }
   }
+
+  /// Finds an app in `country`.
+  ///
+  /// If it is not there, also asks the `candidates`, to find the reason. Without a result, it asks
+  /// the same storefront again without caches, then each candidate in turn: at most
+  /// `candidates.count + 2` calls. Throws like `lookUp`.
+  public func find(
+    _ key: LookupQuery.Key, country: CountryCode? = nil, candidates: [CountryCode] = [],
+    entity: String? = nil, caching: LookupCachePolicy = .useCache
+  ) async throws -> AppFinding {
+    let wanted = country ?? configuration.country
+    if let listing = try await first(key, in: wanted, entity, caching) { return .offered(listing) }
+    if caching != .reloadIgnoringAllCaches,
+      let listing = try await first(key, in: wanted, entity, .reloadIgnoringAllCaches)
+    {
+      return .lagging(listing)
+    }
+    var tried = [wanted]
+    for candidate in candidates where !tried.contains(candidate) {
+      tried.append(candidate)
+      if let listing = try await first(key, in: candidate, entity, caching) {
+        return .elsewhere(listing, in: candidate)
+      }
+    }
+    return .unknown(tried: tried)
+  }
+
+  private func first(
+    _ key: LookupQuery.Key, in country: CountryCode, _ entity: String?, _ caching: LookupCachePolicy
+  ) async throws -> AppListing? {
+    let answer = try await lookUp(
+      LookupQuery(key, country: country, entity: entity), caching: caching)
+    return answer.listings.first(where: key.names)
+  }
 }
 
 extension ContentError {
@@ -228,42 +262,6 @@ public enum AppFinding: Hashable, Sendable, CustomStringConvertible {
     case .unknown(let tried):
       "not offered in \(tried.map(\.rawValue).joined(separator: ", "))"
     }
-  }
-}
-
-extension AppLookup {
-  /// Finds an app in `country`.
-  ///
-  /// If it is not there, also asks the `candidates`, to find the reason. Without a result, it asks
-  /// the same storefront again without caches, then each candidate in turn: at most
-  /// `candidates.count + 2` calls. Throws like `lookUp`.
-  public func find(
-    _ key: LookupQuery.Key, country: CountryCode? = nil, candidates: [CountryCode] = [],
-    entity: String? = nil, caching: LookupCachePolicy = .useCache
-  ) async throws -> AppFinding {
-    let wanted = country ?? configuration.country
-    if let listing = try await first(key, in: wanted, entity, caching) { return .offered(listing) }
-    if caching != .reloadIgnoringAllCaches,
-      let listing = try await first(key, in: wanted, entity, .reloadIgnoringAllCaches)
-    {
-      return .lagging(listing)
-    }
-    var tried = [wanted]
-    for candidate in candidates where !tried.contains(candidate) {
-      tried.append(candidate)
-      if let listing = try await first(key, in: candidate, entity, caching) {
-        return .elsewhere(listing, in: candidate)
-      }
-    }
-    return .unknown(tried: tried)
-  }
-
-  private func first(
-    _ key: LookupQuery.Key, in country: CountryCode, _ entity: String?, _ caching: LookupCachePolicy
-  ) async throws -> AppListing? {
-    let answer = try await lookUp(
-      LookupQuery(key, country: country, entity: entity), caching: caching)
-    return answer.listings.first(where: key.names)
   }
 }
 

@@ -21,6 +21,41 @@ public struct LookupQuery: Hashable, Sendable, CustomStringConvertible {
       let (name, values) = parameter
       return "\(name)=\(values.joined(separator: ","))"
     }
+
+    fileprivate var parameter: (name: String, values: [String]) {
+      switch self {
+      case .ids(let ids): ("id", ids.map(\.description))
+      case .bundleIDs(let identifiers): ("bundleId", identifiers)
+      case .amgArtistIDs(let numbers): ("amgArtistId", numbers.map(String.init))
+      case .upcs(let codes): ("upc", codes)
+      case .isbns(let numbers): ("isbn", numbers)
+      }
+    }
+
+    /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
+    fileprivate func check(_ value: String) throws {
+      let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
+      let isValid =
+        (1...200).contains(value.utf8.count)
+        && value.utf8.allSatisfy { $0.isLetterOrDigit || others.contains($0) }
+      guard isValid else {
+        throw ContentError(
+          .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",
+          remedy: "Use a bundle identifier such as com.example.app, or the app's number",
+          subject: value.printable(limit: 60))
+      }
+    }
+
+    /// Whether one of the identifiers matches `listing`.
+    func names(_ listing: AppListing) -> Bool {
+      switch self {
+      case .ids(let ids): listing.trackID.map(ids.contains) ?? false
+      case .bundleIDs(let identifiers):
+        identifiers.contains { $0.lowercased() == listing.bundleID?.lowercased() }
+      // Results do not contain these identifiers.
+      case .amgArtistIDs, .upcs, .isbns: true
+      }
+    }
   }
 
   /// The identifiers.
@@ -70,43 +105,6 @@ public struct LookupQuery: Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     let parameters = try? parameters()
     return parameters?.map(\.encoded).joined(separator: "&") ?? "\(key)"
-  }
-}
-
-extension LookupQuery.Key {
-  fileprivate var parameter: (name: String, values: [String]) {
-    switch self {
-    case .ids(let ids): ("id", ids.map(\.description))
-    case .bundleIDs(let identifiers): ("bundleId", identifiers)
-    case .amgArtistIDs(let numbers): ("amgArtistId", numbers.map(String.init))
-    case .upcs(let codes): ("upc", codes)
-    case .isbns(let numbers): ("isbn", numbers)
-    }
-  }
-
-  /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
-  fileprivate func check(_ value: String) throws {
-    let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
-    let isValid =
-      (1...200).contains(value.utf8.count)
-      && value.utf8.allSatisfy { $0.isLetterOrDigit || others.contains($0) }
-    guard isValid else {
-      throw ContentError(
-        .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",
-        remedy: "Use a bundle identifier such as com.example.app, or the app's number",
-        subject: value.printable(limit: 60))
-    }
-  }
-
-  /// Whether one of the identifiers matches `listing`.
-  func names(_ listing: AppListing) -> Bool {
-    switch self {
-    case .ids(let ids): listing.trackID.map(ids.contains) ?? false
-    case .bundleIDs(let identifiers):
-      identifiers.contains { $0.lowercased() == listing.bundleID?.lowercased() }
-    // Results do not contain these identifiers.
-    case .amgArtistIDs, .upcs, .isbns: true
-    }
   }
 }
 

@@ -66,9 +66,7 @@ public struct LookupResponse: Hashable, Sendable, CustomStringConvertible {
 
   /// The status and the length of the body, such as `200, 310 bytes`.
   public var description: String { "\(status), \(body.count) bytes" }
-}
 
-extension LookupResponse {
   /// The seconds that the server asks to wait, at most one day; nil unless it asks.
   ///
   /// 403, 429 and 503 ask to wait. Without a valid Retry-After, the wait is one minute.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// In JSON, `hasNewVersion` and `needUpgrade` can be booleans, numbers or texts. Missing values are
 /// false.
-public struct AppVersionAnswer: Hashable, Sendable, CustomStringConvertible {
+public struct AppVersionAnswer: Hashable, Sendable, CustomStringConvertible, Codable {
   /// All fields, known and unknown.
   public let fields: [String: JSONValue]
 
@@ -68,9 +68,7 @@ public struct AppVersionAnswer: Hashable, Sendable, CustomStringConvertible {
 
   /// All fields as JSON.
   public var description: String { JSONValue.object(fields).description }
-}
 
-extension AppVersionAnswer: Codable {
   /// Reads an object with any fields.
   public init(from decoder: any Decoder) throws {
     fields = try decoder.singleValueContainer().decode([String: JSONValue].self)

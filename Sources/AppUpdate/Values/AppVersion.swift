@@ -84,16 +84,7 @@ public struct AppVersion: ValidatedText {
     }
     return left.suffix.lexicographicallyPrecedes(right.suffix)
   }
-}
 
-/// A number or a word of a suffix; numbers come before words.
-private enum SuffixPart: Hashable, Comparable {
-  case number(UInt64)
-  /// ASCII in lower case.
-  case word(String)
-}
-
-extension AppVersion {
   /// Returns the numbers without trailing zeros and the suffix; nil if `text` is invalid.
   fileprivate static func parse(_ text: String) -> (numbers: [UInt64], suffix: [SuffixPart])? {
     var text = text.utf8[...]
@@ -145,4 +136,11 @@ extension AppVersion {
   }
 
   private static func isSeparator(_ byte: UInt8) -> Bool { "-_. ".utf8.contains(byte) }
+}
+
+/// A number or a word of a suffix; numbers come before words.
+private enum SuffixPart: Hashable, Comparable {
+  case number(UInt64)
+  /// ASCII in lower case.
+  case word(String)
 }

@@ -22,17 +22,7 @@ public struct CollectionPolicy: Hashable, Codable, Sendable, CustomStringConvert
     let quota = maximumBytes.map { ", at most \($0) bytes" } ?? ""
     return "keeps \(keptVersions) of each content\(quota)"
   }
-}
 
-/// An installed version as input of a collection.
-///
-/// `isProtected` is whether it is pinned, or needed by an unfinished download. `lastUse` is in
-/// nanoseconds since 1970.
-package typealias CollectionCandidate = (
-  content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64
-)
-
-extension CollectionPolicy {
   /// Returns the versions to remove, in order; pure.
   ///
   /// `surplus` are the versions beyond `keptVersions`. `overQuota` are further versions to remove
@@ -60,6 +50,14 @@ extension CollectionPolicy {
     return (surplus.map { $0.content }, maximumBytes == nil ? [] : overQuota.map { $0.content })
   }
 }
+
+/// An installed version as input of a collection.
+///
+/// `isProtected` is whether it is pinned, or needed by an unfinished download. `lastUse` is in
+/// nanoseconds since 1970.
+package typealias CollectionCandidate = (
+  content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64
+)
 
 /// The result of a collection.
 public struct CollectionReport: Hashable, Codable, Sendable, CustomStringConvertible {

@@ -5,7 +5,9 @@ public import FoundationEssentials
 /// All modules share this type, because a download's error is journaled and shown again after a
 /// restart. So it is codable, and its numbers are stable across versions. Each module defines its
 /// own factories next to the code that throws them.
-public struct ContentError: Error, Codable, Hashable, Sendable {
+public struct ContentError: Error, Codable, Hashable, Sendable, LocalizedError,
+  CustomStringConvertible
+{
   /// The stable number of the error; its hundreds are the group.
   public let code: Code
   /// What failed, on what, and what was expected and found; one sentence.
@@ -53,9 +55,7 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
 
   /// Whether the same action can succeed later without any change.
   public var isRetryable: Bool { code.isRetryable }
-}
 
-extension ContentError: LocalizedError, CustomStringConvertible {
   /// The message, followed by the cause if any.
   public var errorDescription: String? { cause.map { "\(message): \($0)" } ?? message }
 

@@ -1,7 +1,7 @@
 /// A product of a store, with its texts, price and contents.
 ///
 /// Source: `SKProduct`.
-public struct Product: Hashable, Sendable, CustomStringConvertible {
+public struct Product: Hashable, Sendable, CustomStringConvertible, Codable {
   /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
   /// The kind of purchase.
@@ -76,9 +76,7 @@ public struct Product: Hashable, Sendable, CustomStringConvertible {
       productIdentifier: productIdentifier, type: type, texts: texts, price: price)
     return "\(record), contents: \(contents)"
   }
-}
 
-extension Product {
   /// Creates the product that `record` describes, with the newest version of each content.
   package init(
     _ record: ProductRecord, contents: [ContentOffer],
@@ -88,9 +86,7 @@ extension Product {
       productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
       price: record.price, contents: contents, withdrawnVersions: withdrawnVersions)
   }
-}
 
-extension Product: Codable {
   private enum CodingKeys: CodingKey { case contents, withdrawnVersions }
 
   /// Decodes the JSON of a store's catalog.

@@ -65,6 +65,16 @@ public struct SKError: _BridgedStoredNSError {
     case unsupportedPlatform = 19
     case overlayPresentedInBackgroundScene = 20
   }
+
+  static func make(_ code: Code, _ userInfo: [String: Any]) -> SKError {
+    SKError(_nsError: NSError(domain: SKErrorDomain, code: code.rawValue, userInfo: userInfo))
+  }
+
+  static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
+    make(
+      code,
+      [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
+  }
 }
 
 extension SKError {
@@ -162,18 +172,6 @@ extension ContentError {
     case .serverFailed, .serverBusy, .requestRefused, .answerUnusable: .badServerResponse
     default: group == .network ? .notConnectedToInternet : nil
     }
-  }
-}
-
-extension SKError {
-  static func make(_ code: Code, _ userInfo: [String: Any]) -> SKError {
-    SKError(_nsError: NSError(domain: SKErrorDomain, code: code.rawValue, userInfo: userInfo))
-  }
-
-  static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
-    make(
-      code,
-      [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
   }
 }
 

@@ -68,9 +68,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
       applicationUsername: applicationUsername, requestData: requestData,
       simulatesAskToBuyInSandbox: simulatesAskToBuyInSandbox, paymentDiscount: paymentDiscount)
   }
-}
 
-extension SKPayment {
   convenience init(fields: Fields) {
     self.init()
     change { $0 = fields }

@@ -55,9 +55,7 @@ public struct QueueStatistics: Hashable, Codable, Sendable, CustomStringConverti
     "\(installs) installed, \(failures) failed, \(stops) stopped, \(bytesFetched) bytes fetched, "
       + "\(bytesReused) bytes reused, \(journalCommits) commits, \(journalFailures) failed commits"
   }
-}
 
-extension QueueStatistics {
   mutating func take(_ result: WorkResult, _ job: DownloadJob) {
     switch result {
     case .installed: installs += 1

@@ -12,6 +12,44 @@ struct Outbox {
     case removed([TransactionRecord])
     /// Any other call; it keeps its place between earlier and later notifications.
     case calls([@Sendable () -> Void])
+
+    /// Whether it reports changes of downloads, which may be delayed.
+    var isChanges: Bool {
+      if case .changes = self { true } else { false }
+    }
+
+    /// Whether two reports of one transaction need two calls; otherwise the first would be lost.
+    fileprivate var needsOwnCall: Bool {
+      switch self {
+      case .transactions, .removed: true
+      case .changes, .calls: false
+      }
+    }
+
+    /// Appends a later notification of the same kind; returns false for one of another kind.
+    fileprivate mutating func append(_ later: Self) -> Bool {
+      let earlier = self
+      // With `self` emptied, the payload is referenced once and changes in place without a copy.
+      self = .calls([])
+      switch (consume earlier, later) {
+      case (.transactions(var records), .transactions(let others)):
+        records += others
+        self = .transactions(records)
+      case (.changes(var reports), .changes(let others)):
+        reports.append(others)
+        self = .changes(reports)
+      case (.removed(var records), .removed(let others)):
+        records += others
+        self = .removed(records)
+      case (.calls(var bodies), .calls(let others)):
+        bodies += others
+        self = .calls(bodies)
+      case (let unchanged, _):
+        self = unchanged
+        return false
+      }
+      return true
+    }
   }
 
   private struct Entry {
@@ -76,46 +114,6 @@ struct Outbox {
     entries = staying.reversed()
     nextDue = entries.map(\.due).min()
     return going.reversed().map(\.notification)
-  }
-}
-
-extension Outbox.Notification {
-  /// Whether it reports changes of downloads, which may be delayed.
-  var isChanges: Bool {
-    if case .changes = self { true } else { false }
-  }
-
-  /// Whether two reports of one transaction need two calls; otherwise the first would be lost.
-  fileprivate var needsOwnCall: Bool {
-    switch self {
-    case .transactions, .removed: true
-    case .changes, .calls: false
-    }
-  }
-
-  /// Appends a later notification of the same kind; returns false for one of another kind.
-  fileprivate mutating func append(_ later: Self) -> Bool {
-    let earlier = self
-    // With `self` emptied, the payload is referenced once and changes in place without a copy.
-    self = .calls([])
-    switch (consume earlier, later) {
-    case (.transactions(var records), .transactions(let others)):
-      records += others
-      self = .transactions(records)
-    case (.changes(var reports), .changes(let others)):
-      reports.append(others)
-      self = .changes(reports)
-    case (.removed(var records), .removed(let others)):
-      records += others
-      self = .removed(records)
-    case (.calls(var bodies), .calls(let others)):
-      bodies += others
-      self = .calls(bodies)
-    case (let unchanged, _):
-      self = unchanged
-      return false
-    }
-    return true
   }
 }
 

@@ -1,5 +1,5 @@
 /// A JSON value that keeps every member, known or unknown.
-public enum JSONValue: Hashable, Sendable, CustomStringConvertible {
+public enum JSONValue: Hashable, Sendable, CustomStringConvertible, Codable {
   /// `null`.
   case null
   /// `true` or `false`.
@@ -54,9 +54,7 @@ public enum JSONValue: Hashable, Sendable, CustomStringConvertible {
 
   /// The value as JSON without white space, with members sorted by code point.
   public var description: String { String(decoding: encoded, as: UTF8.self) }
-}
 
-extension JSONValue: Codable {
   /// Reads any value.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()

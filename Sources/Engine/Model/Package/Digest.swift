@@ -1,7 +1,7 @@
 /// A SHA-256 digest: 32 bytes, shown as 64 lower-case hexadecimal digits.
 ///
 /// Source: FIPS 180-4.
-public struct Digest: Hashable, Sendable, CustomStringConvertible {
+public struct Digest: Hashable, Sendable, CustomStringConvertible, Codable {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
   /// A digest of zero bytes, for an unknown digest.
@@ -55,9 +55,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
     hasher.combine(words.2)
     hasher.combine(words.3)
   }
-}
 
-extension Digest: Codable {
   /// Decodes 64 hexadecimal digits.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()

@@ -60,9 +60,7 @@ package struct InstalledFile: Hashable, Codable, Sendable {
     self.entry = entry
     self.identity = identity
   }
-}
 
-extension InstalledFile {
   private static let format: UInt8 = 1
 
   /// Encodes a list of files for the journal.

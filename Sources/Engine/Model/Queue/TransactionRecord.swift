@@ -129,15 +129,7 @@ package struct TransactionRecord: Hashable, Sendable {
     record.status = status.withoutReceipt
     return record
   }
-}
 
-extension Grant {
-  package var withoutReceipt: Grant {
-    Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
-  }
-}
-
-extension TransactionRecord {
   /// Sets finished downloads of `contents` to waiting; returns whether there were any.
   package mutating func reopenDownloads(of contents: Set<ContentKey>) -> Bool {
     let lost = downloads.indices.filter {
@@ -145,6 +137,12 @@ extension TransactionRecord {
     }
     for position in lost { downloads[position].status = .waiting(isRequested: false) }
     return !lost.isEmpty
+  }
+}
+
+extension Grant {
+  package var withoutReceipt: Grant {
+    Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
   }
 }
 
