@@ -84,8 +84,16 @@ public struct ContentError: Error, Codable, Hashable, Sendable, LocalizedError,
 
   /// Returns the error with `subject`, unless it already has one.
   package func about(_ subject: String) -> ContentError {
-    self.subject == nil
-      ? ContentError(code, message, remedy: remedy, subject: subject, cause: cause) : self
+    self.subject == nil ? with(subject: subject) : self
+  }
+
+  /// Returns the error with other values.
+  package func with(
+    code: Code? = nil, message: String? = nil, remedy: String? = nil, subject: String? = nil
+  ) -> ContentError {
+    ContentError(
+      code ?? self.code, message ?? self.message, remedy: remedy ?? self.remedy,
+      subject: subject ?? self.subject, cause: cause)
   }
 
   /// Returns the error with the name of a product.
@@ -93,9 +101,8 @@ public struct ContentError: Error, Codable, Hashable, Sendable, LocalizedError,
   /// A message about a file or a server would not identify the product.
   package func naming(_ product: ProductIdentifier) -> ContentError {
     let isNamed = description.contains(product.rawValue)
-    return ContentError(
-      code, isNamed ? message : "\(product): \(message)", remedy: remedy,
-      subject: product.rawValue, cause: cause)
+    return with(
+      message: isNamed ? message : "\(product): \(message)", subject: product.rawValue)
   }
 
   /// Returns the error for a state that only a defect of this library causes.

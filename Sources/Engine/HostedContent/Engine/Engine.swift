@@ -203,9 +203,7 @@ final class Engine: @unchecked Sendable {
     }
     if error.code == .transactionExists { return delivery.report(error: error) }
     if let transaction = event.awaitedTransaction {
-      error = ContentError(
-        error.code, error.message, remedy: error.remedy, subject: transaction.rawValue,
-        cause: error.cause)
+      error = error.with(subject: transaction.rawValue)
     }
     diagnostics.count { $0.journalFailures += 1 }
     diagnostics.log(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }

@@ -211,8 +211,7 @@ struct Arguments: Sendable {
     do {
       return try read()
     } catch let error as ContentError {
-      throw ContentError(
-        .usage, error.message, remedy: error.remedy, subject: error.subject, cause: error.cause)
+      throw error.with(code: .usage)
     }
   }
 

@@ -4,8 +4,7 @@ extension ContentError {
   /// Returns the error with the options or the command that help, which the library does not know.
   func withHint(for arguments: Arguments) -> ContentError {
     guard let hint = hint(for: arguments) else { return self }
-    return ContentError(
-      code, message, remedy: "\(remedy) (\(hint))", subject: subject, cause: cause)
+    return with(remedy: "\(remedy) (\(hint))")
   }
 
   private func hint(for arguments: Arguments) -> String? {

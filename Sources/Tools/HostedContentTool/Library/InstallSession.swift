@@ -273,7 +273,10 @@ final class InstallSession: Sendable {
         transaction = try await queue.add(update, applicationUsername: account)
       } catch let error as ContentError where error.code == .notEntitled {
         // Installed for another account. This account buys it, if permitted.
-        guard mayBuy else { throw error.askingForAccount() }
+        guard mayBuy else {
+          throw error.with(
+            remedy: "Specify the account that bought it with --account, or use hostedcontent get")
+        }
         return await driver.end(of: buy(product))
       }
       return await driver.end(of: transaction)
@@ -571,18 +574,10 @@ extension ContentError {
       subject: content.rawValue)
   }
 
-  fileprivate func askingForAccount() -> ContentError {
-    ContentError(
-      code, message,
-      remedy: "Specify the account that bought it with --account, or use hostedcontent get",
-      subject: subject, cause: cause)
-  }
-
   /// Returns the error with the products that it prevented from being installed.
   fileprivate func before(_ products: [ProductIdentifier]) -> ContentError {
     let names = products.map(\.rawValue).sorted().joined(separator: ", ")
-    return ContentError(
-      code, "\(message); not installed: \(names)", remedy: remedy, subject: subject, cause: cause)
+    return with(message: "\(message); not installed: \(names)")
   }
 }
 

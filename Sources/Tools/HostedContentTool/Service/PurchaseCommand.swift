@@ -45,9 +45,7 @@ enum PurchaseCommand {
       // Here, so that an error of the output has the transaction too.
       _ = try console.checked(.done)
     } catch let error as ContentError where mayBeSold && error.code != .usage {
-      throw ContentError(
-        error.code, error.message, remedy: "\(error.remedy). \(repetition)",
-        subject: error.subject, cause: error.cause)
+      throw error.with(remedy: "\(error.remedy). \(repetition)")
     }
     guard case .failed(let failure) = purchase.state else { return .done }
     throw failure.error(of: product)
