@@ -26,7 +26,7 @@ struct ContentSources: Sendable {
   ///
   /// Throws `storeMissing` if the store's folder does not exist.
   func source(for request: ContentRequest) throws -> any PieceSource {
-    try replacement?() ?? store.pieceSource(grants?.access(to: request))
+    try replacement?() ?? store.pieceSource(grants.map { ContentAccess($0, request) })
   }
 }
 
@@ -52,11 +52,6 @@ final class ContentGrantBook: Sendable {
   init(_ service: any ContentGranting, uptime: @escaping @Sendable () -> Double) {
     self.service = service
     self.uptime = uptime
-  }
-
-  /// Returns the authorizer of one transfer.
-  fileprivate func access(to request: ContentRequest) -> ContentAccess {
-    ContentAccess(self, request)
   }
 
   /// Returns URLs; those of a renewal are new, others may have been kept.

@@ -112,11 +112,9 @@ extension PaymentQueue {
   /// the folders of installed versions stay. Throws `stopped` once the queue is closed.
   @discardableResult
   public func repairJournal() async throws -> [ContentError] {
-    try await repairs.run { try self.repairJournal() }
-  }
-
-  package func repairJournal() throws -> [ContentError] {
-    try engine.betweenEvents { _ in try engine.journal.removeUnreadable() }
+    try await repairs.run { [engine] in
+      try engine.betweenEvents { _ in try engine.journal.removeUnreadable() }
+    }
   }
 
   /// Returns installed contents that the catalog no longer offers; removes nothing.

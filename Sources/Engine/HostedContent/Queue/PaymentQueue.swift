@@ -178,12 +178,8 @@ public final class PaymentQueue: Sendable {
   @discardableResult
   public func add(_ payment: Payment) -> TransactionID {
     let id = newTransaction()
-    add(payment, as: id)
-    return id
-  }
-
-  private func add(_ payment: Payment, as id: TransactionID) {
     engine.submit(.paymentAdded(transaction: id, payment))
+    return id
   }
 
   /// Approves or declines a deferred payment that was added with `simulatesAskToBuy`.
@@ -231,12 +227,8 @@ public final class PaymentQueue: Sendable {
     withApplicationUsername account: AccountID? = nil
   ) -> RestoreID {
     let id = newRestore()
-    restore(as: id, account: account)
-    return id
-  }
-
-  private func restore(as id: RestoreID, account: AccountID?) {
     engine.submit(.restoreRequested(request: id, account: account))
+    return id
   }
 
   private func newTransaction() -> TransactionID { configuration.environment.newTransaction() }
@@ -250,16 +242,6 @@ public final class PaymentQueue: Sendable {
   /// Starts waiting, paused, failed and cancelled downloads; others do not change.
   public func start(_ downloads: [Download]) {
     engine.submit(.startRequested(downloads: downloads.map(\.record.id)))
-  }
-
-  /// Starts downloads; calls `body` on the delivery queue, before the reports of the start.
-  private func start(
-    _ downloads: [Download], of transaction: PaymentTransaction,
-    whenBegun body: @escaping @Sendable () -> Void
-  ) {
-    engine.submit(.startRequested(downloads: downloads.map(\.record.id))) { [delivery] in
-      delivery.deliver(about: [transaction.report.id], body)
-    }
   }
 
   /// Pauses waiting and active downloads and keeps their data; others do not change.
@@ -458,7 +440,7 @@ public final class PaymentQueue: Sendable {
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newTransaction()
     let signals = signals(about: id).stream
-    add(payment, as: id)
+    engine.submit(.paymentAdded(transaction: id, payment))
     let transaction = try await signals.firstValue { report -> PaymentTransaction? in
       if case .failure(let error) = report, error.code == .transactionExists { throw error }
       guard let transaction = report.transaction else { return nil }
@@ -493,7 +475,10 @@ public final class PaymentQueue: Sendable {
     // Nothing is reported about a removed transaction.
     guard current != nil else { throw awaited.cancelled }
     do {
-      start(Array(awaited.left), of: transaction) { sender.yield(.begun) }
+      engine.submit(.startRequested(downloads: awaited.left.map(\.record.id))) { [delivery] in
+        // Before the reports of the start.
+        delivery.deliver(about: [transaction.report.id]) { sender.yield(.begun) }
+      }
       for await signal in signals where try awaited.take(signal) { return awaited.folders }
       throw CancellationError()
     } catch is CancellationError {
@@ -529,7 +514,7 @@ public final class PaymentQueue: Sendable {
   {
     let id = newRestore()
     let signals = signals(about: id).stream
-    restore(as: id, account: account)
+    engine.submit(.restoreRequested(request: id, account: account))
     return try await signals.firstValue { report in
       switch report {
       case .restoreEnded(let result):
@@ -544,7 +529,7 @@ public final class PaymentQueue: Sendable {
 
 extension PaymentQueue {
   /// The configuration of a queue.
-  public struct Configuration: Sendable {
+  public struct Configuration: Sendable, CustomStringConvertible {
     /// The library's folder; created if it does not exist.
     public var library: URL
     /// The store that content comes from.
@@ -624,6 +609,9 @@ extension PaymentQueue {
 
     /// `maximumActiveDownloads` within its bounds.
     var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
+
+    /// The locations of the library, the store and its mirrors.
+    public var description: String { "library: \(library), store: \(storeReader)" }
 
     /// The number of threads that a queue needs: its own, and two for each active download.
     ///
@@ -733,9 +721,4 @@ extension ContentError {
       .stopped, "The download of \(content) was cancelled", remedy: "Start the download again",
       subject: content.rawValue)
   }
-}
-
-extension PaymentQueue.Configuration: CustomStringConvertible {
-  /// The locations of the library, the store and its mirrors.
-  public var description: String { "library: \(library), store: \(storeReader)" }
 }

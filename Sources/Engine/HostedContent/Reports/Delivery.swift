@@ -233,7 +233,8 @@ final class Delivery: Sendable {
     line.send(notification, of: ids) { notification in
       switch notification {
       case .transactions(let records): self.notify(records)
-      case .changes(let reports): self.notify(reports)
+      case .changes(let reports):
+        for call in reports.calls { self.notify(self.downloads(of: call)) }
       case .removed(let records): self.notify(removed: records)
       case .calls(let bodies): bodies.forEach { $0() }
       }
@@ -277,10 +278,6 @@ final class Delivery: Sendable {
   /// Reports the progress of downloads; skips those of removed transactions.
   func report(progress: [DownloadID: DownloadProgress]) {
     send(.changes(WaitingReports(progress: progress)), of: progress.keys.map(\.transaction))
-  }
-
-  private func notify(_ reports: WaitingReports) {
-    for call in reports.calls { notify(downloads(of: call)) }
   }
 
   private func notify(_ downloads: [Download]) {
