@@ -7,10 +7,8 @@ enum CompletionCommand {
     summary: "Prints a completion script for bash or zsh.",
     operands: "bash|zsh", options: [],
     example:
-      "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent",
-    run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+      "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent"
+  ) { arguments, console in
     switch arguments.operands[0] {
     case "bash": console.print(document: BashCompletion.script)
     case "zsh": console.print(document: ZshCompletion.script)

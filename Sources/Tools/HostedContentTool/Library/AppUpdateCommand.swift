@@ -21,9 +21,8 @@ enum AppUpdateCommand {
       .init("--require-update", nil, "exit with 3 if there is no newer version"),
       .json,
     ],
-    example: "hostedcontent app-update --id 364709193 --installed 1.0 --country de", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent app-update --id 364709193 --installed 1.0 --country de"
+  ) { arguments, console in
     let question = try AppUpdateQuestion(arguments)
     let answer = try await question.answer()
     let policy = AppUpdatePolicy(

@@ -7,14 +7,8 @@ enum VerifyCommand {
     name: "verify", summary: "Compares every byte of installed files with their recorded digests.",
     operands: "[ID…]",
     options: [.library, .json, .limitRate],
-    example: "hostedcontent verify --library lib", run: run)
-
-  private struct Report: Encodable {
-    let verified: Int
-    let damages: [ContentDamage]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent verify --library lib"
+  ) { arguments, console in
     let wanted = try arguments.contentIdentifiers()
     let library = try arguments.libraryReader()
     let rate = try arguments.bytesPerSecond()
@@ -44,6 +38,11 @@ enum VerifyCommand {
     }
     errors.forEach(console.report)
     return damages.isEmpty && errors.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let verified: Int
+    let damages: [ContentDamage]
   }
 }
 
@@ -84,15 +83,8 @@ enum RepairCommand {
     name: "repair", summary: "Repairs damaged files, and fetches only what it needs.",
     operands: "[ID…]",
     options: [.store, .library, .json] + ServiceArguments.optional + NetworkArguments.options,
-    example: "hostedcontent repair --store store --library lib", run: run)
-
-  private struct Report: Encodable {
-    let repairs: [RepairReport]
-    /// The unreadable records that were removed from the journal.
-    let removedRecords: [ContentError]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent repair --store store --library lib"
+  ) { arguments, console in
     let wanted = try arguments.contentIdentifiers()
     var (contents, errors) = try arguments.libraryReader().contents(wanted)
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
@@ -122,5 +114,11 @@ enum RepairCommand {
     }
     errors.forEach(console.report)
     return errors.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let repairs: [RepairReport]
+    /// The unreadable records that were removed from the journal.
+    let removedRecords: [ContentError]
   }
 }

@@ -8,9 +8,8 @@ enum ProductsCommand {
       .store, .json,
       .init("--library", "FOLDER", "a library whose trusted root and recorded versions are used"),
     ] + NetworkArguments.options,
-    example: "hostedcontent products --store store", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent products --store store"
+  ) { arguments, console in
     guard !arguments.operands.isEmpty else { return try listAll(arguments, console) }
     let wanted = try arguments.operands.map { try arguments.identifier($0).rawValue }
     let response = try arguments.storeReader(console).products(Set(wanted))

@@ -4,27 +4,8 @@ enum UpdatesCommand {
   static let command = Command(
     name: "updates", summary: "Lists installed content with a newer version in the store.",
     options: [.store, .library, .json, .requireUpdate] + NetworkArguments.options,
-    example: "hostedcontent updates --store store --library lib", run: run)
-
-  private struct Update: Encodable {
-    let productIdentifier: ProductIdentifier
-    let contentIdentifier: ProductIdentifier
-    let installed: ContentVersion
-    let offered: ContentVersion
-    let bytesToMove: Int64
-    let bytesInFull: Int64
-    let wholePackageReason: String?
-
-    init(_ update: ContentUpdate) {
-      productIdentifier = update.productIdentifier
-      contentIdentifier = update.contentIdentifier
-      (installed, offered) = (update.installed, update.offered)
-      (bytesToMove, bytesInFull) = (update.bytesToMove, update.bytesInFull)
-      wholePackageReason = update.wholePackageReason
-    }
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent updates --store store --library lib"
+  ) { arguments, console in
     let store = try arguments.storeReader(console)
     let installed = try arguments.libraryReader().contents().map(\.content.productIdentifier)
     let products = try store.products(Set(installed.map(\.rawValue)))
@@ -48,5 +29,23 @@ enum UpdatesCommand {
     unmeasured.forEach(console.report)
     guard products.failures.isEmpty, unmeasured.isEmpty else { return .failed }
     return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done
+  }
+
+  private struct Update: Encodable {
+    let productIdentifier: ProductIdentifier
+    let contentIdentifier: ProductIdentifier
+    let installed: ContentVersion
+    let offered: ContentVersion
+    let bytesToMove: Int64
+    let bytesInFull: Int64
+    let wholePackageReason: String?
+
+    init(_ update: ContentUpdate) {
+      productIdentifier = update.productIdentifier
+      contentIdentifier = update.contentIdentifier
+      (installed, offered) = (update.installed, update.offered)
+      (bytesToMove, bytesInFull) = (update.bytesToMove, update.bytesInFull)
+      wholePackageReason = update.wholePackageReason
+    }
   }
 }

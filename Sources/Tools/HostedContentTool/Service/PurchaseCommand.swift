@@ -13,9 +13,8 @@ enum PurchaseCommand {
         "--transaction", "ID", "the transaction of an earlier attempt; default: a new transaction"),
       .init("--voucher-file", "FILE", "a file or pipe with a voucher"),
     ] + ServiceArguments.required,
-    example: "hostedcontent purchase com.example.book \(ServiceArguments.example)", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent purchase com.example.book \(ServiceArguments.example)"
+  ) { arguments, console in
     let product = try arguments.identifier(arguments.operands[0]).rawValue
     let transaction = try arguments.text("--transaction") ?? randomIdentifier()
     var body: [String: JSONValue] = ["productIdentifier": .string(product)]

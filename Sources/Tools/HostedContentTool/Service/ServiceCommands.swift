@@ -77,9 +77,8 @@ enum AccountEraseCommand {
     name: "account erase",
     summary: "Replaces an account's name by a random one. Needs a token with the scope admin.",
     operands: "ACCOUNT", options: ServiceArguments.required,
-    example: "hostedcontent account erase alice \(ServiceArguments.example)", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent account erase alice \(ServiceArguments.example)"
+  ) { arguments, console in
     let account = arguments.operands[0]
     guard !account.isEmpty, account != "-" else {
       throw arguments.wrong("“\(account)” is not an account")

@@ -11,28 +11,8 @@ enum StoreCheckCommand {
       .init("--all", nil, "fetch and compare every list and file, not only some"),
       .json,
     ] + networkOptions,
-    example: "hostedcontent store check --at https://content.example.com/ --root root.json",
-    run: run)
-
-  /// The options of one server, and of one attempt for each request.
-  private static let networkOptions = NetworkArguments.options(without: [
-    "--root", "--mirror", "--trust-on-first-use", "--attempts", "--busy-timeout",
-  ])
-
-  private struct Report: Encodable {
-    let url: String
-    let findings: [HostingFinding]
-    let errors: Int
-    let warnings: Int
-    let notes: Int
-    let comparedFiles: Int
-    let catalogFiles: Int
-    let comparedLists: Int
-    let catalogLists: Int
-    let requests: Int
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store check --at https://content.example.com/ --root root.json"
+  ) { arguments, console in
     let location = try StoreLocation(arguments.required("--at"))
     let root = try arguments.trustedRoot()
     var check = try HostingCheck(
@@ -60,6 +40,24 @@ enum StoreCheckCommand {
           + "\(report.catalogFiles) files\(lists) compared, \(report.requests) requests")
     }
     return counts[0] == 0 ? .done : .failed
+  }
+
+  /// The options of one server, and of one attempt for each request.
+  private static let networkOptions = NetworkArguments.options(without: [
+    "--root", "--mirror", "--trust-on-first-use", "--attempts", "--busy-timeout",
+  ])
+
+  private struct Report: Encodable {
+    let url: String
+    let findings: [HostingFinding]
+    let errors: Int
+    let warnings: Int
+    let notes: Int
+    let comparedFiles: Int
+    let catalogFiles: Int
+    let comparedLists: Int
+    let catalogLists: Int
+    let requests: Int
   }
 
   /// Returns the finding with the command or option that helps.

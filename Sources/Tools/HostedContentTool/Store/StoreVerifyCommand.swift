@@ -6,9 +6,8 @@ enum StoreVerifyCommand {
     summary: "Compares every byte of archives, indexes and records with the signed metadata.",
     operands: "STORE [ID…]",
     options: [.json, .limitRate] + StoreKeyArguments.record,
-    example: "hostedcontent store verify store --limit-rate 50M", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store verify store --limit-rate 50M"
+  ) { arguments, console in
     let wanted = try arguments.operands.dropFirst().map { try arguments.identifier($0) }
     let rate = try arguments.bytesPerSecond()
     let store = try arguments.openedStore()

@@ -15,16 +15,8 @@ enum StoreServerImportCommand {
         "--key", "KID", "the key that gets purchases without account; default: the only buyer"),
       .json,
     ],
-    example: "hostedcontent store-server import --ledger library/ledger.sqlite --data data",
-    run: run)
-
-  private struct Report: Encodable {
-    let imported: Int
-    let known: Int
-    let conflicts: [String]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store-server import --ledger library/ledger.sqlite --data data"
+  ) { arguments, console in
     let place = try FilePlace(arguments.required("--ledger"))
     let folder = try place.folder()
     guard try folder.status(of: place.name) != nil else {
@@ -50,6 +42,12 @@ enum StoreServerImportCommand {
     }
     for transaction in summary.conflicts { console.report(.conflict(transaction)) }
     return summary.conflicts.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let imported: Int
+    let known: Int
+    let conflicts: [String]
   }
 
   /// The account of the key of `--key`, or of the only usable key that may buy.

@@ -27,9 +27,8 @@ enum StoreServerRunCommand {
       .init("--url-lifetime", "SECONDS", "how long the URLs of content are valid; default 300"),
       .json,
     ] + NetworkArguments.options,
-    example: "hostedcontent store-server run store --data data --listen 127.0.0.1:8090", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent store-server run store --data data --listen 127.0.0.1:8090"
+  ) { arguments, console in
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
     let listen = try arguments.listenAddress(defaultPort: 8090)
