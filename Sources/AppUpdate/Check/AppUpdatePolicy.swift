@@ -233,13 +233,11 @@ public struct UpdateHistory: Codable, Hashable, Sendable, CustomStringConvertibl
   /// Creates an empty history.
   public init() {}
 
-  /// The highest version that `origin` offered.
   private subscript(origin: UpdateOffer.Origin) -> AppVersion? {
     get { origin == .store ? highestInStore : highestOnServer }
     set { if origin == .store { highestInStore = newValue } else { highestOnServer = newValue } }
   }
 
-  /// The highest version from any origin.
   var highest: AppVersion? { [highestInStore, highestOnServer].compactMap(\.self).max() }
 
   /// Returns the highest version from the same origin if the offer is lower; nil otherwise.

@@ -197,7 +197,6 @@ public actor AppLookup {
 }
 
 extension ContentError {
-  /// The server must not be called for some time.
   static func throttled(_ message: String, seconds: Double, subject: String) -> ContentError {
     ContentError(
       .lookupThrottled, message, remedy: "Try again in \(Int(seconds.rounded(.up))) seconds",

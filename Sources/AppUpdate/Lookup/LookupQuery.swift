@@ -206,7 +206,6 @@ struct QueryParameter: Hashable {
     self.init(name, word)
   }
 
-  /// The common parameters of lookups and searches.
   static func common(country: CountryCode?, entity: String?, limit: Int?) throws -> [Self] {
     var parameters: [Self] = []
     if let country { parameters.append(Self("country", country.rawValue)) }

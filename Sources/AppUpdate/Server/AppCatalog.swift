@@ -5,9 +5,7 @@ package import FoundationEssentials
 /// Pure: a path and a query in, a response out. It is read from `apps.json`, which is described in
 /// Documentation/AppUpdate.md.
 public struct AppCatalog: Hashable, Sendable, CustomStringConvertible {
-  /// An app, as described by its publisher.
   package struct App: Hashable, Sendable {
-    /// The result of lookups.
     package let listing: AppListing
     /// The countries where it is sold; nil is everywhere.
     package let countries: [CountryCode]?
@@ -99,7 +97,6 @@ extension AppCatalog.App {
   }
 }
 
-/// Makes the errors of values in `apps.json`.
 private struct FieldErrors: JSONErrors {
   func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error {
     FieldError(problem, at: steps)

@@ -87,7 +87,6 @@ public struct LibraryReader: Sendable {
     try library.comparison(with: products).updates
   }
 
-  /// Returns the journal's unfinished transactions, in order.
   package func transactions() throws -> [TransactionRecord] { try queue.get().transactions() }
 
   /// Returns an error for each unreadable record of the journal; no other list contains it.
@@ -98,7 +97,6 @@ public struct LibraryReader: Sendable {
     return try journal.readQueue().unreadable + journal.unreadableContents()
   }
 
-  /// Returns what the journal keeps of finished transactions.
   package func finishedTransactions() throws -> [FinishedTransaction] {
     try queue.get().finishedTransactions()
   }

@@ -55,7 +55,6 @@ final class StoreHost: Sendable {
     }
   }
 
-  /// The engine and the objects of its transactions.
   struct Session: Sendable {
     let engine: PaymentQueue
     let objects = ObjectRegistry()

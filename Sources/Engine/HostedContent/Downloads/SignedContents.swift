@@ -29,7 +29,6 @@ final class SignedContents: Sendable {
     var fetched = -Double.infinity
   }
 
-  /// The keys of a catalog that verify receipts.
   private struct ReceiptKeys {
     let catalogVersion: String
     /// Nil if the catalog lists none.

@@ -253,7 +253,6 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Reports transactions that were added or changed state.
   func report(transactions records: [TransactionRecord]) {
     send(.transactions(records), of: records.map(\.id))
   }

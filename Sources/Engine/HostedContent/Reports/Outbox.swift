@@ -127,7 +127,6 @@ final class OutboxLine: Sendable {
     var outbox = Outbox()
     /// The time of the scheduled delivery; nil if nothing is scheduled.
     var expected: DispatchTime?
-    /// Limits the rate of calls about downloads.
     var pace = CallPace()
 
     /// Returns when to schedule a delivery; nil if one is scheduled early enough.

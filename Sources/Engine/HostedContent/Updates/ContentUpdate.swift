@@ -111,7 +111,6 @@ struct UpdateComparison: Hashable, Sendable {
 }
 
 extension ContentLibrary {
-  /// Compares installed contents with `products`.
   func comparison(with products: [Product]) throws -> UpdateComparison {
     // First, so that a version that becomes current during the look is among the installed ones.
     let current = try currentVersions()

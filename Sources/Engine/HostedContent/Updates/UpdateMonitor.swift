@@ -171,7 +171,6 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     return check
   }
 
-  /// Installs updates, and returns the result of each.
   private func install(_ updates: [ContentUpdate]) async -> [Result<Void, any Error>] {
     let (queue, switching) = (queue, policy == .automatic)
     // While one update is journaled, the download of another must be ready to start.

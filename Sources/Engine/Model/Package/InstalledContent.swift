@@ -51,7 +51,6 @@ public struct ContentKey: Hashable, Codable, Sendable, CustomStringConvertible {
 
 /// An installed file, and its identity for detecting changes without reading it.
 package struct InstalledFile: Hashable, Codable, Sendable {
-  /// The path, kind and digest of the file.
   package let entry: IndexedFile
   /// The identity when it was written; nil for folders and links.
   package let identity: FileIdentity?

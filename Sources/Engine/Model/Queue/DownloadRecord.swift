@@ -49,7 +49,6 @@ package enum DownloadStatus: Hashable, Sendable {
   }
 }
 
-/// A download as journaled.
 package struct DownloadRecord: Hashable, Sendable {
   /// The identifier, unique in a library; it shares the storage of its transaction's.
   package let id: DownloadID

@@ -68,7 +68,6 @@ package enum QueueEffect: Hashable, Sendable {
   case reportEverything([TransactionRecord])
   /// Reports transactions as they are after the event.
   case reportTransactions([TransactionRecord])
-  /// Reports downloads of these transactions.
   case reportDownloads([DownloadID], of: [TransactionRecord])
   /// Reports removed transactions with their last state.
   case reportRemoved([TransactionRecord])

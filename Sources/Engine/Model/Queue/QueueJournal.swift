@@ -31,7 +31,6 @@ extension QueueJournal {
   package func transactions() throws -> [TransactionRecord] { try readQueue().transactions }
 }
 
-/// The unfinished transactions in a journal.
 package struct JournaledQueue: Sendable {
   /// The readable transactions, in order.
   package var transactions: [TransactionRecord] = []

@@ -456,7 +456,6 @@ private struct DecisionDraft {
     for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
   }
 
-  /// Returns the changes to journal, with the transactions of `state`.
   func changes(in state: QueueState) -> [JournalChange] {
     var changes: [JournalChange] = removed.map { .finish($0) }
     changes += self.changes
@@ -681,7 +680,6 @@ struct DownloadPlace: Hashable, Sendable {
 
   var content: ProductIdentifier { download.offer.contentIdentifier }
 
-  /// The sort key in the line.
   fileprivate var rank: (Int32, Int, Int) { (-download.priority, record.sequence, position) }
 
   static func == (left: Self, right: Self) -> Bool { left.rank == right.rank }
@@ -721,7 +719,6 @@ struct WaitingLine: Hashable, Sendable {
     counts[content] == nil ? [] : places.filter { $0.content == content }
   }
 
-  /// Returns the number of waiting contents that are not `busy`.
   func contentCount(besides busy: Set<ProductIdentifier>) -> Int {
     counts.count - busy.count { counts[$0] != nil }
   }

@@ -28,7 +28,6 @@ public enum TransactionState: Int, Codable, Sendable, CaseIterable, CustomString
 /// Rare payloads are indirect, because a queue may have 100,000 transactions.
 package enum TransactionStatus: Hashable, Sendable {
   case purchasing
-  /// With the seller's grant.
   case purchased(Grant)
   indirect case failed(ContentError)
   /// With the grant of this transaction, and of the purchase that it restores or updates.
@@ -147,7 +146,6 @@ extension Grant {
 }
 
 extension [TransactionRecord] {
-  /// The versions installed by finished downloads.
   package var finishedContents: Set<ContentKey> {
     Set(lazy.flatMap(\.downloads).filter { $0.state == .finished }.map(\.content))
   }

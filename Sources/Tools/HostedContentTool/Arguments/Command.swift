@@ -63,7 +63,6 @@ struct Command: Sendable {
     return required...(repeatsOperand ? Int.max : operands.split(separator: " ").count)
   }
 
-  /// All options, including those of every command: quiet, help and version.
   var allOptions: [Option] { options + [.quiet, .help, .version] }
 
   var help: String {
@@ -82,7 +81,6 @@ struct Command: Sendable {
       """
   }
 
-  /// The name with operands and required options.
   var usage: String {
     ([name, operands] + options.filter(\.isRequired).map(\.heading) + ["[options]"])
       .filter { !$0.isEmpty }.joined(separator: " ")

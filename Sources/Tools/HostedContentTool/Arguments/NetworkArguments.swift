@@ -28,7 +28,6 @@ enum NetworkArguments {
     options.filter { !names.contains($0.name) }
   }
 
-  /// Additional options of commands that download.
   static let transferOptions: [Command.Option] = [
     .limitRate,
     .init(

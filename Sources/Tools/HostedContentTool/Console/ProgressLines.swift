@@ -13,7 +13,6 @@ final class ProgressLines: Sendable {
     var drawnLines = 0
     /// Set when the command ends; later reports are not shown.
     var isEnded = false
-    /// The last printed state of each download.
     var lastLines: [DownloadID: (state: DownloadState, tenths: Int)] = [:]
   }
 

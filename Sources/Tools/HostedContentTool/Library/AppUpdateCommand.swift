@@ -108,7 +108,6 @@ private struct AppUpdateQuestion: Sendable {
   private let account: AccountID?
   private let feed: String?
 
-  /// Reads the options; throws `usage` if they are invalid.
   init(_ arguments: Arguments) throws {
     do {
       let identifier = try arguments.text("--id").map { try AppleID(validating: $0) }

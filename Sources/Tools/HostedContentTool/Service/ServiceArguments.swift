@@ -24,7 +24,6 @@ enum ServiceArguments {
 
   static let example = "--service https://store.example.com --service-token-file token"
 
-  /// The option of commands for one account.
   static let account = Command.Option(
     "--account", "NAME", "the account; default: the own account of the token's key")
 }
@@ -33,7 +32,6 @@ extension Arguments {
   /// The account of `--account`; nil for the own account.
   func account() throws -> AccountID? { try text("--account").map(AccountID.init(rawValue:)) }
 
-  /// The connection to the store server of `--service`.
   func storeServer() throws -> StoreServerConnection {
     let service = try service(required("--service"))
     return try StoreServerConnection(service.url, token: service.token, network: network())

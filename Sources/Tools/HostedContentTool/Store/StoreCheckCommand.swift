@@ -60,7 +60,6 @@ enum StoreCheckCommand {
     let requests: Int
   }
 
-  /// Returns the finding with the command or option that helps.
   private static func withHint(_ finding: HostingFinding) -> HostingFinding {
     switch finding.kind {
     case .expired, .expiresSoon: finding.adding("hostedcontent store refresh STORE")
