@@ -173,9 +173,9 @@ extension ContentError {
     default: group == .network ? .notConnectedToInternet : nil
     }
   }
-}
 
-extension ContentError {
+  // MARK: The host
+
   static let isOpenAlready = ContentError(
     .usage, "StoreKit is already configured with a library",
     remedy: "Configure it once, before other calls, or call close() on the queue first")

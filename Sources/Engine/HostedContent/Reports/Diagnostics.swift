@@ -101,19 +101,11 @@ final class Diagnostics: Sendable {
   func log(_ event: QueueEvent) {
     switch event {
     case .launched: log(.info, "queue launched")
-    case .paymentAdded(let id, let payment):
-      log(.info, "payment added") {
-        ["transaction": id.rawValue, "product": payment.productIdentifier.rawValue]
-      }
+    case .paymentAdded(let id, let payment): log("payment added", id, of: payment)
     case .paymentRetried(let id): log(.info, "payment journaled") { ["transaction": id.rawValue] }
     case .restored(let id, let original, _, _):
-      log(.info, "transaction restored") {
-        ["transaction": id.rawValue, "product": original.payment.productIdentifier.rawValue]
-      }
-    case .granted(let id, let grant, _):
-      log(.info, "purchase granted") {
-        ["transaction": id.rawValue, "product": grant.payment.productIdentifier.rawValue]
-      }
+      log("transaction restored", id, of: original.payment)
+    case .granted(let id, let grant, _): log("purchase granted", id, of: grant.payment)
     case .purchaseAnswered(let id, let outcome): log(id, outcome)
     case .restoreRequested: log(.info, "restore begun")
     case .restoreLost(let error):
@@ -140,6 +132,12 @@ final class Diagnostics: Sendable {
     case .priorityChanged(let ids, _): log("priority changed", ids)
     case .activeLimitChanged(let limit):
       log(.info, "active limit changed") { ["limit": "\(limit)"] }
+    }
+  }
+
+  private func log(_ name: StaticString, _ transaction: TransactionID, of payment: Payment) {
+    log(.info, name) {
+      ["transaction": transaction.rawValue, "product": payment.productIdentifier.rawValue]
     }
   }
 

@@ -117,6 +117,25 @@ extension ContentLibrary {
     return UpdateComparison(
       of: products, installed: try journal.installed(), current: current)
   }
+
+  /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
+  ///
+  /// Never more than a full download, because each member is fetched at most once.
+  fileprivate func measure(
+    _ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource
+  ) throws -> ContentUpdate {
+    var measured = update
+    let index = try PackageIndex(signedAs: offer, from: source, ticket: TransferTicket())
+    guard index.payload != nil else {
+      measured.wholePackageReason = index.obstacle ?? PackageFetch.noMembers
+      return measured
+    }
+    let survey = try PackageSurvey(
+      of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
+    measured.bytesToMove =
+      source.bytesMoved(by: survey.missingPieces, of: offer.package) + offer.index.length
+    return measured
+  }
 }
 
 extension LibraryReader {
@@ -156,28 +175,5 @@ extension LibraryReader {
         return unmeasured
       }
     }
-  }
-}
-
-extension ContentLibrary {
-  /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
-  ///
-  /// Never more than a full download, because each member is fetched at most once.
-  fileprivate func measure(
-    _ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource
-  )
-    throws -> ContentUpdate
-  {
-    var measured = update
-    let index = try PackageIndex(signedAs: offer, from: source, ticket: TransferTicket())
-    guard index.payload != nil else {
-      measured.wholePackageReason = index.obstacle ?? PackageFetch.noMembers
-      return measured
-    }
-    let survey = try PackageSurvey(
-      of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
-    measured.bytesToMove =
-      source.bytesMoved(by: survey.missingPieces, of: offer.package) + offer.index.length
-    return measured
   }
 }

@@ -123,6 +123,11 @@ extension Arguments {
       return number * (factor ?? 1)
     }
   }
+
+  func listenAddress(defaultPort port: UInt16) throws -> ListenAddress {
+    try value("--listen", "an address and a port") { ListenAddress($0) }
+      ?? ListenAddress(address: "127.0.0.1", port: port)
+  }
 }
 
 struct ListenAddress {
@@ -143,12 +148,5 @@ extension ListenAddress {
     }
     guard !address.isEmpty else { return nil }
     self.init(address: String(address), port: port)
-  }
-}
-
-extension Arguments {
-  func listenAddress(defaultPort port: UInt16) throws -> ListenAddress {
-    try value("--listen", "an address and a port") { ListenAddress($0) }
-      ?? ListenAddress(address: "127.0.0.1", port: port)
   }
 }

@@ -239,21 +239,26 @@ final class InstallSession: Sendable {
       return isOwned && product.type == .nonConsumable ? nil : .buy
     }
     for offer in product.contents {
-      guard let installed = try installedVersion(of: offer.contentIdentifier) else {
+      let content = offer.contentIdentifier
+      guard let installed = try installedVersion(of: content) else {
         // A content that was added to the product later is installed by get, not by update.
         if mayBuy { return .buy }
         continue
       }
-      if installed < offer.version || product.isWithdrawn(installed, of: offer.contentIdentifier) {
+      if installed < offer.version || product.isWithdrawn(installed, of: content) {
         return .update(ContentUpdate(of: offer, from: installed))
       }
       // Once, and only for a version that was there before: this run has just written the others.
-      guard unchecked.removeValue(forKey: offer.contentIdentifier)?.rawValue == installed.rawValue,
-        try !queue.isComplete(offer.contentIdentifier, installed)
+      guard unchecked.removeValue(forKey: content)?.rawValue == installed.rawValue,
+        try !queue.isComplete(content, installed)
       else { continue }
       // A download of the same version fetches the missing files, without a purchase.
       guard installed.rawValue == offer.version.rawValue else {
-        throw ContentError.filesMissing(offer.contentIdentifier, installed, offered: offer.version)
+        throw ContentError(
+          .contentDamaged,
+          "Files of \(content) \(installed) are missing, and the store offers only \(offer.version)",
+          remedy: "Run hostedcontent remove \(content) \(installed), then get it again",
+          subject: content.rawValue)
       }
       return .update(ContentUpdate(of: offer, from: installed))
     }
@@ -514,7 +519,10 @@ final class QueueCloser: Sendable {
     self.seconds = seconds
     self.endProcess =
       endProcess ?? {
-        console.report(.notClosed(after: seconds))
+        console.report(
+          ContentError(
+            .timedOut, "The library was not closed within \(Console.count(seconds, "second"))",
+            remedy: "Check whether its disk responds, then run the command again to continue"))
         let isInterrupted = console.signals?.hasArrived == true
         _exit((isInterrupted ? ExitStatus.interrupted : .failed).rawValue)
       }
@@ -539,12 +547,6 @@ final class QueueCloser: Sendable {
 }
 
 extension ContentError {
-  fileprivate static func notClosed(after seconds: Int) -> ContentError {
-    ContentError(
-      .timedOut, "The library was not closed within \(Console.count(seconds, "second"))",
-      remedy: "Check whether its disk responds, then run the command again to continue")
-  }
-
   fileprivate static func deferred(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .notEntitled, "The purchase of \(product) waits for a decision",
@@ -562,16 +564,6 @@ extension ContentError {
       .inconsistent, "\(product) was sold, but its offered version is still not installed",
       remedy: "Report a bug with the output of hostedcontent list and hostedcontent queue",
       subject: product.rawValue)
-  }
-
-  fileprivate static func filesMissing(
-    _ content: ProductIdentifier, _ installed: ContentVersion, offered: ContentVersion
-  ) -> ContentError {
-    ContentError(
-      .contentDamaged,
-      "Files of \(content) \(installed) are missing, and the store offers only \(offered)",
-      remedy: "Run hostedcontent remove \(content) \(installed), then get it again",
-      subject: content.rawValue)
   }
 
   /// Returns the error with the products that it prevented from being installed.

@@ -40,7 +40,14 @@ enum StoreServerImportCommand {
     try console.print(report) {
       console.print("\(summary.imported) imported, \(summary.known) known before")
     }
-    for transaction in summary.conflicts { console.report(.conflict(transaction)) }
+    for transaction in summary.conflicts {
+      console.report(
+        ContentError(
+          .transactionExists,
+          "The server has another purchase with the transaction \(transaction)",
+          remedy: "Compare both purchases. The server's purchase was not changed",
+          subject: transaction))
+    }
     return summary.conflicts.isEmpty ? .done : .failed
   }
 
@@ -70,14 +77,5 @@ enum StoreServerImportCommand {
           + "has \(accounts.isEmpty ? "no key" : "several keys") with the scope purchase")
     }
     return account
-  }
-}
-
-extension ContentError {
-  fileprivate static func conflict(_ transaction: String) -> ContentError {
-    ContentError(
-      .transactionExists, "The server has another purchase with the transaction \(transaction)",
-      remedy: "Compare both purchases. The server's purchase was not changed",
-      subject: transaction)
   }
 }
