@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A product of a store without its contents.
 ///
 /// The publisher signs it; clients read it with the catalog.

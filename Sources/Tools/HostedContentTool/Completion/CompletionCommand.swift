@@ -1,5 +1,4 @@
 import ContentStore
-import FoundationEssentials
 
 enum CompletionCommand {
   static let command = Command(
