@@ -289,8 +289,7 @@ public actor AppUpdateChecker {
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
-        let offer = try await source.newestOffer(
-          for: app, account: account, caching: caching)
+        let offer = try await source.newestOffer(for: app, account: account, caching: caching)
         event = .looked(offer, account: account, statements: statements)
       } catch {
         event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))

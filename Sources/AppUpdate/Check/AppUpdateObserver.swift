@@ -23,14 +23,10 @@ public protocol AppUpdateObserver: AnyObject, Sendable {
 
 extension AppUpdateObserver {
   /// Does nothing.
-  public func appUpdateChecker(
-    _ checker: AppUpdateChecker, shouldPresent prompt: UpdatePrompt
-  ) {}
+  public func appUpdateChecker(_ checker: AppUpdateChecker, shouldPresent prompt: UpdatePrompt) {}
 
   /// Does nothing.
-  public func appUpdateChecker(
-    _ checker: AppUpdateChecker, didDecide decision: UpdateDecision
-  ) {}
+  public func appUpdateChecker(_ checker: AppUpdateChecker, didDecide decision: UpdateDecision) {}
 
   /// Does nothing.
   public func appUpdateChecker(

@@ -50,8 +50,7 @@ public actor AppLookup {
 
   // The text is a valid URL. An invalid URL would make calls fail.
   /// Apple's server for lookups and searches.
-  public static let appleServer =
-    URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
+  public static let appleServer = URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
 
   /// The configuration.
   public nonisolated let configuration: Configuration
@@ -65,9 +64,7 @@ public actor AppLookup {
     self.init(configuration, transport: transport, clock: AppUpdateClock())
   }
 
-  init(
-    _ configuration: Configuration, transport: any LookupTransport, clock: AppUpdateClock
-  ) {
+  init(_ configuration: Configuration, transport: any LookupTransport, clock: AppUpdateClock) {
     self.configuration = configuration
     self.transport = transport
     self.clock = clock
@@ -299,8 +296,7 @@ private struct LookupCache {
 
   /// Stores an answer for a number of seconds; 0 does not store it.
   mutating func store(_ answer: LookupResults, for url: String, seconds: Double, at now: Date) {
-    entries[url] =
-      seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
+    entries[url] = seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
     if entries.count > capacity, let first = entries.min(by: { $0.value.ends < $1.value.ends }) {
       entries[first.key] = nil
     }

@@ -16,8 +16,7 @@ public struct AppVersionAnswer: Hashable, Sendable, CustomStringConvertible, Cod
   /// Throws `answerUnreadable` if it is larger or is not a JSON object. `source` is the subject of
   /// the error.
   public init(json bytes: [UInt8], source: String = "app-version") throws {
-    guard let fields = try JSONValue(answer: bytes, limit: 1 << 20, source: source).members
-    else {
+    guard let fields = try JSONValue(answer: bytes, limit: 1 << 20, source: source).members else {
       throw ContentError(
         .answerUnreadable, "The answer about the app's version is not a JSON object",
         remedy: "Check the server", subject: source)

@@ -391,8 +391,7 @@ struct QueueRowWriter {
   {
     let values = [SQLiteConnection.Value.text(number), .text(id.rawValue)]
     guard
-      try !connection.hasRows(
-        "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
+      try !connection.hasRows("SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
     else { throw ContentError.numberReused(number) }
     guard number != id.rawValue else { return }
     let isOtherPurchase = try connection.hasRows(

@@ -281,9 +281,7 @@ extension SQLiteJournal: QueueJournal {
     }
   }
 
-  private static func add(
-    _ notice: FinishNotice, _ connection: borrowing SQLiteConnection
-  ) throws {
+  private static func add(_ notice: FinishNotice, _ connection: borrowing SQLiteConnection) throws {
     try connection.run(
       "INSERT INTO finish_notice (id, number, product, quantity, account) "
         + "VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -101,14 +101,12 @@ public struct ContentError: Error, Codable, Hashable, Sendable, LocalizedError,
   /// A message about a file or a server would not identify the product.
   package func naming(_ product: ProductIdentifier) -> ContentError {
     let isNamed = description.contains(product.rawValue)
-    return with(
-      message: isNamed ? message : "\(product): \(message)", subject: product.rawValue)
+    return with(message: isNamed ? message : "\(product): \(message)", subject: product.rawValue)
   }
 
   /// Returns the error for a state that only a defect of this library causes.
   package static func defect(_ message: String, subject: String? = nil) -> ContentError {
-    ContentError(
-      .inconsistent, message, remedy: "Report this message as a bug", subject: subject)
+    ContentError(.inconsistent, message, remedy: "Report this message as a bug", subject: subject)
   }
 
   /// Returns the error for a C library that cannot allocate memory.

@@ -81,8 +81,7 @@ package enum PercentEncoding {
 
   /// Encodes the components of a path and keeps the slashes between them.
   package static func path(_ text: String) -> String {
-    text.pathComponents(omittingEmpty: false).map { component($0) }
-      .joined(separator: "/")
+    text.pathComponents(omittingEmpty: false).map { component($0) }.joined(separator: "/")
   }
 }
 

@@ -286,8 +286,7 @@ final class StoreHost: Sendable {
       let enginePayment = try payment.enginePayment()
       try session().engine.add(enginePayment)
     } catch {
-      let reason =
-        (error as? SKError) ?? ContentError(error, while: "adding a payment").skError
+      let reason = (error as? SKError) ?? ContentError(error, while: "adding a payment").skError
       let transaction = SKPaymentTransaction(refused: payment, reason)
       let adapters = state.withLock { state in
         state.refused.append(transaction)
@@ -346,9 +345,7 @@ private final class ObserverAdapter: PaymentTransactionObserver, @unchecked Send
   // The host retains the adapters.
   private weak var host: StoreHost?
 
-  init(
-    _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
-  ) {
+  init(_ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost) {
     reference = WeakReference(observer)
     addingQueue = queue
     self.host = host
@@ -423,8 +420,7 @@ private final class ObserverAdapter: PaymentTransactionObserver, @unchecked Send
     _ engine: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
   ) {
     notify(engine) { queue, observer, _ in
-      observer.paymentQueue(
-        queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
+      observer.paymentQueue(queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
     }
   }
 

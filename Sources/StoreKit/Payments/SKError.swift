@@ -71,9 +71,7 @@ public struct SKError: _BridgedStoredNSError {
   }
 
   static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
-    make(
-      code,
-      [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
+    make(code, [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
   }
 }
 

@@ -65,7 +65,6 @@ extension SKPaymentTransactionObserver {
 
   /// Does nothing.
   public func paymentQueue(
-    _ queue: SKPaymentQueue,
-    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
+    _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
   ) {}
 }

@@ -249,8 +249,7 @@ extension StoreSession {
   }
 
   /// Adds a product of any type without content, or changes the description of a product.
-  public func offer(_ product: ProductIdentifier, details: ProductDetails = ProductDetails())
-    throws
+  public func offer(_ product: ProductIdentifier, details: ProductDetails = ProductDetails()) throws
   {
     try place.store.add(product, details: details, now: clock.now)
     try notePublication()

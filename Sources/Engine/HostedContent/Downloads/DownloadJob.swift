@@ -114,8 +114,7 @@ struct ProgressMeter {
     if total > 0 {
       fraction = max(fraction, min(1, Double(work.fetched + work.written) / Double(total)))
     }
-    return DownloadProgress(
-      fraction: fraction, timeRemaining: timeRemaining(of: work, at: instant))
+    return DownloadProgress(fraction: fraction, timeRemaining: timeRemaining(of: work, at: instant))
   }
 
   private static func advance(_ meter: inout RateMeter?, to bytes: Int64, at instant: Double) {
@@ -134,8 +133,7 @@ struct ProgressMeter {
     guard let fetchTime = Self.time(for: toFetch, by: fetching, at: instant) else { return nil }
     let toWrite = work.toWrite - work.written
     let writeTime =
-      Self.time(for: toWrite, by: writing, at: instant)
-      ?? Double(toWrite) / Self.assumedWriteRate
+      Self.time(for: toWrite, by: writing, at: instant) ?? Double(toWrite) / Self.assumedWriteRate
     let isBoth = work.written > 0 && work.fetched < work.toFetch
     return isBoth ? max(fetchTime, writeTime) : fetchTime + writeTime
   }

@@ -443,8 +443,7 @@ final class Engine: @unchecked Sendable {
   ) {
     do {
       // The seller may answer twice: to the call, and with an event.
-      guard try hasFailed(transaction, for: grant.payment),
-        redelivered.insert(transaction).inserted
+      guard try hasFailed(transaction, for: grant.payment), redelivered.insert(transaction).inserted
       else { return onEnd() }
       deliver(grant, contents, onEnd: onEnd)
     } catch {

@@ -62,8 +62,7 @@ struct OpenedLibrary {
     journal = try environment.openJournal(of: folder)
     // After the journal has proved that this is a library.
     try folder.markAsCaches()
-    library = ContentLibrary(
-      folder, journal: journal, makeSignal: environment.execution.signal)
+    library = ContentLibrary(folder, journal: journal, makeSignal: environment.execution.signal)
     var queue = try journal.readQueue()
     // Drop the data of cancelled downloads; the process may have ended before it did.
     let kept = queue.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }

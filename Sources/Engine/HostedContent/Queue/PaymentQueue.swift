@@ -44,20 +44,17 @@ public final class PaymentQueue: Sendable {
     let opened = try OpenedLibrary(configuration)
     (library, lock, leftovers) = (opened.library, opened.lock, opened.errors)
     let execution = configuration.environment.execution
-    let store = try StoreAccess(
-      configuration.storeReader, fileSystem: configuration.fileSystem)
+    let store = try StoreAccess(configuration.storeReader, fileSystem: configuration.fileSystem)
     self.store = store
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
       trustFolder: try opened.folder.root.createDirectory("trust"), now: configuration.clock.now)
-    contents =
-      configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
+    contents = configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
     let builtIn: any StoreService
     if let service = configuration.service {
       (builtIn, ownService) = (service, nil)
     } else {
-      let own = try CatalogStoreService(
-        configuration, catalog, libraryFolder: opened.folder.root)
+      let own = try CatalogStoreService(configuration, catalog, libraryFolder: opened.folder.root)
       (builtIn, ownService) = (own, own)
     }
     let seller = configuration.seller?(builtIn) ?? builtIn

@@ -7,12 +7,10 @@
 /// `SKPaymentTransactionObserver`.
 public protocol PaymentTransactionObserver: AnyObject, Sendable {
   /// Transactions were added or changed state; at each launch, all unfinished ones.
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
+  func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
 
   /// Transactions were removed because they were finished; each is reported at most once.
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
+  func paymentQueue(_ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
 
   /// Downloads changed state or progressed; contains only these, of one or more transactions.
   ///
@@ -119,7 +117,6 @@ public protocol PaymentQueueDelegate: AnyObject, Sendable {
   /// meanwhile, another transaction delivers it. Called on the delivery queue. Without a delegate,
   /// transactions continue.
   func paymentQueue(
-    _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
-    in storefront: Storefront
+    _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction, in storefront: Storefront
   ) -> Bool
 }

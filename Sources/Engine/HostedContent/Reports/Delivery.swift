@@ -189,9 +189,7 @@ final class Delivery: Sendable {
   }
 
   /// Asks the observers whether to add a promoted payment; calls `add` if one agrees.
-  func ask(
-    _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
-  ) {
+  func ask(_ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void) {
     deliverAfterLaunch {
       var isWanted = false
       self.callObservers { queue, observer in

@@ -80,13 +80,10 @@ struct Outbox {
   ) {
     nextDue = min(nextDue ?? due, due)
     let isAboutAll = if case .calls = notification { ids.isEmpty } else { false }
-    let compared: Set<TransactionID>? =
-      isAboutAll || ids.count > Self.comparedIDs ? nil : Set(ids)
+    let compared: Set<TransactionID>? = isAboutAll || ids.count > Self.comparedIDs ? nil : Set(ids)
     for index in entries.indices.reversed() {
       let overlaps = entries[index].overlaps(compared)
-      if !overlaps || !notification.needsOwnCall,
-        entries[index].notification.append(notification)
-      {
+      if !overlaps || !notification.needsOwnCall, entries[index].notification.append(notification) {
         if let compared {
           entries[index].ids?.formUnion(compared)
         } else {

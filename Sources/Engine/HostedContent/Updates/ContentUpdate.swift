@@ -114,8 +114,7 @@ extension ContentLibrary {
   func comparison(with products: [Product]) throws -> UpdateComparison {
     // First, so that a version that becomes current during the look is among the installed ones.
     let current = try currentVersions()
-    return UpdateComparison(
-      of: products, installed: try journal.installed(), current: current)
+    return UpdateComparison(of: products, installed: try journal.installed(), current: current)
   }
 
   /// Returns `update` with the bytes to fetch for installing `offer`, including its index.

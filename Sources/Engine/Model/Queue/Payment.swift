@@ -82,9 +82,7 @@ public struct Grant: Hashable, Codable, Sendable, CustomStringConvertible {
   public let receipt: String?
 
   /// Creates a grant.
-  public init(
-    transactionIdentifier: String, date: Date, payment: Payment, receipt: String? = nil
-  ) {
+  public init(transactionIdentifier: String, date: Date, payment: Payment, receipt: String? = nil) {
     self.transactionIdentifier = transactionIdentifier
     // Rounded, so that a date read back from a database is equal.
     self.date = Date(

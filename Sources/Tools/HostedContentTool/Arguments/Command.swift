@@ -20,9 +20,7 @@ struct Command: Sendable {
     let help: String
     let isRequired: Bool
 
-    init(
-      _ name: String, _ value: String? = nil, _ help: String, isRequired: Bool = false
-    ) {
+    init(_ name: String, _ value: String? = nil, _ help: String, isRequired: Bool = false) {
       self.name = name
       self.value = value
       self.help = help
@@ -219,9 +217,7 @@ struct Arguments: Sendable {
   }
 
   /// The error for invalid arguments of `command`; an empty name is the program itself.
-  static func wrong(_ message: String, _ command: String, suggestion: String = "")
-    -> ContentError
-  {
+  static func wrong(_ message: String, _ command: String, suggestion: String = "") -> ContentError {
     let name = command.isEmpty ? "" : " \(command)"
     return ContentError(
       .usage, message, remedy: "\(suggestion)See hostedcontent\(name) --help", subject: nil)

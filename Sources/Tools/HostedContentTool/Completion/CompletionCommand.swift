@@ -301,8 +301,7 @@ private enum ZshCompletion {
   private static func specification(_ option: Command.Option) -> String {
     let help = escaped(option.markedHelp, "[]:")
     guard let value = option.value else { return "*\(option.name)[\(help)]" }
-    return
-      "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action(Completion(value: value)))"
+    return "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action(Completion(value: value)))"
   }
 
   private static func action(_ completion: Completion) -> String {

@@ -79,8 +79,7 @@ enum AppUpdateCommand {
   ) -> String {
     let installed = "installed is \(decision.installed)"
     let version = answer.offer.versionText.map { "\(name) \($0)" } ?? "A newer version of \(name)"
-    let country =
-      answer.found == .elsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
+    let country = answer.found == .elsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
     switch (decision.action, decision.reason) {
     case (.force, _): return "\(version) is required\(country); \(installed)."
     case (.remind, _): return "\(version) is available\(country); \(installed)."
@@ -88,8 +87,7 @@ enum AppUpdateCommand {
       return "\(version) needs system \(needed) and cannot be installed here."
     case (.noAction, .versionInvalid): return "\(name) is offered without a readable version."
     case (.noAction, .offerIsOlder):
-      return
-        "\(version) is offered\(country), older than the installed \(decision.installed)."
+      return "\(version) is offered\(country), older than the installed \(decision.installed)."
     case (.noAction, _): return "\(name) \(decision.installed) is up to date."
     }
   }
@@ -192,8 +190,7 @@ private struct AppUpdateQuestion: Sendable {
       let answer = try await source.answer(for: app, account: account)
       return Answer(UpdateOffer(answer), found: .server)
     }
-    let lookup = AppLookup(
-      .init(server: server ?? AppLookup.appleServer), transport: transport)
+    let lookup = AppLookup(.init(server: server ?? AppLookup.appleServer), transport: transport)
     let country = country ?? .us
     let finding = try await lookup.find(
       key, country: country, candidates: candidates, entity: entity)

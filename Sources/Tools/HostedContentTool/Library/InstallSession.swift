@@ -179,8 +179,7 @@ final class InstallSession: Sendable {
     }
   }
 
-  private func installedVersions(of product: Product) throws
-    -> [ProductIdentifier: ContentVersion]
+  private func installedVersions(of product: Product) throws -> [ProductIdentifier: ContentVersion]
   {
     try product.contents.map(\.contentIdentifier).reduce(into: [:]) {
       $0[$1] = try installedVersion(of: $1)
@@ -392,9 +391,7 @@ private final class TransactionDriver: PaymentTransactionObserver {
 
   // MARK: PaymentTransactionObserver
 
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
+  func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
     watchdog.feed()
     for transaction in transactions { proceed(transaction) }
   }
@@ -406,9 +403,7 @@ private final class TransactionDriver: PaymentTransactionObserver {
     for transaction in Set(downloads.map(\.transaction)) { proceed(transaction) }
   }
 
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) {
+  func paymentQueue(_ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]) {
     watchdog.feed()
     for transaction in transactions { end(transaction.id, nil) }
   }
@@ -437,8 +432,7 @@ private final class TransactionDriver: PaymentTransactionObserver {
     case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
     case .failed:
       queue.finishTransaction(transaction)
-      end(
-        transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
+      end(transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
     case .purchased, .restored: proceed(withDownloadsOf: transaction)
     }
   }

@@ -122,8 +122,7 @@ enum StoreServerKeyCommand {
     _ kid: String, _ publicKey: String?, _ ledger: Ledger, _ arguments: Arguments,
     _ console: Console
   ) throws {
-    let overlap =
-      try arguments.number("--overlap", minimum: 0, maximum: maximumOverlap) ?? 86_400
+    let overlap = try arguments.number("--overlap", minimum: 0, maximum: maximumOverlap) ?? 86_400
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
     try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)

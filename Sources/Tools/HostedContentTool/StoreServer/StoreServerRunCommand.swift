@@ -37,8 +37,7 @@ enum StoreServerRunCommand {
     let network = try arguments.network()
     configuration.decider = try decider(arguments, network)
     configuration.database = try arguments.database()
-    let socket = try SocketActivation.socket(
-      ProcessInfo.processInfo.environment, process: getpid())
+    let socket = try SocketActivation.socket(ProcessInfo.processInfo.environment, process: getpid())
     configuration.http.openPort = {
       try socket.map { try HeldPort(inherited: $0, at: listen.address) }
         ?? HeldPort(listen.address, listen.port)
@@ -113,8 +112,7 @@ enum StoreServerRunCommand {
     let seconds =
       try arguments.number("--url-lifetime", minimum: 2, maximum: maximumLifetime) ?? 300
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
-    return ContentGate(
-      module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
+    return ContentGate(module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
   }
 
   /// Whether nginx uses the path as it is: requests for others are refused.
