@@ -3,16 +3,13 @@ public import FoundationEssentials
 /// The decision about an app's version, with its reason.
 public struct UpdateDecision: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The action.
-  public enum Action: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+  public enum Action: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// Do nothing (`none` in JSON).
     case noAction = "none"
     /// Ask the user, who may continue without the update.
     case remind
     /// Refuse core operations until the app is updated.
     case force
-
-    /// The name, as in JSON.
-    public var description: String { rawValue }
   }
 
   /// The reason for the action.

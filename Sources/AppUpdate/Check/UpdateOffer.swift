@@ -5,14 +5,11 @@ public struct UpdateOffer: Hashable, Sendable, CustomStringConvertible {
   /// The origin of an offer.
   ///
   /// Versions of different origins are not compared.
-  public enum Origin: String, Codable, Sendable, CustomStringConvertible {
+  public enum Origin: String, Codable, Sendable, PrintedAsRawValue {
     /// A store's lookup. The policy decides.
     case store
     /// Your own server. `requestedAction` decides.
     case server
-
-    /// The name, as in JSON.
-    public var description: String { rawValue }
   }
 
   /// The origin.

@@ -50,7 +50,7 @@ public enum PushOutcome: Hashable, Sendable, CustomStringConvertible {
   case ignored(Reason)
 
   /// The reason why a push is ignored.
-  public enum Reason: String, Codable, Sendable, CustomStringConvertible {
+  public enum Reason: String, Codable, Sendable, PrintedAsRawValue {
     /// The type is for another receiver.
     case otherType
     /// The push has no account.
@@ -59,9 +59,6 @@ public enum PushOutcome: Hashable, Sendable, CustomStringConvertible {
     case otherAccount
     /// The required version is installed, or for a push without one, the highest known version.
     case upToDate
-
-    /// The name, as in JSON.
-    public var description: String { rawValue }
   }
 
   /// The outcome and its decision or reason, such as `ignored: otherAccount`.

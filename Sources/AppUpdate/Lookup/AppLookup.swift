@@ -262,16 +262,13 @@ public enum AppFinding: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Determines which cached answers may be used.
-public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
   /// Uses a cached answer until it expires.
   case useCache
   /// Sends a request. Caches between here and the server, such as a CDN, may answer it.
   case reload
   /// Sends a request with a URL and a header that bypass all caches.
   case reloadIgnoringAllCaches
-
-  /// The name, as in JSON.
-  public var description: String { rawValue }
 }
 
 /// A cache of recent answers; pure: `now` is a parameter.

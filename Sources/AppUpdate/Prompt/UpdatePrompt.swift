@@ -5,16 +5,13 @@ public import FoundationEssentials
 /// The library has no user interface.
 public struct UpdatePrompt: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The action of a button.
-  public enum Choice: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+  public enum Choice: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// Opens `downloadURL`.
     case update
     /// Continues. The user is reminded again after the rule's interval.
     case later
     /// Continues. This version is not offered again.
     case skip
-
-    /// The name, as in JSON.
-    public var description: String { rawValue }
   }
 
   /// A button.

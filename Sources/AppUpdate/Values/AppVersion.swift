@@ -35,7 +35,7 @@ public struct AppVersion: ValidatedText {
   }
 
   /// The first component in which two versions differ: the level of the update.
-  public enum Level: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+  public enum Level: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// The first number.
     case major
     /// The second number.
@@ -46,9 +46,6 @@ public struct AppVersion: ValidatedText {
     case revision
     /// Only the suffix, for example 2.0-beta and 2.0.
     case suffix
-
-    /// The name, such as `minor`.
-    public var description: String { rawValue }
   }
 
   /// Returns the first difference between this version and `other`; nil if they are equal.

@@ -43,11 +43,8 @@ public struct ContentError: Error, Codable, Hashable, Sendable, LocalizedError,
   }
 
   /// Groups of errors by where they can be solved.
-  public enum Group: String, Codable, Sendable, CustomStringConvertible {
+  public enum Group: String, Codable, Sendable, PrintedAsRawValue {
     case network, server, file, diskSpace, trust, package, entitlement, user, `internal`
-
-    /// The name of the group.
-    public var description: String { rawValue }
   }
 
   /// The group of the code.

@@ -112,14 +112,11 @@ public struct Product: Hashable, Sendable, CustomStringConvertible, Codable {
 /// The kind of a purchase; only non-consumables have hosted content.
 ///
 /// Non-consumables and auto-renewable subscriptions can be restored.
-public enum ProductType: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+public enum ProductType: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
   case nonConsumable = "non-consumable"
   case consumable
   case autoRenewable = "auto-renewable"
   case nonRenewing = "non-renewing"
-
-  /// The name in a store's catalog, such as `non-consumable`.
-  public var description: String { rawValue }
 }
 
 /// A product's texts in one language.

@@ -135,7 +135,7 @@ public struct Download: Sendable, Identifiable, Hashable, CustomStringConvertibl
 }
 
 /// The phase of an active download.
-public enum DownloadPhase: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+public enum DownloadPhase: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
   /// Determines what to fetch and what can be reused.
   case preparing
   /// Waits; see `Download.wait` for the reason.
@@ -148,7 +148,4 @@ public enum DownloadPhase: String, Codable, Sendable, CaseIterable, CustomString
   case unpacking
   /// Makes the files durable and visible, and switches `current`.
   case installing
-
-  /// The name of the phase.
-  public var description: String { rawValue }
 }

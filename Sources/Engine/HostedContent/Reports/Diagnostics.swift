@@ -8,11 +8,8 @@ import HostedConcurrency
 /// It never contains account names or receipts.
 public struct DiagnosticEvent: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The severity of an event.
-  public enum Severity: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+  public enum Severity: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     case info, warning, error
-
-    /// The name of the severity.
-    public var description: String { rawValue }
   }
 
   /// The time of the event.

@@ -14,16 +14,13 @@ import HostedConcurrency
 /// offered version. May be used from any thread.
 public final class UpdateMonitor: AsyncSequence, Sendable {
   /// What to do with a newer version.
-  public enum Policy: String, Codable, Sendable, CaseIterable, CustomStringConvertible {
+  public enum Policy: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// Download it and make it current.
     case automatic
     /// Report it only.
     case notifyOnly
     /// Download it; `PaymentQueue.use(_:of:)` makes it current.
     case downloadOnly
-
-    /// The name of the policy.
-    public var description: String { rawValue }
   }
 
   /// The result of a check.
