@@ -29,7 +29,7 @@ enum AppUpdateCommand {
       all: .annoying, minimumSupportedVersion: question.minimum, minimumReleaseAge: .zero)
     let decision = policy.decision(
       about: answer.offer, installed: question.app, history: UpdateHistory(), now: Date())
-    try console.print(Report(decision, answer)) {
+    try console.print(report(decision, answer)) {
       let name = (answer.listing?.trackName ?? question.shown).printable(limit: 200)
       console.print(sentence(decision, name, answer))
       if decision.action != .noAction {
@@ -40,38 +40,23 @@ enum AppUpdateCommand {
     return decision.action == .noAction && arguments.has("--require-update") ? .nothingToDo : .done
   }
 
-  private struct Report: Encodable {
-    let action: String
-    let reason: String
-    let installed: String
-    let offered: String?
-    let level: String?
-    let found: AppUpdateQuestion.Answer.Place
-    let country: String?
-    let name: String?
-    let bundleIdentifier: String?
-    let appleID: Int64?
-    let downloadURL: String?
-    let releaseDate: Date?
-    let releaseNotes: String?
-    let minimumSystem: String?
-
-    init(_ decision: UpdateDecision, _ answer: AppUpdateQuestion.Answer) {
-      action = decision.action.rawValue
-      reason = decision.reason.name
-      installed = decision.installed.rawValue
-      offered = answer.offer.versionText
-      level = decision.offered?.difference(from: decision.installed)?.rawValue
-      found = answer.found
-      country = answer.country?.rawValue
-      name = answer.listing?.trackName
-      bundleIdentifier = answer.listing?.bundleID
-      appleID = answer.listing?.trackID?.rawValue
-      downloadURL = decision.downloadURL?.absoluteString
-      releaseDate = answer.offer.releaseDate
-      releaseNotes = decision.releaseNotes
-      minimumSystem = answer.offer.minimumOSVersion?.rawValue
-    }
+  private static func report(
+    _ decision: UpdateDecision, _ answer: AppUpdateQuestion.Answer
+  ) -> [String: JSONValue] {
+    let texts: [String: String?] = [
+      "action": decision.action.rawValue, "reason": decision.reason.name,
+      "installed": decision.installed.rawValue, "offered": answer.offer.versionText,
+      "level": decision.offered?.difference(from: decision.installed)?.rawValue,
+      "found": answer.found.rawValue, "country": answer.country?.rawValue,
+      "name": answer.listing?.trackName, "bundleIdentifier": answer.listing?.bundleID,
+      "downloadURL": decision.downloadURL?.absoluteString,
+      "releaseDate": answer.offer.releaseDate?.formatted(.iso8601),
+      "releaseNotes": decision.releaseNotes,
+      "minimumSystem": answer.offer.minimumOSVersion?.rawValue,
+    ]
+    var report = texts.compactMapValues { $0.map(JSONValue.string) }
+    report["appleID"] = answer.listing?.trackID.map { .integer($0.rawValue) }
+    return report
   }
 
   private static func sentence(
@@ -164,7 +149,7 @@ private struct AppUpdateQuestion: Sendable {
     /// The storefront; nil for a server or a feed.
     let country: CountryCode?
 
-    enum Place: String, Encodable {
+    enum Place: String {
       /// A storefront.
       case offered, lagging, elsewhere
       case server, feed

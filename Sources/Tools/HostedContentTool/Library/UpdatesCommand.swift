@@ -11,7 +11,7 @@ enum UpdatesCommand {
     let products = try store.products(Set(installed.map(\.rawValue)))
     let updates = try arguments.libraryReader().updates(of: products.products, from: store)
     products.failures.forEach(console.report)
-    try console.print(["updates": updates.map(Update.init)]) {
+    try console.print(["updates": updates.map(report)]) {
       if updates.isEmpty { return console.print("Everything is up to date.") }
       console.print(
         table: updates.map {
@@ -31,21 +31,15 @@ enum UpdatesCommand {
     return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done
   }
 
-  private struct Update: Encodable {
-    let productIdentifier: ProductIdentifier
-    let contentIdentifier: ProductIdentifier
-    let installed: ContentVersion
-    let offered: ContentVersion
-    let bytesToMove: Int64
-    let bytesInFull: Int64
-    let wholePackageReason: String?
-
-    init(_ update: ContentUpdate) {
-      productIdentifier = update.productIdentifier
-      contentIdentifier = update.contentIdentifier
-      (installed, offered) = (update.installed, update.offered)
-      (bytesToMove, bytesInFull) = (update.bytesToMove, update.bytesInFull)
-      wholePackageReason = update.wholePackageReason
-    }
+  private static func report(_ update: ContentUpdate) -> [String: JSONValue] {
+    var report: [String: JSONValue] = [
+      "productIdentifier": .string(update.productIdentifier.rawValue),
+      "contentIdentifier": .string(update.contentIdentifier.rawValue),
+      "installed": .string(update.installed.rawValue),
+      "offered": .string(update.offered.rawValue),
+      "bytesToMove": .integer(update.bytesToMove), "bytesInFull": .integer(update.bytesInFull),
+    ]
+    report["wholePackageReason"] = update.wholePackageReason.map(JSONValue.string)
+    return report
   }
 }
