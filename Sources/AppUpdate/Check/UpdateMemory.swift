@@ -106,7 +106,6 @@ struct UpdateMemoryFile: Sendable {
     let memory: UpdateMemory
   }
 
-  /// Opens the folder at `path`, and creates it if it does not exist.
   init(folder path: String, fileSystem: FileSystem) throws {
     folder = try fileSystem.directory(at: path, creating: true)
   }

@@ -285,7 +285,6 @@ private struct LookupCache {
 
   init(capacity: Int) { self.capacity = max(0, capacity) }
 
-  /// Returns the answer for `url` if it has not expired.
   func answer(for url: String, at now: Date) -> LookupResults? {
     guard let entry = entries[url], entry.stored <= now, now < entry.ends else { return nil }
     return entry.answer

@@ -67,7 +67,6 @@ struct DownloadLink: Hashable, Sendable {
 }
 
 extension AppUpdatePolicy {
-  /// The link of an offer if it is permitted.
   func link(_ url: URL?) -> URL? {
     try? DownloadLink(url)?.permitted(itmsServices: allowsITMSServices)
   }

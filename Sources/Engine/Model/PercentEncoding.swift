@@ -30,7 +30,6 @@ extension String {
     utf8.count == other.utf8.count && beginsWithBytes(of: other)
   }
 
-  /// Returns whether the first bytes are those of `start`.
   package func beginsWithBytes(of start: Substring) -> Bool {
     let isEqual = utf8.withContiguousStorageIfAvailable { mine in
       start.utf8.withContiguousStorageIfAvailable { theirs in

@@ -73,9 +73,7 @@ public struct SKError: _BridgedStoredNSError {
   static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
     make(code, [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
   }
-}
 
-extension SKError {
   /// The error does not have a specific code.
   public static var unknown: Code { .unknown }
   /// The client is not allowed to do this.

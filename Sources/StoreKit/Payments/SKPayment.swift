@@ -82,7 +82,6 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
         simulatesAskToBuyInSandbox: payment.simulatesAskToBuy))
   }
 
-  /// Returns the engine's payment; throws if the payment is invalid.
   func enginePayment() throws(SKError) -> Payment {
     let values = values
     guard values.requestData == nil else {

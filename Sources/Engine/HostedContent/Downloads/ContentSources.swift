@@ -144,11 +144,8 @@ private struct Order: Sendable {
   var holding: Holding { Holding(request.offer, of: request.account) }
 }
 
-private struct Call: Sendable {
-  let account: AccountID?
-  /// Each content once, up to the limit of a call.
-  let contents: [ContentOffer]
-}
+/// A call has each content once, up to its limit.
+private typealias Call = (account: AccountID?, contents: [ContentOffer])
 
 private struct State: Sendable {
   var waiting: [Order] = []
@@ -188,7 +185,7 @@ private struct State: Sendable {
     }
     var holdings: Set<Holding> = []
     let contents = offers.filter { holdings.insert(Holding($0, of: account)).inserted }
-    return Call(account: account, contents: Array(contents.prefix(ContentGrantBook.callLimit)))
+    return (account, Array(contents.prefix(ContentGrantBook.callLimit)))
   }
 
   /// Records the answer to `call`, and returns the transfers whose wait ends.

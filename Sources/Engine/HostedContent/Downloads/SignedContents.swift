@@ -154,7 +154,12 @@ final class SignedContents: Sendable {
     do {
       try keys?.verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
     } catch {
-      guard let newer = try? await calls.run({ try self.refreshReceiptKeys() }) else { throw error }
+      let newer = try? await calls.run {
+        // Another call may have refreshed them while this one waited.
+        try self.isDue(\.refreshed)
+          ? self.receiptKeys(of: self.refresh()) : self.readReceiptKeys()
+      }
+      guard let newer else { throw error }
       try newer.verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
     }
   }
@@ -175,11 +180,6 @@ final class SignedContents: Sendable {
     if isDue(\.fetched), let newest = try? refresh() { return try receiptKeys(of: newest) }
     // An unreadable catalog may list keys, so receipts cannot be accepted unchecked.
     return try known.get()
-  }
-
-  private func refreshReceiptKeys() throws -> ReceiptKeys? {
-    // Another call may have refreshed them while this one waited.
-    try isDue(\.refreshed) ? receiptKeys(of: refresh()) : readReceiptKeys()
   }
 
   /// Returns whether `time` is at least a minute ago; if so, sets it to now.

@@ -111,7 +111,6 @@ final class ActivityGate: Sendable {
     return body()
   }
 
-  /// Refuses further activities.
   func close() { state.withLock { $0.isClosed = true } }
 
   /// Waits until no activity is in progress, or until `deadline`.

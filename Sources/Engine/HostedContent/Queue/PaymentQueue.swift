@@ -522,9 +522,7 @@ public final class PaymentQueue: Sendable {
       }
     }
   }
-}
 
-extension PaymentQueue {
   /// The configuration of a queue.
   public struct Configuration: Sendable, CustomStringConvertible {
     /// The library's folder; created if it does not exist.

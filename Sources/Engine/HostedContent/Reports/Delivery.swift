@@ -365,7 +365,6 @@ struct UnfinishedReports {
     if ordered.count > 2 * reports.count + 16 { removeOld() }
   }
 
-  /// The handles in the queue's order.
   var transactions: [PaymentTransaction] {
     mutating get {
       if ordered.count > reports.count { removeOld() }
@@ -438,7 +437,6 @@ final class ReportRouter: Sendable {
   /// Refuses further calls.
   func close() { state.withLock { $0.isClosed = true } }
 
-  /// Ends the streams of all waiting calls.
   func finish() {
     let waiters = state.withLock { state in
       defer { state.waiters = [:] }

@@ -40,7 +40,6 @@ public struct ContentUpdate: Hashable, Codable, Sendable, CustomStringConvertibl
     bytesToMove = bytesInFull
   }
 
-  /// Returns whether `offer` is the offered version.
   func isOf(_ offer: ContentOffer) -> Bool {
     offer.contentIdentifier == contentIdentifier && offer.version == offered
   }

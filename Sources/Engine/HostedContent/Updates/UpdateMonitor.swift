@@ -126,7 +126,19 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   public func check() async throws -> Check {
     let turn = try await waitForTurn()
     defer { end(turn) }
-    return try await look()
+    let comparison = try await queue.compareWithCatalog()
+    var check = Check(updates: comparison.updates, downgrades: comparison.downgrades)
+    guard policy != .notifyOnly else { return check }
+    let wanted = policy == .downloadOnly ? comparison.downloads : comparison.updates
+    for (update, result) in zip(wanted, await install(wanted)) {
+      do {
+        try result.get()
+        check.installed.append(update)
+      } catch let error as ContentError {
+        check.failures.append(Check.Failure(update: update, error: error))
+      }
+    }
+    return check
   }
 
   private func waitForTurn() async throws -> Turn {
@@ -150,22 +162,6 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
       return wasFirst ? turns.first : nil
     }
     next?.yield()
-  }
-
-  private func look() async throws -> Check {
-    let comparison = try await queue.compareWithCatalog()
-    var check = Check(updates: comparison.updates, downgrades: comparison.downgrades)
-    guard policy != .notifyOnly else { return check }
-    let wanted = policy == .downloadOnly ? comparison.downloads : comparison.updates
-    for (update, result) in zip(wanted, await install(wanted)) {
-      do {
-        try result.get()
-        check.installed.append(update)
-      } catch let error as ContentError {
-        check.failures.append(Check.Failure(update: update, error: error))
-      }
-    }
-    return check
   }
 
   private func install(_ updates: [ContentUpdate]) async -> [Result<Void, any Error>] {

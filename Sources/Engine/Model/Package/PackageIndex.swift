@@ -16,7 +16,6 @@ package struct PackageIndex: Hashable, Sendable {
   /// The maximum length of an obstacle, in bytes; longer ones are shortened.
   private static let obstacleLimit = 1024
 
-  /// The length of the package in bytes.
   package let packageLength: Int64
   /// The members; nil for a package that must be read sequentially.
   package let payload: PayloadIndex?

@@ -82,7 +82,6 @@ package enum JournalChange: Hashable, Sendable {
 /// A finished purchase to report to the seller.
 package struct FinishNotice: Hashable, Sendable {
   package let transaction: TransactionID
-  /// The seller's number of the purchase.
   package let number: String
   /// What was bought, without `simulatesAskToBuy`.
   package let payment: Payment

@@ -200,7 +200,6 @@ package struct QueueState: Hashable, Sendable {
     nextSequence += 1
   }
 
-  /// Stores and reports a transaction and its downloads.
   private mutating func store(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
     records.store(record)
     draft.report(transaction: record.id)

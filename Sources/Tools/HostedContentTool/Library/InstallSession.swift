@@ -429,7 +429,12 @@ private final class TransactionDriver: PaymentTransactionObserver {
     guard isOurs else { return }
     switch transaction.transactionState {
     case .purchasing: break
-    case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
+    case .deferred:
+      let product = transaction.payment.productIdentifier
+      let waiting = ContentError(
+        .notEntitled, "The purchase of \(product) waits for a decision",
+        remedy: "Run the command again after the decision", subject: product.rawValue)
+      end(transaction.id, waiting)
     case .failed:
       queue.finishTransaction(transaction)
       end(transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
@@ -453,7 +458,11 @@ private final class TransactionDriver: PaymentTransactionObserver {
     if mustStart { queue.start(downloads) }
     if hasStopped {
       let error = downloads.lazy.compactMap(\.error).first
-      end(transaction.id, error ?? .downloadsStopped(transaction.payment.productIdentifier))
+      let product = transaction.payment.productIdentifier
+      let stopped = ContentError(
+        .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
+        subject: product.rawValue)
+      end(transaction.id, error ?? stopped)
     }
   }
 }
@@ -540,18 +549,6 @@ final class QueueCloser: Sendable {
 }
 
 extension ContentError {
-  fileprivate static func deferred(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .notEntitled, "The purchase of \(product) waits for a decision",
-      remedy: "Run the command again after the decision", subject: product.rawValue)
-  }
-
-  fileprivate static func downloadsStopped(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
-      subject: product.rawValue)
-  }
-
   fileprivate static func notDelivered(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .inconsistent, "\(product) was sold, but its offered version is still not installed",

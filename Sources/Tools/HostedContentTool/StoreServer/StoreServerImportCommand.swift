@@ -35,8 +35,10 @@ enum StoreServerImportCommand {
       console.note("Without --data, imported purchases have no receipts.")
     }
     let summary = try ledger.addPurchases(of: source, ownAccount: account, at: Date())
-    let report = Report(
-      imported: summary.imported, known: summary.known, conflicts: summary.conflicts)
+    let report: [String: JSONValue] = [
+      "imported": .integer(Int64(summary.imported)), "known": .integer(Int64(summary.known)),
+      "conflicts": .array(summary.conflicts.map(JSONValue.string)),
+    ]
     try console.print(report) {
       console.print("\(summary.imported) imported, \(summary.known) known before")
     }
@@ -49,12 +51,6 @@ enum StoreServerImportCommand {
           subject: transaction))
     }
     return summary.conflicts.isEmpty ? .done : .failed
-  }
-
-  private struct Report: Encodable {
-    let imported: Int
-    let known: Int
-    let conflicts: [String]
   }
 
   /// The account of the key of `--key`, or of the only usable key that may buy.
