@@ -43,7 +43,6 @@ package struct ListedContent: Sendable {
   package let lacksFiles: Bool?
 }
 
-/// Lists and verifies installed versions.
 extension ContentLibrary {
   /// All installed versions, by content and version.
   ///
