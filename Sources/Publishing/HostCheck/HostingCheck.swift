@@ -526,7 +526,6 @@ package struct HostingCheck {
     }
   }
 
-  /// Returns the answer for a part of `path`.
   private mutating func answer(for path: String, range: Range<Int64>) throws -> TransferResponse {
     let header = HTTPHeader("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
     return try answer(for: path, headers: [header], limit: Int64(range.count))

@@ -59,7 +59,6 @@ enum HostingRules {
     }
   }
 
-  /// The store's address is redirected.
   static func redirected(_ path: String, to url: WebURL) -> Finding {
     Finding(
       .note, .redirect, path, "\(path) is redirected to \(url), which costs time for each request",
@@ -272,7 +271,6 @@ enum HostingRules {
       "A cache answers requests for \(path) that demand the newest file, with one of \(age) s ago")
   }
 
-  /// A cache has an old file.
   static func stale(
     _ severity: Finding.Severity, _ path: String, _ message: String
   ) -> Finding {
@@ -301,7 +299,6 @@ enum HostingRules {
       "The \(role.text) metadata was not renewed and expires on \(date)", remedy: remedy)
   }
 
-  /// Metadata cannot be verified.
   static func invalid(_ path: String, _ error: ContentError) -> Finding {
     Finding(
       .error, .metadataInvalid, path, "\(path) cannot be verified: \(error.message)",
@@ -331,7 +328,6 @@ enum HostingRules {
       remedy: "Publish the product again, and upload it")
   }
 
-  /// A root is missing in the chain.
   static func rootMissing(_ path: String, _ consequence: String) -> Finding {
     Finding(
       .error, .rootMissing, path, "\(path) is missing: \(consequence)",
@@ -340,7 +336,6 @@ enum HostingRules {
 
   // MARK: Names that a store does not have, or must not show
 
-  /// The remedy for wrong answers about missing files.
   private static let missingRemedy = "nginx: try_files $uri =404; and no error_page with =200"
 
   /// Returns what is wrong with the answer for a missing file, or nil.
