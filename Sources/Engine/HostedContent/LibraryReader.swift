@@ -1,5 +1,6 @@
 import HostedJournal
 package import HostedLibrary
+public import HostedModel
 package import HostedFileIO
 public import FoundationEssentials
 
@@ -79,7 +80,7 @@ public struct LibraryReader: Sendable {
   /// version fetches them again. Throws `notPermitted` if the user cannot read the journal, and
   /// `notInstalled` if the version is removed meanwhile.
   public func missingFiles(of content: InstalledContent) throws -> [String] {
-    try library.missingFiles(of: content).map(\.path)
+    try library.missingFiles(of: content).map { $0.path ?? "" }
   }
 
   /// Returns the updates that `products` offer for the installed contents.
@@ -105,7 +106,7 @@ public struct LibraryReader: Sendable {
   ///
   /// Throws `notInstalled` if the version is removed meanwhile.
   package func verify(_ content: InstalledContent, pace: ReadThrottle? = nil) throws
-    -> [ContentDamage]
+    -> [Finding]
   {
     try library.verify(content, pace: pace)
   }

@@ -156,7 +156,7 @@ extension PaymentQueue {
   /// read. A repair creates the folder and the record again.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
     do {
-      return try library.verify(content, isStopped: repairs.check).map(\.path)
+      return try library.verify(content, isStopped: repairs.check).map { $0.path ?? "" }
     } catch let error as ContentError where error.code == .journalFailed {
       return [""]
     }

@@ -14,12 +14,16 @@ enum VerifyCommand {
     let rate = try arguments.bytesPerSecond()
     var (contents, errors) = try library.contents(wanted)
     if arguments.operands.isEmpty { errors += try library.unreadableRecords() }
-    var damages: [ContentDamage] = []
+    var damages: [Damage] = []
     var verified = 0
     for content in contents {
       do {
         let pace = rate.map { ReadThrottle(bytesPerSecond: $0) }
-        damages += try library.verify(content, pace: pace)
+        damages += try library.verify(content, pace: pace).map {
+          Damage(
+            contentIdentifier: content.contentIdentifier, version: content.version,
+            path: $0.path ?? "", problem: $0.rule ?? "")
+        }
         verified += 1
       } catch {
         // Report what cannot be read, and verify the others.
@@ -30,7 +34,7 @@ enum VerifyCommand {
       for damage in damages {
         let place = "\(damage.contentIdentifier) \(damage.version)"
         let path = damage.path.isEmpty ? "the whole folder" : damage.path
-        console.print("\(place) \(path): \(damage.problem.rawValue)")
+        console.print("\(place) \(path): \(damage.problem)")
       }
       console.print(
         "\(Console.count(verified, "version")) verified, "
@@ -42,7 +46,15 @@ enum VerifyCommand {
 
   private struct Report: Encodable {
     let verified: Int
-    let damages: [ContentDamage]
+    let damages: [Damage]
+  }
+
+  private struct Damage: Encodable {
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
+    /// Empty for the whole folder.
+    let path: String
+    let problem: String
   }
 }
 

@@ -20,17 +20,19 @@ enum StoreCheckCommand {
       comparesAll: arguments.has("--all"))
     let report = try check.run()
     if root == nil { console.note("Without --root, the check trusts the store's first root.") }
-    let counts = HostingFinding.Severity.allCases.map { report.count(of: $0) }
+    let counts = Finding.Severity.allCases.map { severity in
+      report.findings.count { $0.severity == severity }
+    }
     let findings = report.findings.map(withHint)
     try console.print(
       Report(
-        url: report.url, findings: findings, errors: counts[0], warnings: counts[1],
+        url: report.url, findings: findings.map(Entry.init), errors: counts[0], warnings: counts[1],
         notes: counts[2], comparedFiles: report.comparedFiles, catalogFiles: report.catalogFiles,
         comparedLists: report.comparedLists, catalogLists: report.catalogLists,
         requests: report.requests)
     ) {
       for finding in findings { console.print(finding.line) }
-      let words = zip(counts, HostingFinding.Severity.allCases).map {
+      let words = zip(counts, Finding.Severity.allCases).map {
         Console.count($0, $1.rawValue)
       }
       let lists =
@@ -49,7 +51,7 @@ enum StoreCheckCommand {
 
   private struct Report: Encodable {
     let url: String
-    let findings: [HostingFinding]
+    let findings: [Entry]
     let errors: Int
     let warnings: Int
     let notes: Int
@@ -60,12 +62,33 @@ enum StoreCheckCommand {
     let requests: Int
   }
 
-  private static func withHint(_ finding: HostingFinding) -> HostingFinding {
-    switch finding.kind {
-    case .expired, .expiresSoon: finding.adding("hostedcontent store refresh STORE")
-    case .accessDenied: finding.adding("--token-file FILE")
-    case .keysReachable: finding.adding("hostedcontent store rotate STORE ROLE…")
-    default: finding
+  private struct Entry: Encodable {
+    let severity: Finding.Severity?
+    let kind: String?
+    let path: String?
+    let message: String
+    let remedy: String
+    let others: Int
+
+    init(_ finding: Finding) {
+      severity = finding.severity
+      kind = finding.rule
+      path = finding.path
+      message = finding.message
+      remedy = finding.remedy
+      others = finding.others ?? 0
     }
+  }
+
+  /// Returns the finding with the command or option that helps.
+  private static func withHint(_ finding: Finding) -> Finding {
+    var finding = finding
+    switch finding.hostingRule {
+    case .expired, .expiresSoon: finding.remedy += " (hostedcontent store refresh STORE)"
+    case .accessDenied: finding.remedy += " (--token-file FILE)"
+    case .keysReachable: finding.remedy += " (hostedcontent store rotate STORE ROLE…)"
+    default: break
+    }
+    return finding
   }
 }
