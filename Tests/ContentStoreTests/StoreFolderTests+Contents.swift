@@ -155,7 +155,7 @@ extension StoreFolderTests {
     #expect(try store.products()[0].versions.map(\.version.rawValue) == ["1"])
     let record = try bookRecord()
     #expect(record.offers.map(\.version.rawValue) == ["1"])
-    #expect(record.retired == [book: ContentVersion("2")])
+    #expect(record.retiredVersions == [book: [ContentVersion("2")]])
     #expect(try Set(files().keys).isSuperset(of: before))
     #expect(
       code { try store.publish([package("com.example.book", "2", text: "b")], now: now) }

@@ -159,7 +159,7 @@ import Testing
     let record = try #require(try targets.record(of: book))
     #expect(record.description.texts["en"]?.title == "A Book")
     #expect(record.description.price == Price(2.99, currency: "EUR"))
-    #expect(record.offers.count == 1 && record.retired.isEmpty)
+    #expect(record.offers.count == 1 && record.retiredVersions.isEmpty)
     let offer = try #require(record.offers.first)
     #expect(offer.productIdentifier == book && offer.contentIdentifier == book)
     #expect(offer.version.rawValue == "1.10")

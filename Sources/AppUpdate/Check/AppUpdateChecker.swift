@@ -289,8 +289,7 @@ public actor AppUpdateChecker {
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
-        let offer = try await source.newestOffer(
-          for: app, account: account, caching: caching)
+        let offer = try await source.newestOffer(for: app, account: account, caching: caching)
         event = .looked(offer, account: account, statements: statements)
       } catch {
         event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))
@@ -315,7 +314,6 @@ private final class QueueExecutor: SerialExecutor {
 
 /// The clock of lookups and checks; tests can replace it.
 struct AppUpdateClock: Sendable {
-  /// The current date.
   var now: @Sendable () -> Date = { Date() }
   /// Waits for a number of seconds; throws if its task is canceled.
   var sleep: @Sendable (Double) async throws -> Void = { try await Task.sleep(for: .seconds($0)) }

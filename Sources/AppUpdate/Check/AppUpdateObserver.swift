@@ -23,14 +23,10 @@ public protocol AppUpdateObserver: AnyObject, Sendable {
 
 extension AppUpdateObserver {
   /// Does nothing.
-  public func appUpdateChecker(
-    _ checker: AppUpdateChecker, shouldPresent prompt: UpdatePrompt
-  ) {}
+  public func appUpdateChecker(_ checker: AppUpdateChecker, shouldPresent prompt: UpdatePrompt) {}
 
   /// Does nothing.
-  public func appUpdateChecker(
-    _ checker: AppUpdateChecker, didDecide decision: UpdateDecision
-  ) {}
+  public func appUpdateChecker(_ checker: AppUpdateChecker, didDecide decision: UpdateDecision) {}
 
   /// Does nothing.
   public func appUpdateChecker(
@@ -45,7 +41,7 @@ extension AppUpdateObserver {
 }
 
 /// An event of a checker, with the same meaning as the call of an observer.
-public enum AppUpdateEvent: Hashable, Sendable {
+public enum AppUpdateEvent: Hashable, Sendable, CustomStringConvertible {
   /// Show a prompt to the user.
   case prompt(UpdatePrompt)
   /// A check, a foreground or a login ended with this decision.
@@ -56,9 +52,7 @@ public enum AppUpdateEvent: Hashable, Sendable {
   case gateOpened
   /// A lookup, a file operation or a decoding failed, or the offered version decreased.
   case failed(ContentError)
-}
 
-extension AppUpdateEvent: CustomStringConvertible {
   /// The event and its value in one line.
   public var description: String {
     switch self {

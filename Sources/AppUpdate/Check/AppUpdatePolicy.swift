@@ -3,9 +3,9 @@ public import FoundationEssentials
 /// The rules that map an offered version to no action, remind or force.
 ///
 /// Pure: it has no clock. In JSON, only `minimumSupportedVersion` can be missing.
-public struct AppUpdatePolicy: Codable, Hashable, Sendable {
+public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The frequency of reminders.
-  public enum Frequency: Hashable, Sendable {
+  public enum Frequency: Hashable, Sendable, CustomStringConvertible, Codable {
     /// At each check.
     case immediately
     /// At most once in 24 hours.
@@ -24,10 +24,52 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
       case .every(let interval): max(.zero, interval)
       }
     }
+
+    /// The frequency, such as `daily` or `every 600.0 seconds`.
+    public var description: String {
+      switch self {
+      case .immediately: "immediately"
+      case .daily: "daily"
+      case .weekly: "weekly"
+      case .every(let interval): "every \(interval)"
+      }
+    }
+
+    /// The form in JSON, such as `{"daily": {}}` and `{"every": {"seconds": 600}}`.
+    private enum Stored: Codable {
+      case immediately, daily, weekly
+      case every(seconds: Double)
+    }
+
+    /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
+    fileprivate static let maximumSeconds = 3_155_760_000.0
+
+    /// Reads the frequency; an interval is in seconds, and at most 100 years.
+    public init(from decoder: any Decoder) throws {
+      switch try Stored(from: decoder) {
+      case .immediately: self = .immediately
+      case .daily: self = .daily
+      case .weekly: self = .weekly
+      case .every(let seconds):
+        self = .every(.seconds(min(max(0, seconds), Self.maximumSeconds)))
+      }
+    }
+
+    /// Writes the frequency; an interval is in seconds.
+    public func encode(to encoder: any Encoder) throws {
+      let stored: Stored =
+        switch self {
+        case .immediately: .immediately
+        case .daily: .daily
+        case .weekly: .weekly
+        case .every(let interval): .every(seconds: interval.inSeconds)
+        }
+      try stored.encode(to: encoder)
+    }
   }
 
   /// The rule for one level of update.
-  public struct Rule: Codable, Hashable, Sendable {
+  public struct Rule: Codable, Hashable, Sendable, CustomStringConvertible {
     /// No action, remind or force.
     public var action: UpdateDecision.Action
     /// The frequency of reminders.
@@ -70,6 +112,12 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     ///
     /// Can be skipped.
     public static let relaxed = Rule(.remind, frequency: .weekly, allowsSkip: true)
+
+    /// The rule in a few words, such as `remind daily, can be skipped`.
+    public var description: String {
+      action == .remind
+        ? "remind \(frequency)\(allowsSkip ? ", can be skipped" : "")" : action.description
+    }
   }
 
   /// The rule if the first number differs.
@@ -106,7 +154,6 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// have an HTTPS URL. Default: false.
   public var allowsITMSServices = false
 
-  /// The names in JSON.
   private enum CodingKeys: String, CodingKey {
     case major, minor, patch, revision, suffix, serverReminder
     case minimumSupportedVersion, blockedVersions, daysSinceRelease
@@ -137,84 +184,21 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     case .suffix: suffix
     }
   }
-}
 
-extension AppUpdatePolicy.Frequency: Codable {
-  /// The form in JSON, such as `{"daily": {}}` and `{"every": {"seconds": 600}}`.
-  private enum Stored: Codable {
-    case immediately, daily, weekly
-    case every(seconds: Double)
-  }
-
-  /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
-  fileprivate static let maximumSeconds = 3_155_760_000.0
-
-  /// Reads the frequency; an interval is in seconds, and at most 100 years.
-  public init(from decoder: any Decoder) throws {
-    switch try Stored(from: decoder) {
-    case .immediately: self = .immediately
-    case .daily: self = .daily
-    case .weekly: self = .weekly
-    case .every(let seconds):
-      self = .every(.seconds(min(max(0, seconds), Self.maximumSeconds)))
+  /// The rules of all levels, the minimum and the blocked versions in one line.
+  public var description: String {
+    var parts = [
+      "major: \(major)", "minor: \(minor)", "patch: \(patch)", "revision: \(revision)",
+      "suffix: \(suffix)", "server: \(serverReminder)",
+    ]
+    if let minimumSupportedVersion { parts.append("minimum: \(minimumSupportedVersion)") }
+    if !blockedVersions.isEmpty {
+      let versions = blockedVersions.sorted().map(\.rawValue).joined(separator: ", ")
+      parts.append("blocked: \(versions)")
     }
+    return parts.joined(separator: "; ")
   }
 
-  /// Writes the frequency; an interval is in seconds.
-  public func encode(to encoder: any Encoder) throws {
-    let stored: Stored =
-      switch self {
-      case .immediately: .immediately
-      case .daily: .daily
-      case .weekly: .weekly
-      case .every(let interval): .every(seconds: interval.inSeconds)
-      }
-    try stored.encode(to: encoder)
-  }
-}
-
-/// The past events that a decision needs.
-public struct UpdateHistory: Codable, Hashable, Sendable {
-  /// The version that the user skipped.
-  public var skippedVersion: AppVersion?
-  /// The date of the last reminder.
-  public var lastReminder: Date?
-  /// The highest version that a store offered.
-  public var highestInStore: AppVersion?
-  /// The highest version that your own server offered since it last corrected its number.
-  public var highestOnServer: AppVersion?
-
-  /// Creates an empty history.
-  public init() {}
-
-  /// The highest version that `origin` offered.
-  private subscript(origin: UpdateOffer.Origin) -> AppVersion? {
-    get { origin == .store ? highestInStore : highestOnServer }
-    set { if origin == .store { highestInStore = newValue } else { highestOnServer = newValue } }
-  }
-
-  /// The highest version from any origin.
-  var highest: AppVersion? { [highestInStore, highestOnServer].compactMap(\.self).max() }
-
-  /// Returns the highest version from the same origin if the offer is lower; nil otherwise.
-  func decrease(to offer: UpdateOffer) -> AppVersion? {
-    guard let version = offer.version, let highest = self[offer.origin] else { return nil }
-    return version < highest ? highest : nil
-  }
-
-  /// Records the offer's version if it is the highest.
-  ///
-  /// A server that explicitly says whether an update is required replaces the recorded version.
-  /// Otherwise, a number that was too high would hide lower versions, and a late push would force
-  /// them.
-  mutating func note(_ offer: UpdateOffer) {
-    guard let version = offer.version else { return }
-    let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
-    self[offer.origin] = isCorrected ? version : max(version, self[offer.origin] ?? version)
-  }
-}
-
-extension AppUpdatePolicy {
   /// Returns the decision about `offer` at `now`.
   ///
   /// Nil means that no storefront offers the app. The decision only has the offer's link if it is
@@ -235,7 +219,56 @@ extension AppUpdatePolicy {
   }
 }
 
-/// The state of one decision.
+/// The past events that a decision needs.
+public struct UpdateHistory: Codable, Hashable, Sendable, CustomStringConvertible {
+  /// The version that the user skipped.
+  public var skippedVersion: AppVersion?
+  /// The date of the last reminder.
+  public var lastReminder: Date?
+  /// The highest version that a store offered.
+  public var highestInStore: AppVersion?
+  /// The highest version that your own server offered since it last corrected its number.
+  public var highestOnServer: AppVersion?
+
+  /// Creates an empty history.
+  public init() {}
+
+  private subscript(origin: UpdateOffer.Origin) -> AppVersion? {
+    get { origin == .store ? highestInStore : highestOnServer }
+    set { if origin == .store { highestInStore = newValue } else { highestOnServer = newValue } }
+  }
+
+  var highest: AppVersion? { [highestInStore, highestOnServer].compactMap(\.self).max() }
+
+  /// Returns the highest version from the same origin if the offer is lower; nil otherwise.
+  func decrease(to offer: UpdateOffer) -> AppVersion? {
+    guard let version = offer.version, let highest = self[offer.origin] else { return nil }
+    return version < highest ? highest : nil
+  }
+
+  /// Records the offer's version if it is the highest.
+  ///
+  /// A server that explicitly says whether an update is required replaces the recorded version.
+  /// Otherwise, a number that was too high would hide lower versions, and a late push would force
+  /// them.
+  mutating func note(_ offer: UpdateOffer) {
+    guard let version = offer.version else { return }
+    let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
+    self[offer.origin] = isCorrected ? version : max(version, self[offer.origin] ?? version)
+  }
+
+  /// The known values in one line, such as `skipped 2.0, highest in store 2.0`.
+  public var description: String {
+    let parts = [
+      skippedVersion.map { "skipped \($0)" },
+      lastReminder.map { "reminded at \($0.formatted(.iso8601))" },
+      highestInStore.map { "highest in store \($0)" },
+      highestOnServer.map { "highest on server \($0)" },
+    ].compactMap(\.self)
+    return parts.isEmpty ? "empty history" : parts.joined(separator: ", ")
+  }
+}
+
 private struct Judgment {
   let policy: AppUpdatePolicy
   let offer: UpdateOffer
@@ -320,54 +353,5 @@ private struct Judgment {
     guard released <= now.addingTimeInterval(86_400) else { return nil }
     let eligible = released.addingTimeInterval(policy.minimumReleaseAge.inSeconds)
     return now < eligible ? eligible : nil
-  }
-}
-
-extension AppUpdatePolicy.Frequency: CustomStringConvertible {
-  /// The frequency, such as `daily` or `every 600.0 seconds`.
-  public var description: String {
-    switch self {
-    case .immediately: "immediately"
-    case .daily: "daily"
-    case .weekly: "weekly"
-    case .every(let interval): "every \(interval)"
-    }
-  }
-}
-
-extension AppUpdatePolicy.Rule: CustomStringConvertible {
-  /// The rule in a few words, such as `remind daily, can be skipped`.
-  public var description: String {
-    action == .remind
-      ? "remind \(frequency)\(allowsSkip ? ", can be skipped" : "")" : action.description
-  }
-}
-
-extension AppUpdatePolicy: CustomStringConvertible {
-  /// The rules of all levels, the minimum and the blocked versions in one line.
-  public var description: String {
-    var parts = [
-      "major: \(major)", "minor: \(minor)", "patch: \(patch)", "revision: \(revision)",
-      "suffix: \(suffix)", "server: \(serverReminder)",
-    ]
-    if let minimumSupportedVersion { parts.append("minimum: \(minimumSupportedVersion)") }
-    if !blockedVersions.isEmpty {
-      let versions = blockedVersions.sorted().map(\.rawValue).joined(separator: ", ")
-      parts.append("blocked: \(versions)")
-    }
-    return parts.joined(separator: "; ")
-  }
-}
-
-extension UpdateHistory: CustomStringConvertible {
-  /// The known values in one line, such as `skipped 2.0, highest in store 2.0`.
-  public var description: String {
-    let parts = [
-      skippedVersion.map { "skipped \($0)" },
-      lastReminder.map { "reminded at \($0.formatted(.iso8601))" },
-      highestInStore.map { "highest in store \($0)" },
-      highestOnServer.map { "highest on server \($0)" },
-    ].compactMap(\.self)
-    return parts.isEmpty ? "empty history" : parts.joined(separator: ", ")
   }
 }

@@ -113,8 +113,7 @@ public final class ServerUpdateSource: AppUpdateSource {
         subject: server.absoluteString)
     }
     // The answer for an account must not come from a cache.
-    let request = LookupRequest(
-      url: url, revalidates: true, maximumSize: 1 << 20, timeout: timeout)
+    let request = LookupRequest(url: url, revalidates: true, maximumSize: 1 << 20, timeout: timeout)
     let response = try await transport.get(request)
     let now = Date()
     let wait = response.requestedWait(at: now)

@@ -5,9 +5,7 @@ import FoundationEssentials
 /// It does not use a clock, files or the network: `now` comes with each event. Effects are
 /// performed in order. `save` precedes all effects that an observer can see.
 struct UpdateCheckState: Sendable {
-  /// An event.
   enum Event: Sendable {
-    /// The process started.
     case launched
     /// The app entered the foreground. `ignoresInterval` requests a check at any time.
     case foreground(ignoresInterval: Bool)
@@ -15,15 +13,11 @@ struct UpdateCheckState: Sendable {
     ///
     /// `statements` is the value of `serverStatements` when the check began; nil does not compare.
     case looked(UpdateOffer?, account: AccountID?, statements: Int? = nil)
-    /// A check failed.
     case lookFailed(ContentError)
     /// An account logged in. The server's reply may have an answer.
     case loggedIn(account: AccountID, AppVersionAnswer?)
-    /// The account logged out.
     case loggedOut
-    /// A push arrived.
     case pushed(UpdatePush)
-    /// The user skipped a version.
     case skipped(AppVersion)
     /// The rules changed, for example by a remote configuration.
     case policyChanged(AppUpdatePolicy)
@@ -31,9 +25,7 @@ struct UpdateCheckState: Sendable {
     case forgotten
   }
 
-  /// An effect to perform.
   enum Effect: Hashable, Sendable {
-    /// Save the state.
     case save
     /// Refuse core operations from now on.
     case closeGate(UpdateDecision)
@@ -41,13 +33,9 @@ struct UpdateCheckState: Sendable {
     case openGate
     /// Check for a newer version, then send `looked` or `lookFailed`.
     case look
-    /// Present this to the user.
     case present(UpdateDecision)
-    /// Report the decision.
     case decided(UpdateDecision)
-    /// Report the result of a push.
     case handledPush(PushOutcome)
-    /// Report a failure.
     case report(ContentError)
   }
 
@@ -58,7 +46,6 @@ struct UpdateCheckState: Sendable {
   private(set) var serverStatements = 0
   /// The minimum time between two checks in the foreground, in seconds.
   let checkInterval: Double
-  /// The types of pushes for this checker.
   let pushTypes: Set<String>
   /// The link to the update if no other source has one.
   let storeURL: URL?
@@ -95,7 +82,6 @@ struct UpdateCheckState: Sendable {
       .max { $0.isLower(than: $1) }
   }
 
-  /// Applies an event and returns its effects.
   mutating func apply(_ event: Event, at now: Date) -> [Effect] {
     let memoryBefore = memory
     var closedBefore = requirement?.decision
@@ -180,7 +166,6 @@ struct UpdateCheckState: Sendable {
     return judge(UpdateOffer(answer), wasAsked: false, at: now)
   }
 
-  /// Decides about an offer and updates the state.
   private mutating func judge(_ offer: UpdateOffer?, wasAsked: Bool, at now: Date) -> [Effect] {
     var offer = offer
     let refusal = offer.flatMap { policy.refusal(ofLinkIn: $0) }

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
 /// The decision about an app's version, with its reason.
-public struct UpdateDecision: Codable, Hashable, Sendable {
+public struct UpdateDecision: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The action.
-  public enum Action: String, Codable, Sendable, CaseIterable {
+  public enum Action: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// Do nothing (`none` in JSON).
     case noAction = "none"
     /// Ask the user, who may continue without the update.
@@ -13,7 +13,7 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
   }
 
   /// The reason for the action.
-  public enum Reason: Codable, Hashable, Sendable {
+  public enum Reason: Codable, Hashable, Sendable, CustomStringConvertible {
     /// The offered version is installed.
     case upToDate
     /// The installed version is newer than the offer, for example in review or development.
@@ -58,6 +58,37 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     case serverRequiresUpdate
     /// A push requires the update.
     case pushRequiresUpdate
+
+    /// The name of the case without its values, as in JSON, for logs and scripts.
+    public var name: String { String(description.prefix { $0 != "(" }) }
+
+    /// The name of the case and its values, such as `newVersion(minor)`.
+    public var description: String {
+      switch self {
+      case .upToDate: "upToDate"
+      case .offerIsOlder: "offerIsOlder"
+      case .notOffered: "notOffered"
+      case .versionInvalid: "versionInvalid"
+      case .versionWentDown(let version): "versionWentDown(from: \(version))"
+      case .systemTooOld(let version): "systemTooOld(needed: \(version))"
+      case .releasedRecently(let date): "releasedRecently(until: \(date.formatted(.iso8601)))"
+      case .levelIgnored(let level): "levelIgnored(\(level))"
+      case .skipped: "skipped"
+      case .remindedRecently(let date): "remindedRecently(until: \(date.formatted(.iso8601)))"
+      case .serverHasNoUpdate: "serverHasNoUpdate"
+      case .serverDidNotAnswer: "serverDidNotAnswer"
+      case .accountChanged: "accountChanged"
+      case .checkedRecently(let date): "checkedRecently(until: \(date.formatted(.iso8601)))"
+      case .checkFailed: "checkFailed"
+      case .cancelled: "cancelled"
+      case .newVersion(let level): "newVersion(\(level))"
+      case .belowMinimum(let version): "belowMinimum(\(version))"
+      case .blockedVersion: "blockedVersion"
+      case .serverOffersUpdate: "serverOffersUpdate"
+      case .serverRequiresUpdate: "serverRequiresUpdate"
+      case .pushRequiresUpdate: "pushRequiresUpdate"
+      }
+    }
   }
 
   /// The action.
@@ -90,50 +121,10 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     // Without a version, a choice cannot be recorded.
     self.allowsSkip = allowsSkip && action == .remind && offer?.version != nil
   }
-}
 
-extension UpdateDecision: CustomStringConvertible {
   /// The decision in one line, such as `remind: newVersion(minor), installed 1.0, offered 1.1`.
   public var description: String {
     "\(action): \(reason), installed \(installed)" + (offered.map { ", offered \($0)" } ?? "")
-  }
-}
-
-extension UpdateDecision.Action: CustomStringConvertible {
-  /// The name, as in JSON.
-  public var description: String { rawValue }
-}
-
-extension UpdateDecision.Reason: CustomStringConvertible {
-  /// The name of the case without its values, as in JSON, for logs and scripts.
-  public var name: String { String(description.prefix { $0 != "(" }) }
-
-  /// The name of the case and its values, such as `newVersion(minor)`.
-  public var description: String {
-    switch self {
-    case .upToDate: "upToDate"
-    case .offerIsOlder: "offerIsOlder"
-    case .notOffered: "notOffered"
-    case .versionInvalid: "versionInvalid"
-    case .versionWentDown(let version): "versionWentDown(from: \(version))"
-    case .systemTooOld(let version): "systemTooOld(needed: \(version))"
-    case .releasedRecently(let date): "releasedRecently(until: \(date.formatted(.iso8601)))"
-    case .levelIgnored(let level): "levelIgnored(\(level))"
-    case .skipped: "skipped"
-    case .remindedRecently(let date): "remindedRecently(until: \(date.formatted(.iso8601)))"
-    case .serverHasNoUpdate: "serverHasNoUpdate"
-    case .serverDidNotAnswer: "serverDidNotAnswer"
-    case .accountChanged: "accountChanged"
-    case .checkedRecently(let date): "checkedRecently(until: \(date.formatted(.iso8601)))"
-    case .checkFailed: "checkFailed"
-    case .cancelled: "cancelled"
-    case .newVersion(let level): "newVersion(\(level))"
-    case .belowMinimum(let version): "belowMinimum(\(version))"
-    case .blockedVersion: "blockedVersion"
-    case .serverOffersUpdate: "serverOffersUpdate"
-    case .serverRequiresUpdate: "serverRequiresUpdate"
-    case .pushRequiresUpdate: "pushRequiresUpdate"
-    }
   }
 }
 

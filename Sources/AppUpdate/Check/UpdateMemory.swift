@@ -9,7 +9,6 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   var account: AccountID?
   /// The date of the last successful check.
   var lastLook: Date?
-  /// The past events that decisions need.
   var history = UpdateHistory()
   /// The current requirements, one for each origin and account.
   private(set) var requirements: [UpdateRequirement] = []
@@ -48,7 +47,6 @@ struct UpdateMemory: Codable, Hashable, Sendable {
     }
   }
 
-  /// Removes the requirements that `version` meets.
   mutating func removeRequirements(metBy version: AppVersion) {
     requirements.removeAll { requirement in
       requirement.needed.map { version >= $0 } ?? (version > requirement.decision.installed)
@@ -64,7 +62,6 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   }
 }
 
-/// A requirement to update the app.
 struct UpdateRequirement: Codable, Hashable, Sendable {
   /// The origin of the requirement; only the same origin can withdraw it.
   let origin: UpdateOffer.Origin
@@ -109,7 +106,6 @@ struct UpdateMemoryFile: Sendable {
     let memory: UpdateMemory
   }
 
-  /// Opens the folder at `path`, and creates it if it does not exist.
   init(folder path: String, fileSystem: FileSystem) throws {
     folder = try fileSystem.directory(at: path, creating: true)
   }

@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
 /// A version that a store or your own server offers.
-public struct UpdateOffer: Hashable, Sendable {
+public struct UpdateOffer: Hashable, Sendable, CustomStringConvertible {
   /// The origin of an offer.
   ///
   /// Versions of different origins are not compared.
-  public enum Origin: String, Codable, Sendable {
+  public enum Origin: String, Codable, Sendable, PrintedAsRawValue {
     /// A store's lookup. The policy decides.
     case store
     /// Your own server. `requestedAction` decides.
@@ -57,17 +57,10 @@ public struct UpdateOffer: Hashable, Sendable {
     requestedAction = answer.requestedAction
     isExplicitlyOptional = answer.fields["needUpgrade"]?.boolValue == false
   }
-}
 
-extension UpdateOffer: CustomStringConvertible {
   /// The origin, the version and the requested action, such as `server: 2.0, remind`.
   public var description: String {
     let action = requestedAction == .noAction ? "" : ", \(requestedAction)"
     return "\(origin): \(versionText ?? "unknown version")\(action)"
   }
-}
-
-extension UpdateOffer.Origin: CustomStringConvertible {
-  /// The name, as in JSON.
-  public var description: String { rawValue }
 }

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 /// A push that requires an update, as received by the app.
-public struct UpdatePush: Hashable, Sendable {
+public struct UpdatePush: Hashable, Sendable, CustomStringConvertible {
   /// The default type of such a push.
   public static let defaultType = "mddy_needUpgrade"
 
@@ -34,17 +34,23 @@ public struct UpdatePush: Hashable, Sendable {
     let document = try JSONValue(answer: bytes, limit: 64 << 10, source: "push")
     self.init(fields: document.members ?? [:])
   }
+
+  /// The type, the account and the version, such as `mddy_needUpgrade for alice: 2.0`.
+  public var description: String {
+    let receiver = account.map { " for \($0)" } ?? ""
+    return "\(type ?? "push without a type")\(receiver)\(version.map { ": \($0)" } ?? "")"
+  }
 }
 
 /// The result of a push.
-public enum PushOutcome: Hashable, Sendable {
+public enum PushOutcome: Hashable, Sendable, CustomStringConvertible {
   /// The gate is closed. The decision has the link to the update, if a permitted one is known.
   case remembered(UpdateDecision)
   /// Nothing changed.
   case ignored(Reason)
 
   /// The reason why a push is ignored.
-  public enum Reason: String, Codable, Sendable {
+  public enum Reason: String, Codable, Sendable, PrintedAsRawValue {
     /// The type is for another receiver.
     case otherType
     /// The push has no account.
@@ -54,17 +60,7 @@ public enum PushOutcome: Hashable, Sendable {
     /// The required version is installed, or for a push without one, the highest known version.
     case upToDate
   }
-}
 
-extension UpdatePush: CustomStringConvertible {
-  /// The type, the account and the version, such as `mddy_needUpgrade for alice: 2.0`.
-  public var description: String {
-    let receiver = account.map { " for \($0)" } ?? ""
-    return "\(type ?? "push without a type")\(receiver)\(version.map { ": \($0)" } ?? "")"
-  }
-}
-
-extension PushOutcome: CustomStringConvertible {
   /// The outcome and its decision or reason, such as `ignored: otherAccount`.
   public var description: String {
     switch self {
@@ -72,9 +68,4 @@ extension PushOutcome: CustomStringConvertible {
     case .ignored(let reason): "ignored: \(reason)"
     }
   }
-}
-
-extension PushOutcome.Reason: CustomStringConvertible {
-  /// The name, as in JSON.
-  public var description: String { rawValue }
 }

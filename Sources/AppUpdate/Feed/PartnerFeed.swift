@@ -1,7 +1,6 @@
 public import FoundationEssentials
 import Glibc
 package import HostedFileIO
-import HostedModel
 
 /// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.
 ///
@@ -10,7 +9,7 @@ import HostedModel
 /// in a task, use them in `performBlocking`.
 public struct PartnerFeed: Sendable {
   /// A summary of the file after reading.
-  public struct Summary: Hashable, Sendable {
+  public struct Summary: Hashable, Sendable, CustomStringConvertible {
     /// The names of the columns; empty without a header line.
     public internal(set) var columns: [String] = []
     /// The number of rows read.
@@ -23,6 +22,11 @@ public struct PartnerFeed: Sendable {
     ///
     /// False if `body` stopped early.
     public internal(set) var isComplete = false
+
+    /// The numbers of rows and bytes, such as `2 rows, 310 bytes, complete`.
+    public var description: String {
+      "\(rowCount) rows, \(byteCount) bytes, \(isComplete ? "complete" : "incomplete")"
+    }
   }
 
   /// The maximum length of a row in bytes; a file with longer rows is not a feed.
@@ -100,13 +104,6 @@ extension ContentError {
   static func feedDamaged(_ path: String, _ what: String) -> ContentError {
     ContentError(
       .feedDamaged, "The feed \(path) \(what)", remedy: "Download the feed again", subject: path)
-  }
-}
-
-extension PartnerFeed.Summary: CustomStringConvertible {
-  /// The numbers of rows and bytes, such as `2 rows, 310 bytes, complete`.
-  public var description: String {
-    "\(rowCount) rows, \(byteCount) bytes, \(isComplete ? "complete" : "incomplete")"
   }
 }
 

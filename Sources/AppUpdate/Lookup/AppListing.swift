@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// A property is nil if the field is missing or has another type. Apple omits `releaseNotes` for a
 /// first version and sends `fileSizeBytes` as text; both are handled. Source: iTunes Search API,
 /// results for software.
-public struct AppListing: Hashable, Sendable {
+public struct AppListing: Hashable, Sendable, CustomDebugStringConvertible, Codable {
   /// All fields, known and unknown.
   public let fields: [String: JSONValue]
 
@@ -142,22 +142,7 @@ public struct AppListing: Hashable, Sendable {
   public var userRatingCountForCurrentVersion: Int64? {
     fields["userRatingCountForCurrentVersion"]?.integerValue
   }
-}
 
-extension AppListing: Codable {
-  /// Reads an object with any fields.
-  public init(from decoder: any Decoder) throws {
-    fields = try decoder.singleValueContainer().decode([String: JSONValue].self)
-  }
-
-  /// Writes the fields unchanged.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(fields)
-  }
-}
-
-extension AppListing: CustomDebugStringConvertible {
   /// The identity and the version, such as `com.example.app 2.0`.
   ///
   /// `description` is the app's description in the store.
@@ -168,9 +153,18 @@ extension AppListing: CustomDebugStringConvertible {
     let name = bundleID ?? trackID.map { "id\($0)" } ?? trackName ?? "unknown item"
     return versionText.map { "\(name) \($0)" } ?? name
   }
-}
 
-extension AppListing {
+  /// Reads an object with any fields.
+  public init(from decoder: any Decoder) throws {
+    fields = try decoder.singleValueContainer().decode([String: JSONValue].self)
+  }
+
+  /// Writes the fields unchanged.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(fields)
+  }
+
   /// The names of the fields with a property.
   static let documentedFields: Set<String> = [
     "version", "releaseDate", "currentVersionReleaseDate", "releaseNotes", "minimumOsVersion",
@@ -186,7 +180,7 @@ extension AppListing {
 }
 
 /// The apps that a lookup or search has found: `{"resultCount": …, "results": […]}`.
-public struct LookupResults: Hashable, Sendable {
+public struct LookupResults: Hashable, Sendable, Encodable, CustomStringConvertible {
   /// The apps.
   ///
   /// With `entity`, also other items of the same seller.
@@ -227,9 +221,7 @@ public struct LookupResults: Hashable, Sendable {
     listings = list.compactMap { $0.members.map(AppListing.init(fields:)) }
     otherFields = members
   }
-}
 
-extension LookupResults: Encodable {
   /// Writes the results in the server's format.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
@@ -237,9 +229,7 @@ extension LookupResults: Encodable {
     members["results"] = .array(listings.map { .object($0.fields) })
     try container.encode(members)
   }
-}
 
-extension LookupResults: CustomStringConvertible {
   /// The number of results and the apps in one line.
   public var description: String {
     "\(resultCount) results: \(listings.map(\.summary).joined(separator: ", "))"

@@ -50,8 +50,7 @@ public actor AppLookup {
 
   // The text is a valid URL. An invalid URL would make calls fail.
   /// Apple's server for lookups and searches.
-  public static let appleServer =
-    URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
+  public static let appleServer = URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
 
   /// The configuration.
   public nonisolated let configuration: Configuration
@@ -65,9 +64,7 @@ public actor AppLookup {
     self.init(configuration, transport: transport, clock: AppUpdateClock())
   }
 
-  init(
-    _ configuration: Configuration, transport: any LookupTransport, clock: AppUpdateClock
-  ) {
+  init(_ configuration: Configuration, transport: any LookupTransport, clock: AppUpdateClock) {
     self.configuration = configuration
     self.transport = transport
     self.clock = clock
@@ -160,80 +157,7 @@ public actor AppLookup {
           + "server asked to wait", seconds: seconds, subject: subject)
     }
   }
-}
 
-extension ContentError {
-  /// The server must not be called for some time.
-  static func throttled(_ message: String, seconds: Double, subject: String) -> ContentError {
-    ContentError(
-      .lookupThrottled, message, remedy: "Try again in \(Int(seconds.rounded(.up))) seconds",
-      subject: subject)
-  }
-}
-
-extension URL {
-  /// The URL of `path` below this URL, with a query of `parameters`.
-  func appending(_ path: String, _ parameters: [QueryParameter]) throws -> URL {
-    var base = absoluteString
-    while base.hasSuffix("/") { base.removeLast() }
-    let query = parameters.map(\.encoded).joined(separator: "&")
-    guard let scheme, ["http", "https"].contains(scheme.lowercased()), host() != nil,
-      !base.contains("?"), !base.contains("#"), let url = URL(string: "\(base)/\(path)?\(query)")
-    else {
-      throw ContentError(
-        .queryInvalid, "“\(base.printable(limit: 200))” is not a valid server URL",
-        remedy: "Use an https URL without a query", subject: base.printable(limit: 200))
-    }
-    try WebURL(base).checkSecure()
-    // The server's URL is valid, so the query makes this one too long.
-    guard (try? WebURL(url.absoluteString)) != nil else {
-      throw ContentError(
-        .queryInvalid, "The query's URL has \(url.absoluteString.utf8.count) bytes, too many",
-        remedy: "Split it into several queries", subject: base.printable(limit: 200))
-    }
-    return url
-  }
-}
-
-/// The result of a search for an app.
-///
-/// It distinguishes the reasons for a `resultCount` of 0.
-public enum AppFinding: Hashable, Sendable {
-  /// The requested storefront offers the app.
-  case offered(AppListing)
-  /// The requested storefront offers the app, but caches do not have it yet.
-  case lagging(AppListing)
-  /// The requested storefront does not offer the app, but this one does.
-  case elsewhere(AppListing, in: CountryCode)
-  /// No storefront in `tried` has the app.
-  ///
-  /// The identifier is wrong, the app was withdrawn, the lookup does not have it yet, or it is sold
-  /// in other countries only.
-  case unknown(tried: [CountryCode])
-
-  /// The app, if it was found.
-  public var listing: AppListing? {
-    switch self {
-    case .offered(let listing), .lagging(let listing), .elsewhere(let listing, in: _): listing
-    case .unknown: nil
-    }
-  }
-}
-
-extension AppFinding: CustomStringConvertible {
-  /// The result and the app, such as `offered: com.example.app 2.0`.
-  public var description: String {
-    switch self {
-    case .offered(let app): "offered: \(app.summary)"
-    case .lagging(let app): "offered, but not yet by caches: \(app.summary)"
-    case .elsewhere(let app, let country): "offered in \(country) only: \(app.summary)"
-    case .unknown(let tried):
-      "not offered in \(tried.map(\.rawValue).joined(separator: ", "))"
-    }
-  }
-}
-
-extension AppLookup {
   /// Finds an app in `country`.
   ///
   /// If it is not there, also asks the `candidates`, to find the reason. Without a result, it asks
@@ -269,19 +193,82 @@ extension AppLookup {
   }
 }
 
+extension ContentError {
+  static func throttled(_ message: String, seconds: Double, subject: String) -> ContentError {
+    ContentError(
+      .lookupThrottled, message, remedy: "Try again in \(Int(seconds.rounded(.up))) seconds",
+      subject: subject)
+  }
+}
+
+extension URL {
+  /// The URL of `path` below this URL, with a query of `parameters`.
+  func appending(_ path: String, _ parameters: [QueryParameter]) throws -> URL {
+    var base = absoluteString
+    while base.hasSuffix("/") { base.removeLast() }
+    let query = parameters.map(\.encoded).joined(separator: "&")
+    guard let scheme, ["http", "https"].contains(scheme.lowercased()), host() != nil,
+      !base.contains("?"), !base.contains("#"), let url = URL(string: "\(base)/\(path)?\(query)")
+    else {
+      throw ContentError(
+        .queryInvalid, "“\(base.printable(limit: 200))” is not a valid server URL",
+        remedy: "Use an https URL without a query", subject: base.printable(limit: 200))
+    }
+    try WebURL(base).checkSecure()
+    // The server's URL is valid, so the query makes this one too long.
+    guard (try? WebURL(url.absoluteString)) != nil else {
+      throw ContentError(
+        .queryInvalid, "The query's URL has \(url.absoluteString.utf8.count) bytes, too many",
+        remedy: "Split it into several queries", subject: base.printable(limit: 200))
+    }
+    return url
+  }
+}
+
+/// The result of a search for an app.
+///
+/// It distinguishes the reasons for a `resultCount` of 0.
+public enum AppFinding: Hashable, Sendable, CustomStringConvertible {
+  /// The requested storefront offers the app.
+  case offered(AppListing)
+  /// The requested storefront offers the app, but caches do not have it yet.
+  case lagging(AppListing)
+  /// The requested storefront does not offer the app, but this one does.
+  case elsewhere(AppListing, in: CountryCode)
+  /// No storefront in `tried` has the app.
+  ///
+  /// The identifier is wrong, the app was withdrawn, the lookup does not have it yet, or it is sold
+  /// in other countries only.
+  case unknown(tried: [CountryCode])
+
+  /// The app, if it was found.
+  public var listing: AppListing? {
+    switch self {
+    case .offered(let listing), .lagging(let listing), .elsewhere(let listing, in: _): listing
+    case .unknown: nil
+    }
+  }
+
+  /// The result and the app, such as `offered: com.example.app 2.0`.
+  public var description: String {
+    switch self {
+    case .offered(let app): "offered: \(app.summary)"
+    case .lagging(let app): "offered, but not yet by caches: \(app.summary)"
+    case .elsewhere(let app, let country): "offered in \(country) only: \(app.summary)"
+    case .unknown(let tried):
+      "not offered in \(tried.map(\.rawValue).joined(separator: ", "))"
+    }
+  }
+}
+
 /// Determines which cached answers may be used.
-public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
+public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
   /// Uses a cached answer until it expires.
   case useCache
   /// Sends a request. Caches between here and the server, such as a CDN, may answer it.
   case reload
   /// Sends a request with a URL and a header that bypass all caches.
   case reloadIgnoringAllCaches
-}
-
-extension LookupCachePolicy: CustomStringConvertible {
-  /// The name, as in JSON.
-  public var description: String { rawValue }
 }
 
 /// A cache of recent answers; pure: `now` is a parameter.
@@ -298,7 +285,6 @@ private struct LookupCache {
 
   init(capacity: Int) { self.capacity = max(0, capacity) }
 
-  /// Returns the answer for `url` if it has not expired.
   func answer(for url: String, at now: Date) -> LookupResults? {
     guard let entry = entries[url], entry.stored <= now, now < entry.ends else { return nil }
     return entry.answer
@@ -306,8 +292,7 @@ private struct LookupCache {
 
   /// Stores an answer for a number of seconds; 0 does not store it.
   mutating func store(_ answer: LookupResults, for url: String, seconds: Double, at now: Date) {
-    entries[url] =
-      seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
+    entries[url] = seconds > 0 ? Entry(answer: answer, stored: now, ends: now + seconds) : nil
     if entries.count > capacity, let first = entries.min(by: { $0.value.ends < $1.value.ends }) {
       entries[first.key] = nil
     }
@@ -316,7 +301,6 @@ private struct LookupCache {
 
 /// Limits the rate of calls to a server; pure: `now` is a parameter.
 struct CallLimiter {
-  /// The maximum number of calls per minute.
   let callsPerMinute: Int
   /// The maximum wait in seconds.
   let maximumWait: Double
@@ -330,7 +314,6 @@ struct CallLimiter {
     self.maximumWait = max(0, maximumWait)
   }
 
-  /// The result for a caller.
   enum Reservation: Hashable {
     /// Call after this number of seconds. The slot is reserved.
     case after(seconds: Double)
@@ -338,7 +321,6 @@ struct CallLimiter {
     case refused(seconds: Double)
   }
 
-  /// Reserves a slot for a call.
   mutating func reserve(at now: Date) -> Reservation {
     // Entries beyond the maximum wait are from before the clock was set back.
     calls.removeAll { $0 <= now - 60 || $0 > now + maximumWait + 60 }

@@ -2,9 +2,9 @@
 ///
 /// Its URL has at most 8,192 bytes, enough for 200 bundle identifiers of 35 bytes. Source: iTunes
 /// Search API, lookup examples.
-public struct LookupQuery: Hashable, Sendable {
+public struct LookupQuery: Hashable, Sendable, CustomStringConvertible {
   /// Identifiers of apps, or of other items in the same store.
-  public enum Key: Hashable, Sendable {
+  public enum Key: Hashable, Sendable, CustomStringConvertible {
     /// Apple IDs, 1 to 200.
     case ids([AppleID])
     /// Bundle identifiers, 1 to 200.
@@ -15,6 +15,47 @@ public struct LookupQuery: Hashable, Sendable {
     case upcs([String])
     /// ISBN numbers of books with 13 digits, 1 to 200.
     case isbns([String])
+
+    /// The parameter of the URL, such as `bundleId=com.example.app`.
+    public var description: String {
+      let (name, values) = parameter
+      return "\(name)=\(values.joined(separator: ","))"
+    }
+
+    fileprivate var parameter: (name: String, values: [String]) {
+      switch self {
+      case .ids(let ids): ("id", ids.map(\.description))
+      case .bundleIDs(let identifiers): ("bundleId", identifiers)
+      case .amgArtistIDs(let numbers): ("amgArtistId", numbers.map(String.init))
+      case .upcs(let codes): ("upc", codes)
+      case .isbns(let numbers): ("isbn", numbers)
+      }
+    }
+
+    /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
+    fileprivate func check(_ value: String) throws {
+      let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
+      let isValid =
+        (1...200).contains(value.utf8.count)
+        && value.utf8.allSatisfy { $0.isLetterOrDigit || others.contains($0) }
+      guard isValid else {
+        throw ContentError(
+          .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",
+          remedy: "Use a bundle identifier such as com.example.app, or the app's number",
+          subject: value.printable(limit: 60))
+      }
+    }
+
+    /// Whether one of the identifiers matches `listing`.
+    func names(_ listing: AppListing) -> Bool {
+      switch self {
+      case .ids(let ids): listing.trackID.map(ids.contains) ?? false
+      case .bundleIDs(let identifiers):
+        identifiers.contains { $0.lowercased() == listing.bundleID?.lowercased() }
+      // Results do not contain these identifiers.
+      case .amgArtistIDs, .upcs, .isbns: true
+      }
+    }
   }
 
   /// The identifiers.
@@ -59,42 +100,11 @@ public struct LookupQuery: Hashable, Sendable {
     if sortsNewestFirst { parameters.append(QueryParameter("sort", "recent")) }
     return parameters
   }
-}
 
-extension LookupQuery.Key {
-  fileprivate var parameter: (name: String, values: [String]) {
-    switch self {
-    case .ids(let ids): ("id", ids.map(\.description))
-    case .bundleIDs(let identifiers): ("bundleId", identifiers)
-    case .amgArtistIDs(let numbers): ("amgArtistId", numbers.map(String.init))
-    case .upcs(let codes): ("upc", codes)
-    case .isbns(let numbers): ("isbn", numbers)
-    }
-  }
-
-  /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
-  fileprivate func check(_ value: String) throws {
-    let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
-    let isValid =
-      (1...200).contains(value.utf8.count)
-      && value.utf8.allSatisfy { $0.isLetterOrDigit || others.contains($0) }
-    guard isValid else {
-      throw ContentError(
-        .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",
-        remedy: "Use a bundle identifier such as com.example.app, or the app's number",
-        subject: value.printable(limit: 60))
-    }
-  }
-
-  /// Whether one of the identifiers matches `listing`.
-  func names(_ listing: AppListing) -> Bool {
-    switch self {
-    case .ids(let ids): listing.trackID.map(ids.contains) ?? false
-    case .bundleIDs(let identifiers):
-      identifiers.contains { $0.lowercased() == listing.bundleID?.lowercased() }
-    // Results do not contain these identifiers.
-    case .amgArtistIDs, .upcs, .isbns: true
-    }
+  /// The query of its URL, such as `bundleId=com.example.app&country=fi`.
+  public var description: String {
+    let parameters = try? parameters()
+    return parameters?.map(\.encoded).joined(separator: "&") ?? "\(key)"
   }
 }
 
@@ -102,7 +112,7 @@ extension LookupQuery.Key {
 ///
 /// It has all parameters of the API except `callback`, which would return JavaScript instead of
 /// JSON. Source: iTunes Search API, search parameters.
-public struct SearchQuery: Hashable, Sendable {
+public struct SearchQuery: Hashable, Sendable, CustomStringConvertible {
   /// The search term, 1 to 500 bytes.
   public var term: String
   /// The storefront; nil uses the server's default, usually the United States.
@@ -161,25 +171,7 @@ public struct SearchQuery: Hashable, Sendable {
     }
     return parameters
   }
-}
 
-extension LookupQuery: CustomStringConvertible {
-  /// The query of its URL, such as `bundleId=com.example.app&country=fi`.
-  public var description: String {
-    let parameters = try? parameters()
-    return parameters?.map(\.encoded).joined(separator: "&") ?? "\(key)"
-  }
-}
-
-extension LookupQuery.Key: CustomStringConvertible {
-  /// The parameter of the URL, such as `bundleId=com.example.app`.
-  public var description: String {
-    let (name, values) = parameter
-    return "\(name)=\(values.joined(separator: ","))"
-  }
-}
-
-extension SearchQuery: CustomStringConvertible {
   /// The query of its URL, such as `term=book&media=software`.
   public var description: String {
     let parameters = try? parameters()
@@ -187,7 +179,6 @@ extension SearchQuery: CustomStringConvertible {
   }
 }
 
-/// A name and a value in the query of a URL.
 struct QueryParameter: Hashable {
   let name: String
   let value: String
@@ -215,7 +206,6 @@ struct QueryParameter: Hashable {
     self.init(name, word)
   }
 
-  /// The common parameters of lookups and searches.
   static func common(country: CountryCode?, entity: String?, limit: Int?) throws -> [Self] {
     var parameters: [Self] = []
     if let country { parameters.append(Self("country", country.rawValue)) }

@@ -16,7 +16,7 @@ public protocol LookupTransport: Sendable {
 }
 
 /// A GET request to a server for app versions.
-public struct LookupRequest: Hashable, Sendable {
+public struct LookupRequest: Hashable, Sendable, CustomStringConvertible {
   /// The complete URL.
   public let url: URL
   /// The headers.
@@ -40,10 +40,13 @@ public struct LookupRequest: Hashable, Sendable {
     self.maximumSize = maximumSize
     self.timeout = timeout
   }
+
+  /// The method and the URL.
+  public var description: String { "GET \(url.absoluteString)" }
 }
 
 /// An HTTP response of a server for app versions.
-public struct LookupResponse: Hashable, Sendable {
+public struct LookupResponse: Hashable, Sendable, CustomStringConvertible {
   /// The HTTP status.
   public let status: Int
   /// The headers by lower-case name.
@@ -60,19 +63,10 @@ public struct LookupResponse: Hashable, Sendable {
       headers.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
     self.body = body
   }
-}
 
-extension LookupRequest: CustomStringConvertible {
-  /// The method and the URL.
-  public var description: String { "GET \(url.absoluteString)" }
-}
-
-extension LookupResponse: CustomStringConvertible {
   /// The status and the length of the body, such as `200, 310 bytes`.
   public var description: String { "\(status), \(body.count) bytes" }
-}
 
-extension LookupResponse {
   /// The seconds that the server asks to wait, at most one day; nil unless it asks.
   ///
   /// 403, 429 and 503 ask to wait. Without a valid Retry-After, the wait is one minute.

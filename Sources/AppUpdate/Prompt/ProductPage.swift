@@ -3,16 +3,14 @@ public import FoundationEssentials
 /// A store's product page without a user interface: the data and the address to show.
 ///
 /// Source: `SKStoreProductViewController`.
-public struct ProductPage: Hashable, Sendable {
+public struct ProductPage: Hashable, Sendable, CustomStringConvertible {
   /// The item with all fields from the store.
   public let listing: AppListing
   /// The page's URL with the parameters' tokens.
   public let url: URL
   /// The parameters of the lookup.
   public let parameters: ProductPageParameters
-}
 
-extension ProductPage: CustomStringConvertible {
   /// The item and the page's URL.
   public var description: String { "\(listing.summary): \(url.absoluteString)" }
 }
@@ -40,7 +38,7 @@ extension AppLookup {
 ///
 /// The lookup fails for a text that is empty or has more than 255 bytes. Source: the keys
 /// `SKStoreProductParameter…`.
-public struct ProductPageParameters: Hashable, Sendable {
+public struct ProductPageParameters: Hashable, Sendable, CustomStringConvertible {
   /// The item's number in the store.
   public var itemIdentifier: AppleID
   /// The in-app product that the page offers.
@@ -96,9 +94,7 @@ public struct ProductPageParameters: Hashable, Sendable {
     return URL(
       string: query.isEmpty ? String(parts[0]) : "\(parts[0])?\(query.joined(separator: "&"))")
   }
-}
 
-extension ProductPageParameters: CustomStringConvertible {
   /// The item and the tokens that are set, such as `id364709193 at=… ct=…`.
   public var description: String {
     (["id\(itemIdentifier)"] + tokens.map { "\($0.name)=\($0.value)" }).joined(separator: " ")

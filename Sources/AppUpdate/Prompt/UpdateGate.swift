@@ -42,7 +42,7 @@ public final class UpdateGate: Sendable {
 }
 
 /// An operation was refused because the app must be updated.
-public struct UpdateRequired: Error, Hashable, Sendable {
+public struct UpdateRequired: Error, Hashable, Sendable, LocalizedError, CustomStringConvertible {
   /// The refused operation.
   public let operation: String
   /// The reason and the offer.
@@ -58,9 +58,7 @@ public struct UpdateRequired: Error, Hashable, Sendable {
       .updateRequired, "Cannot run “\(operation)”: this version of the app must be updated first",
       remedy: "Update the app\(place) and try again", subject: operation)
   }
-}
 
-extension UpdateRequired: LocalizedError, CustomStringConvertible {
   /// The message.
   public var errorDescription: String? { contentError.errorDescription }
 

@@ -3,9 +3,9 @@ public import FoundationEssentials
 /// A prompt for the user, as data.
 ///
 /// The library has no user interface.
-public struct UpdatePrompt: Codable, Hashable, Sendable {
+public struct UpdatePrompt: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The action of a button.
-  public enum Choice: String, Codable, Sendable, CaseIterable {
+  public enum Choice: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// Opens `downloadURL`.
     case update
     /// Continues. The user is reminded again after the rule's interval.
@@ -17,11 +17,14 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
   /// A button.
   ///
   /// Buttons are in display order.
-  public struct Button: Codable, Hashable, Sendable {
+  public struct Button: Codable, Hashable, Sendable, CustomStringConvertible {
     /// The action.
     public let choice: Choice
     /// The title.
     public let title: String
+
+    /// The action and the title, such as `later: Later`.
+    public var description: String { "\(choice): \(title)" }
   }
 
   /// The decision: remind or force.
@@ -65,21 +68,9 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
     if !isForced, decision.allowsSkip { buttons.append(Button(choice: .skip, title: words.skip)) }
     self.buttons = buttons
   }
-}
 
-extension UpdatePrompt: CustomStringConvertible {
   /// The title, the message and the buttons in one line.
   public var description: String {
     "\(title) \(message) \(buttons.map { "[\($0.title)]" }.joined(separator: " "))"
   }
-}
-
-extension UpdatePrompt.Choice: CustomStringConvertible {
-  /// The name, as in JSON.
-  public var description: String { rawValue }
-}
-
-extension UpdatePrompt.Button: CustomStringConvertible {
-  /// The action and the title, such as `later: Later`.
-  public var description: String { "\(choice): \(title)" }
 }

@@ -2,9 +2,9 @@
 ///
 /// You can add languages, or replace the built-in ones (ar, de, en, es, fr, it, ja, ko, pt, ru, zh,
 /// zh-Hant). In titles and messages, `{app}`, `{version}` and `{installed}` are replaced.
-public struct UpdateTexts: Codable, Hashable, Sendable {
+public struct UpdateTexts: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The texts of one language.
-  public struct Translation: Codable, Hashable, Sendable {
+  public struct Translation: Codable, Hashable, Sendable, CustomStringConvertible {
     /// The title of a reminder.
     public var remindTitle: String
     /// The message of a reminder.
@@ -36,6 +36,9 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
       self.later = later
       self.skip = skip
     }
+
+    /// The title of a reminder, which identifies the language.
+    public var description: String { remindTitle }
   }
 
   /// The texts by language tag (BCP 47, such as `de` or `pt-BR`, case-insensitive).
@@ -79,16 +82,9 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
       values[String(match.output.1)] ?? String(match.output.0)
     }
   }
-}
 
-extension UpdateTexts: CustomStringConvertible {
   /// The languages with texts.
   public var description: String { "texts in \(byLanguage.keys.sorted().joined(separator: ", "))" }
-}
-
-extension UpdateTexts.Translation: CustomStringConvertible {
-  /// The title of a reminder, which identifies the language.
-  public var description: String { remindTitle }
 }
 
 extension UpdateTexts {

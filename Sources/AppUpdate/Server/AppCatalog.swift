@@ -1,14 +1,11 @@
 package import FoundationEssentials
-import HostedModel
 
 /// The apps of your own server, and its responses to lookups, searches and version queries.
 ///
 /// Pure: a path and a query in, a response out. It is read from `apps.json`, which is described in
 /// Documentation/AppUpdate.md.
-public struct AppCatalog: Hashable, Sendable {
-  /// An app, as described by its publisher.
+public struct AppCatalog: Hashable, Sendable, CustomStringConvertible {
   package struct App: Hashable, Sendable {
-    /// The result of lookups.
     package let listing: AppListing
     /// The countries where it is sold; nil is everywhere.
     package let countries: [CountryCode]?
@@ -54,9 +51,7 @@ public struct AppCatalog: Hashable, Sendable {
       .storeDamaged, "\(source) \(what)", remedy: "Correct the file; Documentation/AppUpdate.md",
       subject: source, cause: cause)
   }
-}
 
-extension AppCatalog: CustomStringConvertible {
   /// The identities and versions of the apps in one line.
   public var description: String {
     "\(apps.count) apps: \(apps.map(\.listing.summary).joined(separator: ", "))"
@@ -102,7 +97,6 @@ extension AppCatalog.App {
   }
 }
 
-/// Makes the errors of values in `apps.json`.
 private struct FieldErrors: JSONErrors {
   func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error {
     FieldError(problem, at: steps)

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import HostedConcurrency
 package import HostedFileIO
-package import HostedModel
 
 /// The file `apps.json` of a store; it is read again after each change.
 package final class AppCatalogFile: Sendable {
@@ -86,14 +85,12 @@ package final class AppCatalogFile: Sendable {
 }
 
 /// A response of your own server: a status and a JSON document.
-public struct AppServerAnswer: Hashable, Sendable {
+public struct AppServerAnswer: Hashable, Sendable, CustomStringConvertible {
   /// The HTTP status.
   public let status: Int
   /// The JSON document.
   public let body: [UInt8]
-}
 
-extension AppServerAnswer: CustomStringConvertible {
   /// The status and the JSON document.
   public var description: String { "\(status) \(String(decoding: body, as: UTF8.self))" }
 }

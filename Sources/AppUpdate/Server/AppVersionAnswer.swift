@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// In JSON, `hasNewVersion` and `needUpgrade` can be booleans, numbers or texts. Missing values are
 /// false.
-public struct AppVersionAnswer: Hashable, Sendable {
+public struct AppVersionAnswer: Hashable, Sendable, CustomStringConvertible, Codable {
   /// All fields, known and unknown.
   public let fields: [String: JSONValue]
 
@@ -16,8 +16,7 @@ public struct AppVersionAnswer: Hashable, Sendable {
   /// Throws `answerUnreadable` if it is larger or is not a JSON object. `source` is the subject of
   /// the error.
   public init(json bytes: [UInt8], source: String = "app-version") throws {
-    guard let fields = try JSONValue(answer: bytes, limit: 1 << 20, source: source).members
-    else {
+    guard let fields = try JSONValue(answer: bytes, limit: 1 << 20, source: source).members else {
       throw ContentError(
         .answerUnreadable, "The answer about the app's version is not a JSON object",
         remedy: "Check the server", subject: source)
@@ -65,9 +64,10 @@ public struct AppVersionAnswer: Hashable, Sendable {
   public var requestedAction: UpdateDecision.Action {
     requiresUpdate ? .force : hasNewVersion ? .remind : .noAction
   }
-}
 
-extension AppVersionAnswer: Codable {
+  /// All fields as JSON.
+  public var description: String { JSONValue.object(fields).description }
+
   /// Reads an object with any fields.
   public init(from decoder: any Decoder) throws {
     fields = try decoder.singleValueContainer().decode([String: JSONValue].self)
@@ -78,9 +78,4 @@ extension AppVersionAnswer: Codable {
     var container = encoder.singleValueContainer()
     try container.encode(fields)
   }
-}
-
-extension AppVersionAnswer: CustomStringConvertible {
-  /// All fields as JSON.
-  public var description: String { JSONValue.object(fields).description }
 }

@@ -1,5 +1,3 @@
-public import HostedModel
-
 /// The user-visible version of an app, such as 1.10.2 or 2.0-beta.1.
 ///
 /// Not its build number. Versions are compared number by number, and missing numbers are zero: 1.0
@@ -37,7 +35,7 @@ public struct AppVersion: ValidatedText {
   }
 
   /// The first component in which two versions differ: the level of the update.
-  public enum Level: String, Codable, Sendable, CaseIterable {
+  public enum Level: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// The first number.
     case major
     /// The second number.
@@ -83,16 +81,7 @@ public struct AppVersion: ValidatedText {
     }
     return left.suffix.lexicographicallyPrecedes(right.suffix)
   }
-}
 
-/// A number or a word of a suffix; numbers come before words.
-private enum SuffixPart: Hashable, Comparable {
-  case number(UInt64)
-  /// ASCII in lower case.
-  case word(String)
-}
-
-extension AppVersion {
   /// Returns the numbers without trailing zeros and the suffix; nil if `text` is invalid.
   fileprivate static func parse(_ text: String) -> (numbers: [UInt64], suffix: [SuffixPart])? {
     var text = text.utf8[...]
@@ -146,7 +135,9 @@ extension AppVersion {
   private static func isSeparator(_ byte: UInt8) -> Bool { "-_. ".utf8.contains(byte) }
 }
 
-extension AppVersion.Level: CustomStringConvertible {
-  /// The name, such as `minor`.
-  public var description: String { rawValue }
+/// A number or a word of a suffix; numbers come before words.
+private enum SuffixPart: Hashable, Comparable {
+  case number(UInt64)
+  /// ASCII in lower case.
+  case word(String)
 }

@@ -1,7 +1,7 @@
-import HostedModel
-
 /// The number of an app or another item in Apple's stores, such as 364709193.
-public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible,
+  ExpressibleByIntegerLiteral
+{
   /// The number, at least 1.
   public let rawValue: Int64
 
@@ -55,9 +55,7 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
       .appIdentifierInvalid, "“\(text)” is not an Apple ID of an app or a link with one",
       remedy: "Use the number after “id” in the app's store link", subject: text)
   }
-}
 
-extension AppleID: ExpressibleByIntegerLiteral {
   /// Creates an ID from a literal of at least 1.
   ///
   /// An invalid literal is a programming error and stops the program. For other numbers, use

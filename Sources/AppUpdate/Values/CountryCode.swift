@@ -1,5 +1,3 @@
-public import HostedModel
-
 /// The country of a storefront: two letters of ISO 3166-1 in lower case.
 ///
 /// It is not a language: an app that is only sold in China is found with `cn`, not with `zh`.

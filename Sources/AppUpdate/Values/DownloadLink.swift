@@ -1,5 +1,4 @@
 import FoundationEssentials
-import HostedModel
 import HostedTransfer
 
 /// The link to an update, from a server or a push; it is checked before an app may open it.
@@ -26,7 +25,6 @@ struct DownloadLink: Hashable, Sendable {
     self.url = url
   }
 
-  /// Creates the link from a server's field.
   init?(_ field: JSONValue?) {
     guard case .string(let text)? = field, text.utf8.count <= Self.maximumLength else { return nil }
     self.init(URL(string: text))
@@ -69,7 +67,6 @@ struct DownloadLink: Hashable, Sendable {
 }
 
 extension AppUpdatePolicy {
-  /// The link of an offer if it is permitted.
   func link(_ url: URL?) -> URL? {
     try? DownloadLink(url)?.permitted(itmsServices: allowsITMSServices)
   }

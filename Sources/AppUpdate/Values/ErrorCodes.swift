@@ -1,5 +1,3 @@
-public import HostedModel
-
 /// The codes of this module.
 extension ContentError.Code {
   // Server.

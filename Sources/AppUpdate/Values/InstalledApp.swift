@@ -1,5 +1,5 @@
 /// The running app: its version, and its operating system.
-public struct InstalledApp: Codable, Hashable, Sendable {
+public struct InstalledApp: Codable, Hashable, Sendable, CustomStringConvertible {
   /// The name for prompts.
   public var name: String
   /// The user-visible version.
@@ -22,9 +22,7 @@ public struct InstalledApp: Codable, Hashable, Sendable {
     self.build = build
     self.systemVersion = systemVersion
   }
-}
 
-extension InstalledApp: CustomStringConvertible {
   /// The name and the version, such as `Bookshelf 1.2 (45)`.
   public var description: String { "\(name) \(version)" + (build.map { " (\($0))" } ?? "") }
 }

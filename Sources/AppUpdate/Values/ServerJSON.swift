@@ -1,5 +1,4 @@
 public import FoundationEssentials
-public import HostedModel
 
 /// Tolerant conversions of values that servers send.
 ///

@@ -44,7 +44,7 @@ public struct LibraryReader: Sendable {
   }
 
   /// An installed version, and whether `current` names it.
-  public struct Entry: Hashable, Sendable {
+  public struct Entry: Hashable, Sendable, CustomStringConvertible {
     /// The installed content.
     public let content: InstalledContent
     /// Whether it is the current version.
@@ -52,6 +52,9 @@ public struct LibraryReader: Sendable {
     package let path: String
     /// The version's folder, with ContentInfo.plist and Contents.
     public var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
+
+    /// The content, its version and its size, and whether it is current.
+    public var description: String { "\(content)\(isCurrent ? ", current" : "")" }
   }
 
   /// Returns all installed versions, sorted by content and version.
@@ -77,7 +80,7 @@ public struct LibraryReader: Sendable {
   /// version fetches them again. Throws `notPermitted` if the user cannot read the journal, and
   /// `notInstalled` if the version is removed meanwhile.
   public func missingFiles(of content: InstalledContent) throws -> [String] {
-    try library.missingFiles(of: content).map(\.path)
+    try library.missingFiles(of: content).map { $0.path ?? "" }
   }
 
   /// Returns the updates that `products` offer for the installed contents.
@@ -85,7 +88,6 @@ public struct LibraryReader: Sendable {
     try library.comparison(with: products).updates
   }
 
-  /// Returns the journal's unfinished transactions, in order.
   package func transactions() throws -> [TransactionRecord] { try queue.get().transactions() }
 
   /// Returns an error for each unreadable record of the journal; no other list contains it.
@@ -96,7 +98,6 @@ public struct LibraryReader: Sendable {
     return try journal.readQueue().unreadable + journal.unreadableContents()
   }
 
-  /// Returns what the journal keeps of finished transactions.
   package func finishedTransactions() throws -> [FinishedTransaction] {
     try queue.get().finishedTransactions()
   }
@@ -105,13 +106,8 @@ public struct LibraryReader: Sendable {
   ///
   /// Throws `notInstalled` if the version is removed meanwhile.
   package func verify(_ content: InstalledContent, pace: ReadThrottle? = nil) throws
-    -> [ContentDamage]
+    -> [Finding]
   {
     try library.verify(content, pace: pace)
   }
-}
-
-extension LibraryReader.Entry: CustomStringConvertible {
-  /// The content, its version and its size, and whether it is current.
-  public var description: String { "\(content)\(isCurrent ? ", current" : "")" }
 }

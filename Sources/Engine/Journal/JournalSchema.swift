@@ -313,7 +313,6 @@ extension DownloadStatus {
   }
 }
 
-/// Writes records as rows.
 struct QueueRowWriter {
   /// The existing row of an offer.
   private let knownRow: (ContentOffer) -> Int64?
@@ -392,8 +391,7 @@ struct QueueRowWriter {
   {
     let values = [SQLiteConnection.Value.text(number), .text(id.rawValue)]
     guard
-      try !connection.hasRows(
-        "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
+      try !connection.hasRows("SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values)
     else { throw ContentError.numberReused(number) }
     guard number != id.rawValue else { return }
     let isOtherPurchase = try connection.hasRows(
@@ -440,14 +438,12 @@ extension SQLiteConnection {
     try all(sql, values, body).first
   }
 
-  /// Returns whether a query has rows.
   func hasRows(_ sql: String, _ values: [Value]) throws -> Bool {
     try first(sql, values) { _ in } != nil
   }
 }
 
 extension SQLiteConnection.Value {
-  /// A text, or null for nil.
   static func optional(_ text: String?) -> Self { text.map { .text($0) } ?? .null }
 }
 

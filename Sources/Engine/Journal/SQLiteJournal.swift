@@ -13,7 +13,6 @@ package final class SQLiteJournal: Sendable {
   /// The database's file name in a library's folder.
   package static let fileName = "journal.sqlite"
 
-  /// A write of one call.
   private struct Write: Sendable {
     /// If a shared commit fails, the body is called again, in a commit of its own.
     let body: @Sendable (borrowing SQLiteConnection) throws -> Void
@@ -282,9 +281,7 @@ extension SQLiteJournal: QueueJournal {
     }
   }
 
-  private static func add(
-    _ notice: FinishNotice, _ connection: borrowing SQLiteConnection
-  ) throws {
+  private static func add(_ notice: FinishNotice, _ connection: borrowing SQLiteConnection) throws {
     try connection.run(
       "INSERT INTO finish_notice (id, number, product, quantity, account) "
         + "VALUES (?1, ?2, ?3, ?4, ?5)",

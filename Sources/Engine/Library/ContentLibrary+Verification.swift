@@ -4,23 +4,18 @@ import HostedPackage
 import HostedDigests
 package import HostedFileIO
 
-/// A difference between the recorded files and the files on disk.
-package struct ContentDamage: Hashable, Codable, Sendable {
-  package let contentIdentifier: ProductIdentifier
-  package let version: ContentVersion
-  /// The path below the version's folder; empty for the folder itself.
-  package let path: String
-  package let problem: Problem
+/// The rule of a finding about an installed version.
+private enum Problem: String {
+  case missing, changed, unexpected
+  /// `current` does not name an existing version. Reported for the newest version.
+  case dangling
+}
 
-  package enum Problem: String, Codable, Sendable {
-    case missing, changed, unexpected
-    /// `current` does not name an existing version. Reported for the newest version.
-    case dangling
-  }
-
-  /// What is wrong, as one sentence without a final period.
-  package var message: String {
-    let place = path.isEmpty ? "The folder" : path.printable(limit: 200)
+extension Finding {
+  /// Creates a difference between the recorded files and the files on disk.
+  ///
+  /// The path is below the version's folder; nil for the folder itself.
+  fileprivate init(_ content: InstalledContent, _ path: String?, _ problem: Problem) {
     let what =
       switch problem {
       case .missing: "is missing"
@@ -28,22 +23,15 @@ package struct ContentDamage: Hashable, Codable, Sendable {
       case .unexpected: "does not belong to the version"
       case .dangling: "does not name an installed version"
       }
-    return "\(place) of \(contentIdentifier) \(version) \(what)"
-  }
-
-  /// What to do, as one sentence without a final period.
-  package var remedy: String {
-    switch problem {
-    case .missing, .changed, .unexpected: "Repair the version, or download it again"
-    case .dangling: "Start a queue on the library: it makes the newest version current"
-    }
-  }
-
-  init(_ content: InstalledContent, _ path: String, _ problem: Problem) {
-    contentIdentifier = content.contentIdentifier
-    version = content.version
-    self.path = path
-    self.problem = problem
+    self.init(
+      content: content.contentIdentifier, version: content.version, path: path,
+      rule: problem.rawValue,
+      message: "\(path?.printable(limit: 200) ?? "The folder") of \(content.contentIdentifier) "
+        + "\(content.version) \(what)",
+      remedy: problem == .dangling
+        ? "Start a queue on the library: it makes the newest version current"
+        : "Repair the version, or download it again",
+      code: .contentDamaged)
   }
 }
 
@@ -55,7 +43,6 @@ package struct ListedContent: Sendable {
   package let lacksFiles: Bool?
 }
 
-/// Lists and verifies installed versions.
 extension ContentLibrary {
   /// All installed versions, by content and version.
   ///
@@ -127,7 +114,7 @@ extension ContentLibrary {
   /// is removed in the meantime.
   package func verify(
     _ content: InstalledContent, pace: ReadThrottle? = nil, isStopped: () throws -> Void = {}
-  ) throws -> [ContentDamage] {
+  ) throws -> [Finding] {
     try damages(of: content) { try differences(of: $0, from: content, pace, isStopped) }
   }
 
@@ -136,7 +123,7 @@ extension ContentLibrary {
   /// Reads no file. An app may have moved files out of the version's folder, or deleted the folder.
   /// If the record is unreadable, no file is returned; `repair` creates the record again. Throws
   /// `notInstalled` if the version is removed in the meantime.
-  package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
+  package func missingFiles(of content: InstalledContent) throws -> [Finding] {
     try damages(of: content) { tree in
       try missing(recordedFiles(of: content) ?? [], of: content, in: tree)
     }
@@ -145,13 +132,13 @@ extension ContentLibrary {
   /// Those of the recorded `files` that are missing in `tree`, or have another kind or size.
   private func missing(
     _ files: [InstalledFile], of content: InstalledContent, in tree: Directory
-  ) throws -> [ContentDamage] {
+  ) throws -> [Finding] {
     let chain = FolderChain(tree)
     return try files.compactMap { file in
       guard let status = try chain.status(of: file.entry.path) else {
-        return ContentDamage(content, file.entry.path, .missing)
+        return Finding(content, file.entry.path, .missing)
       }
-      return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
+      return file.entry.isLike(status) ? nil : Finding(content, file.entry.path, .changed)
     }
   }
 
@@ -181,9 +168,9 @@ extension ContentLibrary {
 
   /// Returns `differences` for the folder of `content`, unless the version is being removed.
   private func damages(
-    of content: InstalledContent, _ differences: (Directory) throws -> [ContentDamage]
-  ) throws -> [ContentDamage] {
-    guard let tree = try tree(of: content) else { return [ContentDamage(content, "", .missing)] }
+    of content: InstalledContent, _ differences: (Directory) throws -> [Finding]
+  ) throws -> [Finding] {
+    guard let tree = try tree(of: content) else { return [Finding(content, nil, .missing)] }
     let result = Result { try differences(tree) }
     if case .success([]) = result { return [] }
     // A removal deletes files only after it has moved the folder. So a folder that is still in its
@@ -195,7 +182,7 @@ extension ContentLibrary {
     guard try place?.identity.inode == tree.status().identity.inode, try isInstalled(name, version)
     else { throw ContentError.notInstalled(name, version) }
     var found = try result.get()
-    if found.first?.problem == .dangling {
+    if found.first?.rule == Problem.dangling.rawValue {
       // Removing the last version first removes `current`, while the version is locked.
       _ = try lease.get()
       if try !lacksCurrent(content) { found.removeFirst() }
@@ -221,24 +208,24 @@ extension ContentLibrary {
   private func differences(
     of tree: Directory, from content: InstalledContent, _ pace: ReadThrottle?,
     _ isStopped: () throws -> Void
-  ) throws -> [ContentDamage] {
+  ) throws -> [Finding] {
     let files = try journal.files(of: content.contentIdentifier, content.version)
     let chain = FolderChain(tree)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
     defer { buffer.deallocate() }
-    var found: [ContentDamage] = []
+    var found: [Finding] = []
     if try lacksCurrent(content) {
-      found.append(ContentDamage(content, Self.currentName, .dangling))
+      found.append(Finding(content, Self.currentName, .dangling))
     }
     for file in files {
       try isStopped()
       if let problem = try problem(of: file.entry, chain, buffer, pace) {
-        found.append(ContentDamage(content, file.entry.path, problem))
+        found.append(Finding(content, file.entry.path, problem))
       }
     }
     let known = Set(files.map { Array($0.entry.path.utf8)[...] })
     for path in try Self.paths(in: tree) where !known.contains(path) {
-      found.append(ContentDamage(content, String(decoding: path, as: UTF8.self), .unexpected))
+      found.append(Finding(content, String(decoding: path, as: UTF8.self), .unexpected))
     }
     return found
   }
@@ -253,7 +240,7 @@ extension ContentLibrary {
   private func problem(
     of entry: IndexedFile, _ chain: FolderChain, _ buffer: UnsafeMutableRawBufferPointer,
     _ pace: ReadThrottle?
-  ) throws -> ContentDamage.Problem? {
+  ) throws -> Problem? {
     guard let status = try chain.status(of: entry.path) else { return .missing }
     guard entry.isLike(status) else { return .changed }
     switch entry.kind {

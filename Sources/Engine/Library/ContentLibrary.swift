@@ -72,7 +72,6 @@ package final class ContentLibrary: Sendable {
   /// called from any thread.
   @Sendable package func writeback() { try? durability.everything() }
 
-  /// Removes the staging of download `id`.
   package func discardStaging(for id: String) throws {
     try folder.staging.removeTree(StagingName.checked(id))
     trust.forget(id)
@@ -89,7 +88,6 @@ package final class ContentLibrary: Sendable {
     return tree
   }
 
-  /// Creates an empty reservation for a download of `product`.
   package func spaceReservation(for product: ProductIdentifier) -> SpaceReservation {
     SpaceReservation(ledger, product)
   }
@@ -593,7 +591,14 @@ package final class ContentLibrary: Sendable {
   /// Confirms an announced install if its folder is in place; returns false otherwise.
   private func confirmIfMoved(_ content: InstalledContent, _ files: [InstalledFile]) throws -> Bool
   {
-    guard try isMoved(content, files) else { return false }
+    guard let tree = try versionFolder(content) else { return false }
+    let chain = FolderChain(tree)
+    // The folder in place must be the announced one: the same inodes, not an older folder.
+    let isAnnounced = try files.allSatisfy { file in
+      guard let identity = file.identity else { return true }
+      return try chain.status(of: file.entry.path)?.identity.inode == identity.inode
+    }
+    guard isAnnounced else { return false }
     let home = try folder.products.directory(content.contentIdentifier.rawValue)
     try home.sync()
     // The download, which continues, decides whether it replaces a current version.
@@ -602,16 +607,6 @@ package final class ContentLibrary: Sendable {
     }
     try journal.confirm(content.contentIdentifier, content.version)
     return true
-  }
-
-  /// Whether the folder in place is the announced one: the same inodes, not an older folder.
-  private func isMoved(_ content: InstalledContent, _ files: [InstalledFile]) throws -> Bool {
-    guard let tree = try versionFolder(content) else { return false }
-    let chain = FolderChain(tree)
-    return try files.allSatisfy { file in
-      guard let identity = file.identity else { return true }
-      return try chain.status(of: file.entry.path)?.identity.inode == identity.inode
-    }
   }
 
   /// Forgets versions whose folders were removed, and switches `current` to an existing version.
@@ -655,7 +650,7 @@ package struct RemovedTree: Sendable {
 
   /// The target for a folder of `subject` (see `StagingName`) with this status.
   init(_ status: FileStatus, of subject: String) throws {
-    name = try StagingName.removal(of: subject, inode: status.identity.inode)
+    name = "\(try StagingName.removalPrefix(of: subject))\(status.identity.inode)"
   }
 }
 

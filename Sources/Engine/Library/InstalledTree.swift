@@ -52,7 +52,6 @@ struct InstalledTree: InstallJournal {
     }
   }
 
-  /// Bytes of all files, and the number of entries.
   private static func measure(_ folder: Directory) throws -> (size: Int64, count: Int) {
     var total = (size: Int64(0), count: 0)
     for entry in try folder.entries() where entry.isText {

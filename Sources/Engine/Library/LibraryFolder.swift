@@ -172,17 +172,18 @@ package final class LibraryLock: Sendable {
     // A user who could open the file could also lock it.
     let file = try folder.privateFile("lock")
     guard try file.tryLock() else {
-      let holder = try file.contents(limit: 4096)
+      let text = String(decoding: try file.contents(limit: 4096), as: UTF8.self)
+      let holder = (text.split(separator: "\n").first ?? "?").drop { $0 == " " }
       throw ContentError(
-        .libraryLocked,
-        "The library \(folder.path) is in use by process \(Self.holder(holder))",
+        .libraryLocked, "The library \(folder.path) is in use by process \(holder)",
         remedy: "Wait for that process to end, or use another library", subject: folder.path)
     }
     self.file = file
     // From here on, `deinit` releases the lock, even if this throws.
     let number = String(getpid())
     let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
-    let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
+    let name = CommandLine.arguments.first?.split(separator: "/").last ?? "unknown"
+    let holder = Array("\(padding)\(number) (\(name))\n".utf8)
     do {
       // Overwrite the existing block: on a full disk, an emptied file could not grow again.
       try holder.withUnsafeBytes { try self.file.write($0, at: 0) }
@@ -209,18 +210,8 @@ package final class LibraryLock: Sendable {
     return isNumber && mark.allSatisfy { $0 == $1 || $0 == 0 }
   }
 
-  /// The process in the text of a lock file.
-  private static func holder(_ text: [UInt8]) -> String {
-    let line = String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? "?"
-    return String(line.drop { $0 == " " })
-  }
-
   /// Releases the lock, from any thread; another call does nothing.
   package func release() { file.unlock() }
-
-  private static var processName: String {
-    CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown"
-  }
 }
 
 /// The names of the folders that a library creates in `staging`; other names are never removed.
@@ -253,19 +244,14 @@ enum StagingName {
       && isNumber(number.dropFirst())
   }
 
-  /// The name for a removed folder of a subject: a version, or a download's identifier.
-  static func removal(of subject: String, inode: UInt64) throws -> String {
-    "\(try removalPrefix(of: subject))\(inode)"
-  }
-
-  /// The prefix of the names of a subject's removed folders.
+  /// The prefix of the names of a subject's removed folders; a subject is a version, or a
+  /// download's identifier.
   ///
   /// It uses a digest, because content and version together may be too long for a file name.
   static func removalPrefix(of subject: String) throws -> String {
     "\(removal)\(try Digest(of: Array(subject.utf8)))-"
   }
 
-  /// The subject for a version.
   static func subject(of content: ProductIdentifier, _ version: ContentVersion) -> String {
     "\(content)/\(version.rawValue)"
   }

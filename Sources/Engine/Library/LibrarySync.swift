@@ -52,9 +52,7 @@ final class StagingTrust: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// The number of failed syncs.
     var failures = 0
-    /// The error of the last failed sync.
     var failure: ContentError?
     /// The number of failures when each download's staging was started.
     var begun: [String: Int] = [:]

@@ -1,7 +1,7 @@
 /// Selects the installed versions to remove when space is needed.
 ///
 /// Pinned and leased versions, and versions of unfinished downloads, are never removed.
-public struct CollectionPolicy: Hashable, Codable, Sendable {
+public struct CollectionPolicy: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The minimum number of versions kept per content, current and newest first.
   ///
   /// A number below 1 counts as 1.
@@ -16,25 +16,13 @@ public struct CollectionPolicy: Hashable, Codable, Sendable {
     self.keptVersions = max(1, keptVersions)
     self.maximumBytes = maximumBytes
   }
-}
 
-extension CollectionPolicy: CustomStringConvertible {
   /// The number of kept versions and the quota.
   public var description: String {
     let quota = maximumBytes.map { ", at most \($0) bytes" } ?? ""
     return "keeps \(keptVersions) of each content\(quota)"
   }
-}
 
-/// An installed version as input of a collection.
-///
-/// `isProtected` is whether it is pinned, or needed by an unfinished download. `lastUse` is in
-/// nanoseconds since 1970.
-package typealias CollectionCandidate = (
-  content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64
-)
-
-extension CollectionPolicy {
   /// Returns the versions to remove, in order; pure.
   ///
   /// `surplus` are the versions beyond `keptVersions`. `overQuota` are further versions to remove
@@ -63,8 +51,16 @@ extension CollectionPolicy {
   }
 }
 
+/// An installed version as input of a collection.
+///
+/// `isProtected` is whether it is pinned, or needed by an unfinished download. `lastUse` is in
+/// nanoseconds since 1970.
+package typealias CollectionCandidate = (
+  content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64
+)
+
 /// The result of a collection.
-public struct CollectionReport: Hashable, Codable, Sendable {
+public struct CollectionReport: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The removed versions.
   public package(set) var removed: [InstalledContent] = []
   /// Versions that were not removed because a process has leased them.
@@ -78,9 +74,7 @@ public struct CollectionReport: Hashable, Codable, Sendable {
   public var bytesFreed: Int64 { removed.reduce(0) { $0 + $1.size } }
 
   package init() {}
-}
 
-extension CollectionReport: CustomStringConvertible {
   /// The removed and leased versions, and the failures.
   public var description: String {
     let failures = failures.map { "; \($0)" }.joined()

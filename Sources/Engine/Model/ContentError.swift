@@ -5,7 +5,9 @@ public import FoundationEssentials
 /// All modules share this type, because a download's error is journaled and shown again after a
 /// restart. So it is codable, and its numbers are stable across versions. Each module defines its
 /// own factories next to the code that throws them.
-public struct ContentError: Error, Codable, Hashable, Sendable {
+public struct ContentError: Error, Codable, Hashable, Sendable, LocalizedError,
+  CustomStringConvertible
+{
   /// The stable number of the error; its hundreds are the group.
   public let code: Code
   /// What failed, on what, and what was expected and found; one sentence.
@@ -29,16 +31,19 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
   }
 
   /// The number of an error, grouped by hundreds; its meaning never changes.
-  public struct Code: RawRepresentable, Codable, Hashable, Sendable {
+  public struct Code: RawRepresentable, Codable, Hashable, Sendable, CustomStringConvertible {
     /// The number, as journaled and shown.
     public let rawValue: Int
 
     /// Creates a code from a number, even an unknown one.
     public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The number.
+    public var description: String { "\(rawValue)" }
   }
 
   /// Groups of errors by where they can be solved.
-  public enum Group: String, Codable, Sendable {
+  public enum Group: String, Codable, Sendable, PrintedAsRawValue {
     case network, server, file, diskSpace, trust, package, entitlement, user, `internal`
   }
 
@@ -47,19 +52,7 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
 
   /// Whether the same action can succeed later without any change.
   public var isRetryable: Bool { code.isRetryable }
-}
 
-extension ContentError.Code: CustomStringConvertible {
-  /// The number.
-  public var description: String { "\(rawValue)" }
-}
-
-extension ContentError.Group: CustomStringConvertible {
-  /// The name of the group.
-  public var description: String { rawValue }
-}
-
-extension ContentError: LocalizedError, CustomStringConvertible {
   /// The message, followed by the cause if any.
   public var errorDescription: String? { cause.map { "\(message): \($0)" } ?? message }
 
@@ -88,8 +81,16 @@ extension ContentError: LocalizedError, CustomStringConvertible {
 
   /// Returns the error with `subject`, unless it already has one.
   package func about(_ subject: String) -> ContentError {
-    self.subject == nil
-      ? ContentError(code, message, remedy: remedy, subject: subject, cause: cause) : self
+    self.subject == nil ? with(subject: subject) : self
+  }
+
+  /// Returns the error with other values.
+  package func with(
+    code: Code? = nil, message: String? = nil, remedy: String? = nil, subject: String? = nil
+  ) -> ContentError {
+    ContentError(
+      code ?? self.code, message ?? self.message, remedy: remedy ?? self.remedy,
+      subject: subject ?? self.subject, cause: cause)
   }
 
   /// Returns the error with the name of a product.
@@ -97,15 +98,12 @@ extension ContentError: LocalizedError, CustomStringConvertible {
   /// A message about a file or a server would not identify the product.
   package func naming(_ product: ProductIdentifier) -> ContentError {
     let isNamed = description.contains(product.rawValue)
-    return ContentError(
-      code, isNamed ? message : "\(product): \(message)", remedy: remedy,
-      subject: product.rawValue, cause: cause)
+    return with(message: isNamed ? message : "\(product): \(message)", subject: product.rawValue)
   }
 
   /// Returns the error for a state that only a defect of this library causes.
   package static func defect(_ message: String, subject: String? = nil) -> ContentError {
-    ContentError(
-      .inconsistent, message, remedy: "Report this message as a bug", subject: subject)
+    ContentError(.inconsistent, message, remedy: "Report this message as a bug", subject: subject)
   }
 
   /// Returns the error for a C library that cannot allocate memory.

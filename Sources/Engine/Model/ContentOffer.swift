@@ -1,5 +1,5 @@
 /// A version of a content package, as described by the signed catalog.
-public struct ContentOffer: Hashable, Codable, Sendable {
+public struct ContentOffer: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The product that the content belongs to.
   public let productIdentifier: ProductIdentifier
   /// The content's identifier; equal to the product's unless the product has several contents.
@@ -78,15 +78,13 @@ public struct ContentOffer: Hashable, Codable, Sendable {
     case withdrawn = "withdrawnVersions"
     case problem
   }
-}
 
-extension ContentOffer: CustomStringConvertible {
   /// The content and its version, such as `com.example.book 1.0`.
   public var description: String { "\(contentIdentifier) \(version)" }
 }
 
 /// A file of a store whose length and digest are signed.
-public struct SignedFile: Hashable, Codable, Sendable {
+public struct SignedFile: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The path relative to the store's folder, with `/`.
   public let path: String
   /// The length in bytes.
@@ -100,9 +98,7 @@ public struct SignedFile: Hashable, Codable, Sendable {
     self.length = length
     self.digest = digest
   }
-}
 
-extension SignedFile: CustomStringConvertible {
   /// The path and the length.
   public var description: String { "\(path) (\(length) bytes)" }
 }

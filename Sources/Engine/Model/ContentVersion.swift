@@ -33,9 +33,7 @@ public struct ContentVersion: ValidatedText {
     guard (1...18).contains(digits.count), digits.allSatisfy(\.isDigit) else { return nil }
     return digits.reduce(0) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
   }
-}
 
-extension ContentVersion {
   /// Compares by number: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool { left.significant == right.significant }
 

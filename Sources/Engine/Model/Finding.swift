@@ -3,6 +3,16 @@
 /// All checks of packages and stores share this type. Code that cannot continue after a problem
 /// throws it. Members that do not apply are nil, and are not encoded.
 public struct Finding: Error, Hashable, Codable, Sendable {
+  /// What a finding about a hosted store means for clients.
+  package enum Severity: String, Codable, CaseIterable, Sendable {
+    /// Clients fail, or secrets are published.
+    case error
+    /// Clients succeed, but slowly, or a cache can make them fail.
+    case warning
+    /// Nothing fails.
+    case note
+  }
+
   /// What was checked, such as the path of a package; nil if there is only one.
   public let subject: String?
   /// The product.
@@ -20,11 +30,15 @@ public struct Finding: Error, Hashable, Codable, Sendable {
   /// The problem, as one sentence or its end, without the subject and a final period.
   public let message: String
   /// What to do, without a final period.
-  public let remedy: String
+  public package(set) var remedy: String
   /// The code of an error with only this finding.
   public let code: ContentError.Code
   /// The unchanged message of the operating system or a library, if any.
   public let cause: String?
+  /// Nil for a finding that is not about a hosted store.
+  package var severity: Severity?
+  /// The number of other paths with the same finding; nil if there are none.
+  package var others: Int?
 
   /// Creates a finding; `message` and `remedy` are without a final period.
   public init(
@@ -44,7 +58,6 @@ public struct Finding: Error, Hashable, Codable, Sendable {
     self.cause = cause
   }
 
-  /// Returns the same finding about `subject`.
   package func about(_ subject: String) -> Finding {
     Finding(
       subject: subject, product: productIdentifier, content: contentIdentifier, version: version,

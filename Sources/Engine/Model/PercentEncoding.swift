@@ -16,7 +16,6 @@ extension StringProtocol {
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The component after the last slash.
   package var lastPathComponent: String { pathComponents().last ?? "" }
 }
 
@@ -31,7 +30,6 @@ extension String {
     utf8.count == other.utf8.count && beginsWithBytes(of: other)
   }
 
-  /// Returns whether the first bytes are those of `start`.
   package func beginsWithBytes(of start: Substring) -> Bool {
     let isEqual = utf8.withContiguousStorageIfAvailable { mine in
       start.utf8.withContiguousStorageIfAvailable { theirs in
@@ -82,8 +80,7 @@ package enum PercentEncoding {
 
   /// Encodes the components of a path and keeps the slashes between them.
   package static func path(_ text: String) -> String {
-    text.pathComponents(omittingEmpty: false).map { component($0) }
-      .joined(separator: "/")
+    text.pathComponents(omittingEmpty: false).map { component($0) }.joined(separator: "/")
   }
 }
 

@@ -18,11 +18,6 @@ extension Unicode.Scalar {
     default: return !properties.isDefaultIgnorableCodePoint
     }
   }
-
-  /// Whether it is drawn on the previous character.
-  fileprivate var isMark: Bool {
-    [.nonspacingMark, .enclosingMark].contains(properties.generalCategory)
-  }
 }
 
 extension StringProtocol {
@@ -46,7 +41,9 @@ extension StringProtocol {
         shown.append("…")
         break
       }
-      marks = scalar.isMark ? marks + 1 : 0
+      // A mark is drawn on the previous character.
+      let category = scalar.properties.generalCategory
+      marks = [.nonspacingMark, .enclosingMark].contains(category) ? marks + 1 : 0
       guard marks <= 8 else { continue }
       let replacement: Unicode.Scalar = scalar.properties.isWhitespace ? " " : "\u{fffd}"
       shown.append(scalar.isPrintable ? scalar : replacement)
@@ -57,7 +54,6 @@ extension StringProtocol {
 }
 
 extension UInt8 {
-  /// Whether it is an ASCII digit.
   package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
   /// Whether it is an ASCII letter of either case.
@@ -65,6 +61,5 @@ extension UInt8 {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
   }
 
-  /// Whether it is an ASCII letter or digit.
   package var isLetterOrDigit: Bool { isDigit || isLetter }
 }

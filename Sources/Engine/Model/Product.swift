@@ -1,7 +1,7 @@
 /// A product of a store, with its texts, price and contents.
 ///
 /// Source: `SKProduct`.
-public struct Product: Hashable, Sendable {
+public struct Product: Hashable, Sendable, CustomStringConvertible, Codable {
   /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
   /// The kind of purchase.
@@ -69,9 +69,14 @@ public struct Product: Hashable, Sendable {
   ///
   /// Each content has its own version: see `contents`.
   public var downloadContentVersion: ContentVersion? { contents.first?.version }
-}
 
-extension Product {
+  /// The identifier, type, title, price and contents.
+  public var description: String {
+    let record = ProductRecord(
+      productIdentifier: productIdentifier, type: type, texts: texts, price: price)
+    return "\(record), contents: \(contents)"
+  }
+
   /// Creates the product that `record` describes, with the newest version of each content.
   package init(
     _ record: ProductRecord, contents: [ContentOffer],
@@ -81,9 +86,7 @@ extension Product {
       productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
       price: record.price, contents: contents, withdrawnVersions: withdrawnVersions)
   }
-}
 
-extension Product: Codable {
   private enum CodingKeys: CodingKey { case contents, withdrawnVersions }
 
   /// Decodes the JSON of a store's catalog.
@@ -106,32 +109,18 @@ extension Product: Codable {
   }
 }
 
-extension Product: CustomStringConvertible {
-  /// The identifier, type, title, price and contents.
-  public var description: String {
-    let record = ProductRecord(
-      productIdentifier: productIdentifier, type: type, texts: texts, price: price)
-    return "\(record), contents: \(contents)"
-  }
-}
-
 /// The kind of a purchase; only non-consumables have hosted content.
 ///
 /// Non-consumables and auto-renewable subscriptions can be restored.
-public enum ProductType: String, Codable, Sendable, CaseIterable {
+public enum ProductType: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
   case nonConsumable = "non-consumable"
   case consumable
   case autoRenewable = "auto-renewable"
   case nonRenewing = "non-renewing"
 }
 
-extension ProductType: CustomStringConvertible {
-  /// The name in a store's catalog, such as `non-consumable`.
-  public var description: String { rawValue }
-}
-
 /// A product's texts in one language.
-public struct ProductText: Hashable, Codable, Sendable {
+public struct ProductText: Hashable, Codable, Sendable, CustomDebugStringConvertible {
   /// The title, a short name.
   public let title: String
   /// The description; may be empty.
@@ -145,9 +134,7 @@ public struct ProductText: Hashable, Codable, Sendable {
     self.description = description
     self.releaseNotes = releaseNotes
   }
-}
 
-extension ProductText: CustomDebugStringConvertible {
   /// The title; `description` is the text about the product.
   public var debugDescription: String { title.printable() }
 }

@@ -1,9 +1,7 @@
-import FoundationEssentials
-
 /// A product of a store without its contents.
 ///
 /// The publisher signs it; clients read it with the catalog.
-public struct ProductRecord: Hashable, Sendable {
+public struct ProductRecord: Hashable, Sendable, CustomStringConvertible, Codable {
   /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
   /// The kind of purchase.
@@ -30,21 +28,13 @@ public struct ProductRecord: Hashable, Sendable {
     }
     guard !texts.isEmpty else { throw ContentError.recordDamaged(product, "it has no title") }
   }
-}
 
-extension ContentError {
-  /// The record of `product` in a store is damaged; `reason` is a clause.
-  package static func recordDamaged(
-    _ product: ProductIdentifier, _ reason: String, cause: String? = nil
-  ) -> ContentError {
-    ContentError(
-      .storeDamaged, "The record of \(product) in the store is damaged: \(reason)",
-      remedy: "Ask the store's owner to publish the product again", subject: product.rawValue,
-      cause: cause)
+  /// The identifier, type, title and price.
+  public var description: String {
+    let title = (texts["en"] ?? texts.min { $0.key < $1.key }?.value).map { " “\($0)”" } ?? ""
+    return "\(productIdentifier) (\(type))\(title), \(price.map { "\($0)" } ?? "free")"
   }
-}
 
-extension ProductRecord: Codable {
   /// In JSON the price is a text beside the currency; both are missing if the product is free.
   private enum CodingKeys: CodingKey { case productIdentifier, type, texts, price, currency }
 
@@ -79,10 +69,14 @@ extension ProductRecord: Codable {
   }
 }
 
-extension ProductRecord: CustomStringConvertible {
-  /// The identifier, type, title and price.
-  public var description: String {
-    let title = (texts["en"] ?? texts.min { $0.key < $1.key }?.value).map { " “\($0)”" } ?? ""
-    return "\(productIdentifier) (\(type))\(title), \(price.map { "\($0)" } ?? "free")"
+extension ContentError {
+  /// The record of `product` in a store is damaged; `reason` is a clause.
+  package static func recordDamaged(
+    _ product: ProductIdentifier, _ reason: String, cause: String? = nil
+  ) -> ContentError {
+    ContentError(
+      .storeDamaged, "The record of \(product) in the store is damaged: \(reason)",
+      remedy: "Ask the store's owner to publish the product again", subject: product.rawValue,
+      cause: cause)
   }
 }

@@ -40,6 +40,5 @@ package struct RateSchedule: Sendable {
 }
 
 extension Duration {
-  /// The duration in seconds.
   package var inSeconds: Double { self / .seconds(1) }
 }

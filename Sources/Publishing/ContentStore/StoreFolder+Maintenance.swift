@@ -102,7 +102,11 @@ extension StoreFolder {
     let current: (version: Int64, expires: Date) =
       switch role {
       case .root: (root.version, root.expires)
-      case .targets: (metadata.targets.version, catalog.earliestExpiry(with: metadata.targets))
+      case .targets:
+        (
+          metadata.targets.version,
+          catalog.expires.values.reduce(metadata.targets.expires) { min($0, $1) }
+        )
       case .snapshot: (metadata.snapshot.version, metadata.snapshot.expires)
       case .timestamp: (metadata.timestamp.version, metadata.timestamp.expires)
       }

@@ -77,7 +77,13 @@ public final class StoreFolder: Sendable {
     let state = try store.state(keys)
     try state.whileLocked(store.folder) {
       try store.checkVacancy()
-      guard try state.record() == nil else { throw store.keysInUse(keys) }
+      guard try state.record() == nil else {
+        // They have signed another store, or this store before its files were lost.
+        throw ContentError(
+          .usage, "The keys in \(keys.folder.path) already belong to a store",
+          remedy: "Restore that store's files from a copy, or use another keys folder",
+          subject: keys.folder.path)
+      }
       let metadata = try store.folder.createServedDirectory(metadataName)
       try store.folder.createServedDirectory(targetsName)
       try store.folder.sync()
@@ -390,7 +396,7 @@ public final class StoreFolder: Sendable {
   ) throws {
     try writing(now) { metadata, writer in
       for role in StoreRole.allCases where role != .root && !roles.contains(role) {
-        _ = try writer.keys.signer(role.name, of: metadata.root)
+        _ = try writer.keys.keys(of: role.name, in: metadata.root)
       }
       if roles.contains(.root) {
         let known = metadata.root.roles[.root]
@@ -705,14 +711,6 @@ public final class StoreFolder: Sendable {
         .usage, "The keys or state folder \(path) is inside the store, which is public",
         remedy: "Use a folder that no web server serves", subject: path)
     }
-  }
-
-  /// The keys have signed another store, or this store before its files were lost.
-  private func keysInUse(_ keys: StoreKeys) -> ContentError {
-    ContentError(
-      .usage, "The keys in \(keys.folder.path) already belong to a store",
-      remedy: "Restore that store's files from a copy, or use another keys folder",
-      subject: keys.folder.path)
   }
 }
 

@@ -7,7 +7,6 @@ import FoundationEssentials
 ///
 /// Only what the publisher's keys have signed counts, even if it has expired.
 package struct HostedVersions: Hashable, Sendable {
-  /// The number of the timestamp.
   package let timestamp: Int64
   /// The number of the snapshot that the timestamp names.
   package let snapshot: Int64

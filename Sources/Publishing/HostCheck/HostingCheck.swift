@@ -134,14 +134,14 @@ package struct HostingCheck {
     for version in stride(from: Int64(2), through: last, by: 1) {
       let path = MetadataName.root.path(version: version)
       let finding = HostingRules.file(try answer(for: path, limit: 1024), path)
-      report.add(finding?.kind == .fileMissing ? Self.gap(path) : finding)
+      report.add(finding?.hostingRule == .fileMissing ? Self.gap(path) : finding)
     }
     try followRoots(&trusted)
     check(.root, MetadataName.root.path(version: trusted.root.version), trusted.root.expires)
     return trusted
   }
 
-  private static func gap(_ path: String) -> HostingFinding {
+  private static func gap(_ path: String) -> Finding {
     HostingRules.rootMissing(path, "clients that trust an earlier root cannot read the store")
   }
 
@@ -159,7 +159,7 @@ package struct HostingCheck {
       report.add(HostingRules.redirected(path, to: answer.url))
     }
     if let finding = HostingRules.file(answer, path) ?? HostingRules.connection(answer, path) {
-      if finding.kind == .fileMissing {
+      if finding.hostingRule == .fileMissing {
         report.add(HostingRules.rootMissing(path, "new clients cannot start to trust the store"))
       } else {
         report.add(finding)
@@ -463,7 +463,7 @@ package struct HostingCheck {
     let (path, length) = (listed.path, listed.file.length)
     guard length <= Self.memoryLimit else {
       report.add(
-        HostingFinding(
+        Finding(
           .note, .notCompared, path,
           "\(path) was not compared as a whole, because it is longer than "
             + "\(Self.memoryLimit) bytes and cannot be fetched in parts",
@@ -526,7 +526,6 @@ package struct HostingCheck {
     }
   }
 
-  /// Returns the answer for a part of `path`.
   private mutating func answer(for path: String, range: Range<Int64>) throws -> TransferResponse {
     let header = HTTPHeader("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
     return try answer(for: path, headers: [header], limit: Int64(range.count))
@@ -643,7 +642,7 @@ package struct HostingCheck {
     let decoded = try answer(to: TransferRequest(encoded, headers: Self.noCache, limit: limit))
     if decoded.status != 200 {
       report.add(
-        HostingFinding(
+        Finding(
           .warning, .percentEncoding, encoded.description,
           "The server does not decode percent-encoded letters in names (status \(decoded.status))",
           remedy: "nginx: do not build file names from $request_uri; use $uri"))
@@ -652,7 +651,7 @@ package struct HostingCheck {
     let upper = try answer(for: path, headers: Self.noCache, limit: Int64(limit))
     if upper.status == 200, upper.body == timestamp {
       report.add(
-        HostingFinding(
+        Finding(
           .note, .caseIgnored, path,
           "The server ignores the case of names, so identifiers that differ only in case collide",
           remedy: "Store the files on a file system that distinguishes case"))

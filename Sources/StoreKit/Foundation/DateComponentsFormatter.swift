@@ -1,4 +1,3 @@
-public import Foundation
 import HostedConcurrency
 
 /// Formats lengths of time, such as that of a subscription, as text.
@@ -197,8 +196,7 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     case .brief:
       return values.map { number($0.value) + $0.unit.short($0.value) }.joined(separator: " ")
     case .short:
-      return values.map { "\(number($0.value)) \($0.unit.short($0.value))" }
-        .joined(separator: ", ")
+      return values.map { "\(number($0.value)) \($0.unit.short($0.value))" }.joined(separator: ", ")
     case .full, .spellOut:
       return values.map { "\(number($0.value)) \($0.unit.name)\($0.value == 1 ? "" : "s")" }
         .joined(separator: ", ")

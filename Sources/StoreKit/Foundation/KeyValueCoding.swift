@@ -1,5 +1,3 @@
-public import Foundation
-
 extension NSMutableDictionary {
   /// Sets the value of `key`, or removes it for nil, as key-value coding on Apple's systems does.
   public func setValue(_ value: Any?, forKey key: String) {

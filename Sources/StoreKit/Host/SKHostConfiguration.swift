@@ -1,5 +1,4 @@
 public import AppUpdate
-public import Foundation
 public import HostedContent
 
 /// The store and the library of a queue, which Apple's API does not have.
@@ -40,8 +39,7 @@ public struct SKHostConfiguration: Sendable {
   /// `metadata/1.root.json`, obtained over a secure channel. For a store in a local folder, it may
   /// be nil. Throws `usage` if the store's location is invalid, and file errors of the root.
   public init(store: String, library: URL, trustedRoot: URL? = nil) throws {
-    self.init(
-      queue: PaymentQueue.Configuration(library: library, store: try StoreLocation(store)))
+    self.init(queue: PaymentQueue.Configuration(library: library, store: try StoreLocation(store)))
     guard let trustedRoot else { return }
     do {
       queue.trustedRoot = [UInt8](try Data(contentsOf: trustedRoot))

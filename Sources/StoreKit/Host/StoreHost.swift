@@ -1,5 +1,4 @@
 import AppUpdate
-import Foundation
 import HostedConcurrency
 import HostedContent
 
@@ -34,7 +33,6 @@ final class StoreHost: Sendable {
     var lastDeliveryQueue: DispatchQueue?
     /// The thread that is opening the library, and whether it has called `close()` meanwhile.
     var opening: (thread: pthread_t, isCancelled: Bool)?
-    /// The open library.
     var session: Session?
     /// The thread that closes the last engine; other threads that close the queue wait for it.
     ///
@@ -57,7 +55,6 @@ final class StoreHost: Sendable {
     }
   }
 
-  /// The engine and the objects of its transactions.
   struct Session: Sendable {
     let engine: PaymentQueue
     let objects = ObjectRegistry()
@@ -167,10 +164,8 @@ final class StoreHost: Sendable {
     return try SKHostConfiguration()
   }
 
-  /// The language of product texts.
   var language: String { configuration?.language ?? "en" }
 
-  /// The configuration of item look-ups.
   var lookup: AppLookup.Configuration { configuration?.lookup ?? AppLookup.Configuration() }
 
   /// Reports an error for which Apple's StoreKit raises an exception or does nothing.
@@ -291,8 +286,7 @@ final class StoreHost: Sendable {
       let enginePayment = try payment.enginePayment()
       try session().engine.add(enginePayment)
     } catch {
-      let reason =
-        (error as? SKError) ?? ContentError(error, while: "adding a payment").skError
+      let reason = (error as? SKError) ?? ContentError(error, while: "adding a payment").skError
       let transaction = SKPaymentTransaction(refused: payment, reason)
       let adapters = state.withLock { state in
         state.refused.append(transaction)
@@ -351,9 +345,7 @@ private final class ObserverAdapter: PaymentTransactionObserver, @unchecked Send
   // The host retains the adapters.
   private weak var host: StoreHost?
 
-  init(
-    _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
-  ) {
+  init(_ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost) {
     reference = WeakReference(observer)
     addingQueue = queue
     self.host = host
@@ -428,8 +420,7 @@ private final class ObserverAdapter: PaymentTransactionObserver, @unchecked Send
     _ engine: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
   ) {
     notify(engine) { queue, observer, _ in
-      observer.paymentQueue(
-        queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
+      observer.paymentQueue(queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
     }
   }
 

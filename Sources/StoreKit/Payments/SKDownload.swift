@@ -1,4 +1,3 @@
-public import Foundation
 import HostedContent
 
 /// The value of `SKDownload.timeRemaining` if the time is unknown.

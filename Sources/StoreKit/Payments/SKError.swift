@@ -1,5 +1,4 @@
 import AppUpdate
-public import Foundation
 import HostedContent
 
 /// The domain of StoreKit's errors.
@@ -66,9 +65,15 @@ public struct SKError: _BridgedStoredNSError {
     case unsupportedPlatform = 19
     case overlayPresentedInBackgroundScene = 20
   }
-}
 
-extension SKError {
+  static func make(_ code: Code, _ userInfo: [String: Any]) -> SKError {
+    SKError(_nsError: NSError(domain: SKErrorDomain, code: code.rawValue, userInfo: userInfo))
+  }
+
+  static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
+    make(code, [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
+  }
+
   /// The error does not have a specific code.
   public static var unknown: Code { .unknown }
   /// The client is not allowed to do this.
@@ -165,23 +170,9 @@ extension ContentError {
     default: group == .network ? .notConnectedToInternet : nil
     }
   }
-}
 
-extension SKError {
-  static func make(_ code: Code, _ userInfo: [String: Any]) -> SKError {
-    SKError(_nsError: NSError(domain: SKErrorDomain, code: code.rawValue, userInfo: userInfo))
-  }
+  // MARK: The host
 
-  /// Creates an error of this module.
-  static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
-    make(
-      code,
-      [NSLocalizedDescriptionKey: message, NSLocalizedRecoverySuggestionErrorKey: remedy])
-  }
-}
-
-/// Errors of the host.
-extension ContentError {
   static let isOpenAlready = ContentError(
     .usage, "StoreKit is already configured with a library",
     remedy: "Configure it once, before other calls, or call close() on the queue first")

@@ -1,4 +1,3 @@
-public import Foundation
 import HostedConcurrency
 import HostedContent
 
@@ -69,9 +68,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
       applicationUsername: applicationUsername, requestData: requestData,
       simulatesAskToBuyInSandbox: simulatesAskToBuyInSandbox, paymentDiscount: paymentDiscount)
   }
-}
 
-extension SKPayment {
   convenience init(fields: Fields) {
     self.init()
     change { $0 = fields }
@@ -85,7 +82,6 @@ extension SKPayment {
         simulatesAskToBuyInSandbox: payment.simulatesAskToBuy))
   }
 
-  /// Returns the engine's payment; throws if the payment is invalid.
   func enginePayment() throws(SKError) -> Payment {
     let values = values
     guard values.requestData == nil else {

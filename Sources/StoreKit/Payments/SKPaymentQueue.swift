@@ -1,4 +1,3 @@
-public import Foundation
 import HostedContent
 
 /// The queue of purchases and their downloads.

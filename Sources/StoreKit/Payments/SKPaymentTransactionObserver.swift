@@ -1,5 +1,3 @@
-public import Foundation
-
 /// Receives the reports of a queue, one call at a time on the delivery queue.
 ///
 /// A call may use the whole API. The order among several observers is unspecified.
@@ -67,7 +65,6 @@ extension SKPaymentTransactionObserver {
 
   /// Does nothing.
   public func paymentQueue(
-    _ queue: SKPaymentQueue,
-    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
+    _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
   ) {}
 }

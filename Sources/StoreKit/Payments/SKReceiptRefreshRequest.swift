@@ -1,4 +1,3 @@
-import Foundation
 import HostedContent
 
 /// Requests the account's grants from the seller.

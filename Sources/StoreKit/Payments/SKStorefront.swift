@@ -1,4 +1,3 @@
-public import Foundation
 import HostedContent
 
 /// The storefront of an account.

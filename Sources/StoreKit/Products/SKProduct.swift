@@ -1,4 +1,3 @@
-public import Foundation
 import HostedContent
 
 /// A product of a store, with its texts, price and content.

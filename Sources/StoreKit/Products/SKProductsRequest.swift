@@ -1,4 +1,3 @@
-public import Foundation
 import HostedContent
 
 /// Looks up products; its delegate should be an `SKProductsRequestDelegate`.

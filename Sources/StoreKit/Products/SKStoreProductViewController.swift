@@ -1,5 +1,4 @@
 import AppUpdate
-public import Foundation
 import HostedConcurrency
 import HostedContent
 

@@ -1,5 +1,3 @@
-import HostedModel
-
 /// A rule for each product, for a number of requests or for all.
 struct ProductRules<Rule: Sendable>: Sendable {
   private var rules: [ProductIdentifier: (rule: Rule, remaining: Int?)] = [:]

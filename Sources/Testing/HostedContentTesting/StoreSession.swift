@@ -1,11 +1,8 @@
-public import ContentStore
 public import FoundationEssentials
 import Glibc
 import HostedConcurrency
-public import HostedContent
 import HostedFileIO
 import HostedFileServer
-public import HostedModel
 import HostedPackage
 
 /// A store, its seller and a library for one test.
@@ -29,11 +26,9 @@ public final class StoreSession: Sendable {
     /// The seller of the last launched engine.
     var seller: ScriptedSeller?
     var number = 0
-    /// Called after each publication.
     var publicationHandlers: [@Sendable () throws -> Void] = []
   }
 
-  /// A store and its server.
   struct Place: Sendable {
     let folder: SessionFolder
     let store: StoreFolder
@@ -184,36 +179,9 @@ public final class StoreSession: Sendable {
       return state.number
     }
   }
-}
 
-extension URL {
-  /// The URL of a server of this module.
-  init(ofServer text: String) throws {
-    guard let url = URL(string: text) else {
-      throw ContentError.defect("\(text) is not a URL")
-    }
-    self = url
-  }
-}
+  // MARK: What the store offers, and how it is served
 
-/// The process of an engine; after it was killed, the engine cannot access the disk.
-private final class SimulatedProcess: Sendable {
-  private let isKilled = Atomic(false)
-
-  func kill() { isKilled.store(true, ordering: .sequentiallyConsistent) }
-
-  var fileSystem: FileSystem {
-    FileSystem { [self] _, path in
-      guard isKilled.load(ordering: .sequentiallyConsistent) else { return }
-      throw ContentError(
-        .fileFailed, "The process was killed before it accessed \(path)", remedy: "Relaunch",
-        subject: path)
-    }
-  }
-}
-
-/// Controls what the store offers and how it is served.
-extension StoreSession {
   /// Builds a package of `files` and publishes it as `version` of a product.
   ///
   /// Files have paths below `Contents`. `content` selects one of several contents of the product.
@@ -255,8 +223,7 @@ extension StoreSession {
   }
 
   /// Adds a product of any type without content, or changes the description of a product.
-  public func offer(_ product: ProductIdentifier, details: ProductDetails = ProductDetails())
-    throws
+  public func offer(_ product: ProductIdentifier, details: ProductDetails = ProductDetails()) throws
   {
     try place.store.add(product, details: details, now: clock.now)
     try notePublication()
@@ -285,6 +252,31 @@ extension StoreSession {
 
   /// The requests to the store, in order: method, path, range, status, bytes and faults.
   public var requests: [String] { place.server.requests.map(\.line) }
+}
+
+extension URL {
+  init(ofServer text: String) throws {
+    guard let url = URL(string: text) else {
+      throw ContentError.defect("\(text) is not a URL")
+    }
+    self = url
+  }
+}
+
+/// The process of an engine; after it was killed, the engine cannot access the disk.
+private final class SimulatedProcess: Sendable {
+  private let isKilled = Atomic(false)
+
+  func kill() { isKilled.store(true, ordering: .sequentiallyConsistent) }
+
+  var fileSystem: FileSystem {
+    FileSystem { [self] _, path in
+      guard isKilled.load(ordering: .sequentiallyConsistent) else { return }
+      throw ContentError(
+        .fileFailed, "The process was killed before it accessed \(path)", remedy: "Relaunch",
+        subject: path)
+    }
+  }
 }
 
 /// A temporary folder of a session; it is removed with its contents at the end.

@@ -1,6 +1,5 @@
 public import FoundationEssentials
 package import HostedConcurrency
-import HostedModel
 
 /// A clock that only the test advances.
 ///

@@ -94,7 +94,6 @@ private struct ClientArguments {
     "--metadata-dir", "--metadata-url", "--target-name", "--target-base-url", "--target-dir",
   ]
 
-  /// Parses `words`; throws `usage` if they are invalid.
   init(_ words: [String]) throws {
     var operands: [String] = []
     var values: [String: [String]] = [:]

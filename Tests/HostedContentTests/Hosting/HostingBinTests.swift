@@ -101,7 +101,7 @@ struct HostingBinTests {
     let report = try withExtendedLifetime(server) {
       try fixture.check(server.url, now: Date(timeIntervalSinceNow: 300 * 86_400))
     }
-    let kinds = Dictionary(grouping: report.findings) { $0.kind }.mapValues(\.count)
+    let kinds = Dictionary(grouping: report.findings) { $0.hostingRule }.mapValues(\.count)
     // Snapshot, targets and four bins expire in two months. The timestamp has expired.
     #expect(kinds == [.expired: 1, .expiresSoon: 6], "\(report.findings.map(\.line))")
   }
@@ -140,7 +140,7 @@ struct HostingBinTests {
   func archives() throws {
     for missing in ["*.records.jsonl", "*large/*.product.json"] {
       let report = try check("\(missing) status 404\n*large*.index flip 20", comparesAll: true)
-      let kinds = Set(report.findings.map(\.kind))
+      let kinds = Set(report.findings.map(\.hostingRule))
       #expect(kinds == [.fileMissing, .wrongBytes], "\(report.findings.map(\.line))")
     }
   }

@@ -18,7 +18,7 @@ struct HostingCheckTests {
     let finding: ExpectedFinding
 
     init(
-      _ script: String, _ severity: HostingFinding.Severity, _ kind: HostingFinding.Kind,
+      _ script: String, _ severity: Finding.Severity, _ kind: HostingRule,
       _ remedy: String
     ) {
       self.script = script
@@ -124,7 +124,7 @@ struct HostingCheckTests {
     let other = try StoreFixture()
     let root = try other.store.initialRoot()
     let server = try fixture.store.server()
-    let kinds = try fixture.check(server.url, root: root).findings.map(\.kind)
+    let kinds = try fixture.check(server.url, root: root).findings.map(\.hostingRule)
     #expect(kinds == [.wrongBytes, .metadataInvalid])
   }
 
@@ -143,14 +143,14 @@ struct HostingCheckTests {
     }
   }
 
-  static let keepingHeaders: [(String?, HostingFinding.Severity)] = [
+  static let keepingHeaders: [(String?, Finding.Severity)] = [
     ("public, max-age=86400", .error), ("max-age=3600", .error), ("public, immutable", .error),
     ("max-age=0, s-maxage=\"600\"", .error), ("public", .warning), (nil, .warning),
   ]
 
   @Test(
     "Headers with which a cache keeps the timestamp are found", .slow, arguments: keepingHeaders)
-  func cacheControl(value: String?, severity: HostingFinding.Severity) throws {
+  func cacheControl(value: String?, severity: Finding.Severity) throws {
     let server = try server(sending: ["Cache-Control": value])
     ExpectedFinding(severity, .cacheable, "add_header Cache-Control \"no-cache\"")
       .expectOnly(in: try fixture.check(server.url))
@@ -181,9 +181,9 @@ struct HostingCheckTests {
   @Test(
     "A cache that answers in spite of no-cache is found by the age of its answer", .slow,
     arguments: [
-      ("3600", HostingFinding.Severity.error), ("5", HostingFinding.Severity.warning),
+      ("3600", Finding.Severity.error), ("5", Finding.Severity.warning),
     ])
-  func age(seconds: String, severity: HostingFinding.Severity) throws {
+  func age(seconds: String, severity: Finding.Severity) throws {
     let server = try server(sending: ["Age": seconds])
     ExpectedFinding(severity, .staleTimestamp, "proxy_cache off;")
       .expectOnly(in: try fixture.check(server.url))

@@ -90,12 +90,12 @@ struct HostingFixture {
 
 /// What a check must find.
 struct ExpectedFinding: Sendable {
-  let severity: HostingFinding.Severity
-  let kind: HostingFinding.Kind
+  let severity: Finding.Severity
+  let kind: HostingRule
   /// A part of the remedy.
   let remedy: String
 
-  init(_ severity: HostingFinding.Severity, _ kind: HostingFinding.Kind, _ remedy: String) {
+  init(_ severity: Finding.Severity, _ kind: HostingRule, _ remedy: String) {
     self.severity = severity
     self.kind = kind
     self.remedy = remedy
@@ -108,7 +108,7 @@ struct ExpectedFinding: Sendable {
     let lines: Comment = "\(report.findings.map(\.line))"
     #expect(report.findings.count == count, lines, sourceLocation: location)
     for finding in report.findings {
-      #expect(finding.kind == kind, lines, sourceLocation: location)
+      #expect(finding.hostingRule == kind, lines, sourceLocation: location)
       #expect(finding.severity == severity, lines, sourceLocation: location)
       #expect(finding.remedy.contains(remedy), lines, sourceLocation: location)
     }

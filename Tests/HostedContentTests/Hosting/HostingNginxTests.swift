@@ -25,7 +25,7 @@ struct HostingNginxTests {
     let count: Int
 
     init(
-      _ directives: String, _ severity: HostingFinding.Severity, _ kind: HostingFinding.Kind,
+      _ directives: String, _ severity: Finding.Severity, _ kind: HostingRule,
       _ remedy: String, count: Int = 1
     ) {
       self.directives = directives
@@ -117,7 +117,7 @@ struct HostingNginxTests {
     let server = try Nginx(serving: fixture.store.folder.path, directives: directives)
     let report = try check(server, path: "/store/")
     ExpectedFinding(.error, .keysReachable, "location ~ \\.keys(/|$)").expectOnly(in: report)
-    #expect(report.findings.first?.path.hasSuffix("/store.keys/timestamp.pem") == true)
+    #expect(report.findings.first?.path?.hasSuffix("/store.keys/timestamp.pem") == true)
   }
 
   @Test("Hidden files in a store's folder are found")

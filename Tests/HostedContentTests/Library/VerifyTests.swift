@@ -82,7 +82,7 @@ struct VerifyTests {
     try #require(contents.make(OddName.decomposed))
     let found = try fixture.reader().verify(content)
     #expect(found.map(\.path) == ["Contents/e\u{301}.txt", "Contents/\u{fffd}.txt"])
-    #expect(found.allSatisfy { $0.problem == .unexpected })
+    #expect(found.allSatisfy { $0.rule == "unexpected" })
     let queue = try fixture.queue()
     #expect(try await queue.repair(content).damagedPaths.count == 2)
     #expect(try fixture.staged().isEmpty)
@@ -106,21 +106,21 @@ struct VerifyTests {
     #expect(unlink(place) == 0 && symlink("e\u{301}.txt", place) == 0)
     let found = try fixture.reader().verify(content)
     #expect(found.map(\.path) == ["Contents/link"])
-    #expect(found.map(\.problem) == [.changed])
+    #expect(found.map(\.rule) == ["changed"])
   }
 
   @Test(
     "Every kind of damage is found, at its place", .slow,
     arguments: [
-      ("changed", "Contents/same.txt", ContentDamage.Problem.changed),
-      ("longer", "Contents/same.txt", .changed), ("missing", "Contents/same.txt", .missing),
-      ("writable", "Contents/same.txt", .changed), ("executable", "Contents/same.txt", .changed),
-      ("setuid", "Contents/same.txt", .changed), ("link", "Contents/same.txt", .changed),
-      ("pipe", "Contents/same.txt", .changed), ("folder", "Contents/same.txt", .changed),
-      ("open folder", "Contents/deep", .changed), ("stranger", "Contents/stranger", .unexpected),
-      ("stranger's folder", "Contents/stranger", .unexpected),
+      ("changed", "Contents/same.txt", "changed"),
+      ("longer", "Contents/same.txt", "changed"), ("missing", "Contents/same.txt", "missing"),
+      ("writable", "Contents/same.txt", "changed"), ("executable", "Contents/same.txt", "changed"),
+      ("setuid", "Contents/same.txt", "changed"), ("link", "Contents/same.txt", "changed"),
+      ("pipe", "Contents/same.txt", "changed"), ("folder", "Contents/same.txt", "changed"),
+      ("open folder", "Contents/deep", "changed"), ("stranger", "Contents/stranger", "unexpected"),
+      ("stranger's folder", "Contents/stranger", "unexpected"),
     ])
-  func damage(kind: String, path: String, problem: ContentDamage.Problem) async throws {
+  func damage(kind: String, path: String, problem: String) async throws {
     let fixture = try StoreFixture()
     let content = try await install(fixture)
     let place = "\(fixture.libraryPath)/products/a/1.0/\(path)"
@@ -156,7 +156,7 @@ struct VerifyTests {
     }
     let found = try fixture.reader().verify(content)
     #expect(found.map(\.path) == [path])
-    #expect(found.map(\.problem) == [problem])
+    #expect(found.map(\.rule) == [problem])
     #expect(found.allSatisfy { $0.message.contains("\(path) of a 1.0") && !$0.remedy.isEmpty })
     let queue = try fixture.queue()
     #expect(try await queue.repair(content).damagedPaths == [path])

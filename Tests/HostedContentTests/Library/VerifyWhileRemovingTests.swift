@@ -170,7 +170,7 @@ struct VerifyWhileRemovingTests {
     let reader = try fixture.reader()
     let content = try #require(try reader.contents().first?.content)
     try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/products/a/1.0")
-    #expect(try reader.verify(content).map(\.problem) == [.missing])
+    #expect(try reader.verify(content).map(\.rule) == ["missing"])
   }
 }
 

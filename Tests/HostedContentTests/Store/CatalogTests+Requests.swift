@@ -183,7 +183,7 @@ extension CatalogTests {
   func severalOfOneBin() throws {
     let products = try publish(160)
     let bins = HashBins(
-      bits: 2, keys: RoleKeys(identifiers: [], threshold: 1), prefix: "bin")
+      bits: 2, keys: RoleKeys([], threshold: 1), prefix: "bin")
     let all = try products.filter { try bins.name(for: StorePath.entry($0)) == "bin-2" }
     let wanted = all.prefix(7)
     #expect(wanted.count == 7)

@@ -1,10 +1,7 @@
-import HostedCatalog
 import HostedConcurrency
-import HostedModel
 import HostedTransfer
 import FoundationEssentials
 
-/// Creates the sources of pieces.
 struct ContentSources: Sendable {
   private let store: StoreAccess
   private let replacement: (@Sendable () throws -> any PieceSource)?
@@ -29,11 +26,10 @@ struct ContentSources: Sendable {
   ///
   /// Throws `storeMissing` if the store's folder does not exist.
   func source(for request: ContentRequest) throws -> any PieceSource {
-    try replacement?() ?? store.pieceSource(grants?.access(to: request))
+    try replacement?() ?? store.pieceSource(grants.map { ContentAccess($0, request) })
   }
 }
 
-/// Content to fetch, and who owns it.
 struct ContentRequest: Sendable {
   let offer: ContentOffer
   /// Nil for the library's own account.
@@ -47,7 +43,6 @@ struct ContentRequest: Sendable {
 /// One call runs at a time. URLs of contents that were asked for ahead are kept until a transfer
 /// takes them. May be used from any thread.
 final class ContentGrantBook: Sendable {
-  /// The maximum number of contents per call.
   static let callLimit = 64
 
   private let service: any ContentGranting
@@ -57,11 +52,6 @@ final class ContentGrantBook: Sendable {
   init(_ service: any ContentGranting, uptime: @escaping @Sendable () -> Double) {
     self.service = service
     self.uptime = uptime
-  }
-
-  /// Returns the authorizer of one transfer.
-  fileprivate func access(to request: ContentRequest) -> ContentAccess {
-    ContentAccess(self, request)
   }
 
   /// Returns URLs; those of a renewal are new, others may have been kept.
@@ -133,7 +123,6 @@ private final class ContentAccess: ContentAuthorizer {
   }
 }
 
-/// A content of an account.
 private struct Holding: Hashable, Sendable {
   let account: AccountID?
   let content: ContentKey
@@ -155,11 +144,8 @@ private struct Order: Sendable {
   var holding: Holding { Holding(request.offer, of: request.account) }
 }
 
-private struct Call: Sendable {
-  let account: AccountID?
-  /// Each content once, up to the limit of a call.
-  let contents: [ContentOffer]
-}
+/// A call has each content once, up to its limit.
+private typealias Call = (account: AccountID?, contents: [ContentOffer])
 
 private struct State: Sendable {
   var waiting: [Order] = []
@@ -199,7 +185,7 @@ private struct State: Sendable {
     }
     var holdings: Set<Holding> = []
     let contents = offers.filter { holdings.insert(Holding($0, of: account)).inserted }
-    return Call(account: account, contents: Array(contents.prefix(ContentGrantBook.callLimit)))
+    return (account, Array(contents.prefix(ContentGrantBook.callLimit)))
   }
 
   /// Records the answer to `call`, and returns the transfers whose wait ends.

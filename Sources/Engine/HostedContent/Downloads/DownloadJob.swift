@@ -15,7 +15,6 @@ final class DownloadJob: Sendable {
     var phase = DownloadPhase.preparing
   }
 
-  /// The progress, in bytes.
   struct Work: Hashable, Sendable {
     /// What this attempt must fetch and write.
     var toFetch: Int64
@@ -38,7 +37,6 @@ final class DownloadJob: Sendable {
     ticket.reuse(reused)
   }
 
-  /// Sets the current phase.
   func enter(_ phase: DownloadPhase) { state.withLock { $0.phase = phase } }
 
   /// Adds `bytes` that were fetched and verified; throws `stopped` if the job must end.
@@ -56,7 +54,6 @@ final class DownloadJob: Sendable {
   /// Throws `stopped` if the job must end.
   func checkStopped() throws { try ticket.checkCancelled() }
 
-  /// Whether the job must end.
   var isStopped: Bool { (try? checkStopped()) == nil }
 
   /// Makes the job end at its next check.
@@ -65,7 +62,6 @@ final class DownloadJob: Sendable {
   /// Bytes of the archive that were fetched and verified.
   var bytesFetched: Int64 { state.withLock { $0.work?.fetched ?? 0 } }
 
-  /// Bytes written to files.
   var bytesWritten: Int64 { state.withLock { $0.work?.written ?? 0 } }
 
   /// The progress; nil until the amount of work is known.
@@ -118,8 +114,7 @@ struct ProgressMeter {
     if total > 0 {
       fraction = max(fraction, min(1, Double(work.fetched + work.written) / Double(total)))
     }
-    return DownloadProgress(
-      fraction: fraction, timeRemaining: timeRemaining(of: work, at: instant))
+    return DownloadProgress(fraction: fraction, timeRemaining: timeRemaining(of: work, at: instant))
   }
 
   private static func advance(_ meter: inout RateMeter?, to bytes: Int64, at instant: Double) {
@@ -138,8 +133,7 @@ struct ProgressMeter {
     guard let fetchTime = Self.time(for: toFetch, by: fetching, at: instant) else { return nil }
     let toWrite = work.toWrite - work.written
     let writeTime =
-      Self.time(for: toWrite, by: writing, at: instant)
-      ?? Double(toWrite) / Self.assumedWriteRate
+      Self.time(for: toWrite, by: writing, at: instant) ?? Double(toWrite) / Self.assumedWriteRate
     let isBoth = work.written > 0 && work.fetched < work.toFetch
     return isBoth ? max(fetchTime, writeTime) : fetchTime + writeTime
   }

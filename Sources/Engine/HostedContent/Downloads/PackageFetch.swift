@@ -1,6 +1,5 @@
 import HostedConcurrency
 import HostedLibrary
-import HostedModel
 import HostedPackage
 import HostedTransfer
 import HostedFileIO

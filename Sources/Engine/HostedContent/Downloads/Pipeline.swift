@@ -1,6 +1,5 @@
 import HostedConcurrency
 import HostedLibrary
-import HostedModel
 import HostedPackage
 import HostedTransfer
 import FoundationEssentials
@@ -77,7 +76,6 @@ struct Pipeline: Sendable {
     leaveStaging(of: download)
   }
 
-  /// Returns the index of the requested package, and the source of its pieces.
   private func index(
     for request: ContentRequest, isFirst: Bool, _ job: DownloadJob
   ) throws -> (PackageIndex, any PieceSource) {

@@ -1,5 +1,3 @@
-import HostedCatalog
-import HostedModel
 import HostedConcurrency
 
 /// Looks up contents that a service names, and its receipt keys, in the store's signed catalog.
@@ -31,7 +29,6 @@ final class SignedContents: Sendable {
     var fetched = -Double.infinity
   }
 
-  /// The keys of a catalog that verify receipts.
   private struct ReceiptKeys {
     let catalogVersion: String
     /// Nil if the catalog lists none.
@@ -157,7 +154,12 @@ final class SignedContents: Sendable {
     do {
       try keys?.verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
     } catch {
-      guard let newer = try? await calls.run({ try self.refreshReceiptKeys() }) else { throw error }
+      let newer = try? await calls.run {
+        // Another call may have refreshed them while this one waited.
+        try self.isDue(\.refreshed)
+          ? self.receiptKeys(of: self.refresh()) : self.readReceiptKeys()
+      }
+      guard let newer else { throw error }
       try newer.verifier?.check(grant, ownAccount: ownAccount, now: clock.now())
     }
   }
@@ -178,11 +180,6 @@ final class SignedContents: Sendable {
     if isDue(\.fetched), let newest = try? refresh() { return try receiptKeys(of: newest) }
     // An unreadable catalog may list keys, so receipts cannot be accepted unchecked.
     return try known.get()
-  }
-
-  private func refreshReceiptKeys() throws -> ReceiptKeys? {
-    // Another call may have refreshed them while this one waited.
-    try isDue(\.refreshed) ? receiptKeys(of: refresh()) : readReceiptKeys()
   }
 
   /// Returns whether `time` is at least a minute ago; if so, sets it to now.

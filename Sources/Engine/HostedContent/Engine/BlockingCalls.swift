@@ -1,7 +1,6 @@
 import Dispatch
 import Glibc
 import HostedConcurrency
-import HostedModel
 
 /// Runs blocking calls on threads outside the task pool, until it is closed.
 final class BlockingCalls: Sendable {
@@ -112,7 +111,6 @@ final class ActivityGate: Sendable {
     return body()
   }
 
-  /// Refuses further activities.
   func close() { state.withLock { $0.isClosed = true } }
 
   /// Waits until no activity is in progress, or until `deadline`.

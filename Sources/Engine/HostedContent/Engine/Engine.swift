@@ -1,6 +1,4 @@
-import HostedCatalog
 import HostedLibrary
-import HostedModel
 import HostedTransfer
 import Dispatch
 import HostedConcurrency
@@ -205,9 +203,7 @@ final class Engine: @unchecked Sendable {
     }
     if error.code == .transactionExists { return delivery.report(error: error) }
     if let transaction = event.awaitedTransaction {
-      error = ContentError(
-        error.code, error.message, remedy: error.remedy, subject: transaction.rawValue,
-        cause: error.cause)
+      error = error.with(subject: transaction.rawValue)
     }
     diagnostics.count { $0.journalFailures += 1 }
     diagnostics.log(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
@@ -451,8 +447,7 @@ final class Engine: @unchecked Sendable {
   ) {
     do {
       // The seller may answer twice: to the call, and with an event.
-      guard try hasFailed(transaction, for: grant.payment),
-        redelivered.insert(transaction).inserted
+      guard try hasFailed(transaction, for: grant.payment), redelivered.insert(transaction).inserted
       else { return onEnd() }
       deliver(grant, contents, onEnd: onEnd)
     } catch {
@@ -609,7 +604,6 @@ final class Engine: @unchecked Sendable {
   }
 }
 
-/// Submitted events, in order.
 private struct EngineInbox {
   var pendingEvents: ArraySlice<PendingEvent> = []
   /// Whether the serial queue is scheduled to read it.

@@ -3,14 +3,11 @@ package import HostedConcurrency
 package import HostedFileIO
 import HostedJournal
 import HostedLibrary
-package import HostedModel
 package import HostedTransfer
 
 /// Replaceable dependencies of a queue, for tests and the simulation.
 package struct Environment: Sendable {
-  /// Runs work on threads and queues.
   package var execution: any Execution = DispatchExecution()
-  /// Opens the journal of a library.
   package var openJournal: @Sendable (Directory) throws -> any QueueJournal & InstallJournal = {
     try SQLiteJournal(in: $0)
   }
@@ -31,7 +28,6 @@ package struct Environment: Sendable {
 
   package init() {}
 
-  /// Creates the identifier of a transaction.
   func newTransaction() -> TransactionID { TransactionID(rawValue: newIdentifier()) }
 
   /// Opens the journal.
@@ -66,8 +62,7 @@ struct OpenedLibrary {
     journal = try environment.openJournal(of: folder)
     // After the journal has proved that this is a library.
     try folder.markAsCaches()
-    library = ContentLibrary(
-      folder, journal: journal, makeSignal: environment.execution.signal)
+    library = ContentLibrary(folder, journal: journal, makeSignal: environment.execution.signal)
     var queue = try journal.readQueue()
     // Drop the data of cancelled downloads; the process may have ended before it did.
     let kept = queue.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }

@@ -1,4 +1,3 @@
-import HostedModel
 import HostedTransfer
 
 /// Events that must be journaled before they are reported, in the order of retries.
@@ -56,7 +55,6 @@ struct HeldEvents {
     return true
   }
 
-  /// Records whether a retry succeeded.
   mutating func noteRetry(isSuccess: Bool) { failures = isSuccess ? 0 : failures + 1 }
 
   /// When a failed retry is repeated.

@@ -1,4 +1,3 @@
-public import HostedModel
 public import HostedTransfer
 public import FoundationEssentials
 
@@ -6,7 +5,7 @@ public import FoundationEssentials
 ///
 /// Equal handles refer to the same download. May be used from any thread. Values change only on the
 /// queue's delivery queue, between callbacks. Source: `SKDownload`.
-public struct Download: Sendable, Identifiable {
+public struct Download: Sendable, Identifiable, Hashable, CustomStringConvertible {
   let report: TransactionReport
   let position: Int
 
@@ -116,9 +115,7 @@ public struct Download: Sendable, Identifiable {
       continuation.onTermination = { _ in task.cancel() }
     }
   }
-}
 
-extension Download: Hashable {
   /// Whether both are the same download of the same transaction.
   public static func == (left: Self, right: Self) -> Bool {
     left.report.id == right.report.id && left.position == right.position
@@ -129,10 +126,16 @@ extension Download: Hashable {
     hasher.combine(report.id)
     hasher.combine(position)
   }
+
+  /// The content, its version and the state, with the progress if it is active.
+  public var description: String {
+    let percent = state == .active ? " (\(Int(progress * 100)) %)" : ""
+    return "\(contentIdentifier) \(contentVersion): \(state)\(percent)"
+  }
 }
 
 /// The phase of an active download.
-public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
+public enum DownloadPhase: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
   /// Determines what to fetch and what can be reused.
   case preparing
   /// Waits; see `Download.wait` for the reason.
@@ -145,17 +148,4 @@ public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
   case unpacking
   /// Makes the files durable and visible, and switches `current`.
   case installing
-}
-
-extension Download: CustomStringConvertible {
-  /// The content, its version and the state, with the progress if it is active.
-  public var description: String {
-    let percent = state == .active ? " (\(Int(progress * 100)) %)" : ""
-    return "\(contentIdentifier) \(contentVersion): \(state)\(percent)"
-  }
-}
-
-extension DownloadPhase: CustomStringConvertible {
-  /// The name of the phase.
-  public var description: String { rawValue }
 }

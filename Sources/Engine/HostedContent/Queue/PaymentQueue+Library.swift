@@ -2,7 +2,6 @@ import HostedConcurrency
 public import FoundationEssentials
 import HostedFileIO
 import HostedLibrary
-public import HostedModel
 import HostedPackage
 import HostedTransfer
 
@@ -113,11 +112,9 @@ extension PaymentQueue {
   /// the folders of installed versions stay. Throws `stopped` once the queue is closed.
   @discardableResult
   public func repairJournal() async throws -> [ContentError] {
-    try await repairs.run { try self.repairJournal() }
-  }
-
-  package func repairJournal() throws -> [ContentError] {
-    try engine.betweenEvents { _ in try engine.journal.removeUnreadable() }
+    try await repairs.run { [engine] in
+      try engine.betweenEvents { _ in try engine.journal.removeUnreadable() }
+    }
   }
 
   /// Returns installed contents that the catalog no longer offers; removes nothing.
@@ -159,7 +156,7 @@ extension PaymentQueue {
   /// read. A repair creates the folder and the record again.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
     do {
-      return try library.verify(content, isStopped: repairs.check).map(\.path)
+      return try library.verify(content, isStopped: repairs.check).map { $0.path ?? "" }
     } catch let error as ContentError where error.code == .journalFailed {
       return [""]
     }
@@ -272,7 +269,7 @@ extension LibraryReader {
 }
 
 /// The result of repairing an installed version.
-public struct RepairReport: Hashable, Codable, Sendable {
+public struct RepairReport: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The content's identifier.
   public let contentIdentifier: ProductIdentifier
   /// The version.
@@ -283,9 +280,7 @@ public struct RepairReport: Hashable, Codable, Sendable {
   public let damagedPaths: [String]
   /// Bytes fetched, without the index; 0 if the version was intact.
   public let bytesFetched: Int64
-}
 
-extension RepairReport: CustomStringConvertible {
   /// The content, its version and the damaged paths.
   public var description: String {
     "\(contentIdentifier) \(version): \(damagedPaths.count) damaged, \(bytesFetched) bytes fetched"

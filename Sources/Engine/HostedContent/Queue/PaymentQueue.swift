@@ -1,7 +1,5 @@
-import HostedCatalog
 package import HostedConcurrency
 import HostedLibrary
-public import HostedModel
 public import HostedTransfer
 package import HostedFileIO
 public import FoundationEssentials
@@ -46,20 +44,17 @@ public final class PaymentQueue: Sendable {
     let opened = try OpenedLibrary(configuration)
     (library, lock, leftovers) = (opened.library, opened.lock, opened.errors)
     let execution = configuration.environment.execution
-    let store = try StoreAccess(
-      configuration.storeReader, fileSystem: configuration.fileSystem)
+    let store = try StoreAccess(configuration.storeReader, fileSystem: configuration.fileSystem)
     self.store = store
     let catalog = Catalog(
       of: store, trustedRoot: configuration.trustedRoot,
       trustFolder: try opened.folder.root.createDirectory("trust"), now: configuration.clock.now)
-    contents =
-      configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
+    contents = configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
     let builtIn: any StoreService
     if let service = configuration.service {
       (builtIn, ownService) = (service, nil)
     } else {
-      let own = try CatalogStoreService(
-        configuration, catalog, libraryFolder: opened.folder.root)
+      let own = try CatalogStoreService(configuration, catalog, libraryFolder: opened.folder.root)
       (builtIn, ownService) = (own, own)
     }
     let seller = configuration.seller?(builtIn) ?? builtIn
@@ -180,12 +175,8 @@ public final class PaymentQueue: Sendable {
   @discardableResult
   public func add(_ payment: Payment) -> TransactionID {
     let id = newTransaction()
-    add(payment, as: id)
-    return id
-  }
-
-  private func add(_ payment: Payment, as id: TransactionID) {
     engine.submit(.paymentAdded(transaction: id, payment))
+    return id
   }
 
   /// Approves or declines a deferred payment that was added with `simulatesAskToBuy`.
@@ -233,12 +224,8 @@ public final class PaymentQueue: Sendable {
     withApplicationUsername account: AccountID? = nil
   ) -> RestoreID {
     let id = newRestore()
-    restore(as: id, account: account)
-    return id
-  }
-
-  private func restore(as id: RestoreID, account: AccountID?) {
     engine.submit(.restoreRequested(request: id, account: account))
+    return id
   }
 
   private func newTransaction() -> TransactionID { configuration.environment.newTransaction() }
@@ -252,16 +239,6 @@ public final class PaymentQueue: Sendable {
   /// Starts waiting, paused, failed and cancelled downloads; others do not change.
   public func start(_ downloads: [Download]) {
     engine.submit(.startRequested(downloads: downloads.map(\.record.id)))
-  }
-
-  /// Starts downloads; calls `body` on the delivery queue, before the reports of the start.
-  private func start(
-    _ downloads: [Download], of transaction: PaymentTransaction,
-    whenBegun body: @escaping @Sendable () -> Void
-  ) {
-    engine.submit(.startRequested(downloads: downloads.map(\.record.id))) { [delivery] in
-      delivery.deliver(about: [transaction.report.id], body)
-    }
   }
 
   /// Pauses waiting and active downloads and keeps their data; others do not change.
@@ -460,7 +437,7 @@ public final class PaymentQueue: Sendable {
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newTransaction()
     let signals = signals(about: id).stream
-    add(payment, as: id)
+    engine.submit(.paymentAdded(transaction: id, payment))
     let transaction = try await signals.firstValue { report -> PaymentTransaction? in
       if case .failure(let error) = report, error.code == .transactionExists { throw error }
       guard let transaction = report.transaction else { return nil }
@@ -495,7 +472,10 @@ public final class PaymentQueue: Sendable {
     // Nothing is reported about a removed transaction.
     guard current != nil else { throw awaited.cancelled }
     do {
-      start(Array(awaited.left), of: transaction) { sender.yield(.begun) }
+      engine.submit(.startRequested(downloads: awaited.left.map(\.record.id))) { [delivery] in
+        // Before the reports of the start.
+        delivery.deliver(about: [transaction.report.id]) { sender.yield(.begun) }
+      }
       for await signal in signals where try awaited.take(signal) { return awaited.folders }
       throw CancellationError()
     } catch is CancellationError {
@@ -531,7 +511,7 @@ public final class PaymentQueue: Sendable {
   {
     let id = newRestore()
     let signals = signals(about: id).stream
-    restore(as: id, account: account)
+    engine.submit(.restoreRequested(request: id, account: account))
     return try await signals.firstValue { report in
       switch report {
       case .restoreEnded(let result):
@@ -542,11 +522,9 @@ public final class PaymentQueue: Sendable {
       }
     }
   }
-}
 
-extension PaymentQueue {
   /// The configuration of a queue.
-  public struct Configuration: Sendable {
+  public struct Configuration: Sendable, CustomStringConvertible {
     /// The library's folder; created if it does not exist.
     public var library: URL
     /// The store that content comes from.
@@ -627,6 +605,9 @@ extension PaymentQueue {
     /// `maximumActiveDownloads` within its bounds.
     var activeLimit: Int { min(32, max(1, maximumActiveDownloads)) }
 
+    /// The locations of the library, the store and its mirrors.
+    public var description: String { "library: \(library), store: \(storeReader)" }
+
     /// The number of threads that a queue needs: its own, and two for each active download.
     ///
     /// Each download fetches on one thread and writes on the other.
@@ -635,7 +616,7 @@ extension PaymentQueue {
 }
 
 /// What happens to the installed content of a product that an account has lost.
-public enum RevokedContentPolicy: Hashable, Sendable {
+public enum RevokedContentPolicy: Hashable, Sendable, CustomStringConvertible {
   /// It stays installed.
   case keep
   /// It is removed once no account of the library has a grant of the product.
@@ -644,6 +625,14 @@ public enum RevokedContentPolicy: Hashable, Sendable {
   /// service is asked for their grants. A version that is leased or that an unfinished transaction
   /// needs is removed later, at the latest after the next start. Pins do not keep it.
   case remove
+
+  /// The name of the policy.
+  public var description: String {
+    switch self {
+    case .keep: "keep"
+    case .remove: "remove"
+    }
+  }
 }
 
 extension Download {
@@ -726,20 +715,5 @@ extension ContentError {
     ContentError(
       .stopped, "The download of \(content) was cancelled", remedy: "Start the download again",
       subject: content.rawValue)
-  }
-}
-
-extension PaymentQueue.Configuration: CustomStringConvertible {
-  /// The locations of the library, the store and its mirrors.
-  public var description: String { "library: \(library), store: \(storeReader)" }
-}
-
-extension RevokedContentPolicy: CustomStringConvertible {
-  /// The name of the policy.
-  public var description: String {
-    switch self {
-    case .keep: "keep"
-    case .remove: "remove"
-    }
   }
 }

@@ -1,6 +1,5 @@
 public import FoundationEssentials
 import HostedConcurrency
-public import HostedModel
 
 /// A purchase in the queue: a handle that shows its last reported state.
 ///
@@ -8,7 +7,7 @@ public import HostedModel
 /// these show the state that their queue last reported. A handle stays readable after the
 /// transaction is finished. May be used from any thread. Values change only on the queue's delivery
 /// queue, between callbacks. Source: `SKPaymentTransaction`.
-public struct PaymentTransaction: Sendable, Identifiable {
+public struct PaymentTransaction: Sendable, Identifiable, Hashable, CustomStringConvertible {
   let report: TransactionReport
 
   /// The identifier in the queue, unique in a library.
@@ -46,17 +45,13 @@ public struct PaymentTransaction: Sendable, Identifiable {
       try grant.receipt ?? report.library.journal.receipt(of: report.id)
     }
   }
-}
 
-extension PaymentTransaction: Hashable {
   /// Returns whether both have the same identifier, even from different queues of a library.
   public static func == (left: Self, right: Self) -> Bool { left.report.id == right.report.id }
 
   /// Hashes the identifier.
   public func hash(into hasher: inout Hasher) { hasher.combine(report.id) }
-}
 
-extension PaymentTransaction: CustomStringConvertible {
   /// The identifier, the state and the payment.
   public var description: String { "transaction \(id): \(transactionState), \(payment)" }
 }

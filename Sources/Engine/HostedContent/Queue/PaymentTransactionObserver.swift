@@ -1,5 +1,3 @@
-public import HostedModel
-
 /// Receives the reports of a queue.
 ///
 /// All methods are called on the queue's delivery queue, one at a time, in the order of events, and
@@ -9,12 +7,10 @@ public import HostedModel
 /// `SKPaymentTransactionObserver`.
 public protocol PaymentTransactionObserver: AnyObject, Sendable {
   /// Transactions were added or changed state; at each launch, all unfinished ones.
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
+  func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
 
   /// Transactions were removed because they were finished; each is reported at most once.
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
+  func paymentQueue(_ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
 
   /// Downloads changed state or progressed; contains only these, of one or more transactions.
   ///
@@ -97,13 +93,18 @@ extension PaymentTransactionObserver {
 }
 
 /// The result of a restore.
-public struct RestoreResult: Hashable, Sendable {
+public struct RestoreResult: Hashable, Sendable, CustomStringConvertible {
   /// The identifier that `restoreCompletedTransactions` returned.
   public let identifier: RestoreID
   /// The restored transactions that are unfinished, including those of an earlier restore.
   public let transactions: [PaymentTransaction]
   /// The error that ended the restore; nil if it succeeded.
   public let error: ContentError?
+
+  /// The identifier, and the transactions or the error.
+  public var description: String {
+    "\(identifier): \(transactions)\(error.map { ", \($0)" } ?? "")"
+  }
 }
 
 /// Decides whether a transaction in progress continues.
@@ -116,14 +117,6 @@ public protocol PaymentQueueDelegate: AnyObject, Sendable {
   /// meanwhile, another transaction delivers it. Called on the delivery queue. Without a delegate,
   /// transactions continue.
   func paymentQueue(
-    _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
-    in storefront: Storefront
+    _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction, in storefront: Storefront
   ) -> Bool
-}
-
-extension RestoreResult: CustomStringConvertible {
-  /// The identifier, and the transactions or the error.
-  public var description: String {
-    "\(identifier): \(transactions)\(error.map { ", \($0)" } ?? "")"
-  }
 }

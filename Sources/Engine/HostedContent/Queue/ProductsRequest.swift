@@ -1,5 +1,3 @@
-import HostedCatalog
-public import HostedModel
 import HostedConcurrency
 
 /// Looks up products by identifier and calls a delegate.

@@ -1,6 +1,5 @@
 import Dispatch
 import HostedConcurrency
-import HostedModel
 
 /// Keeps the handles of a queue, and calls its observers on the delivery queue only.
 ///
@@ -101,7 +100,6 @@ final class Delivery: Sendable {
     _ = takeWaiting()
   }
 
-  /// The current observers.
   var observers: [any PaymentTransactionObserver] { list.observers }
 
   var delegate: (any PaymentQueueDelegate)? {
@@ -109,7 +107,6 @@ final class Delivery: Sendable {
     set { state.withLock { $0.delegate = newValue } }
   }
 
-  /// The storefront as last reported.
   var storefront: Storefront? { state.withLock { $0.storefront } }
 
   // MARK: Streams
@@ -192,9 +189,7 @@ final class Delivery: Sendable {
   }
 
   /// Asks the observers whether to add a promoted payment; calls `add` if one agrees.
-  func ask(
-    _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
-  ) {
+  func ask(_ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void) {
     deliverAfterLaunch {
       var isWanted = false
       self.callObservers { queue, observer in
@@ -236,7 +231,8 @@ final class Delivery: Sendable {
     line.send(notification, of: ids) { notification in
       switch notification {
       case .transactions(let records): self.notify(records)
-      case .changes(let reports): self.notify(reports)
+      case .changes(let reports):
+        for call in reports.calls { self.notify(self.downloads(of: call)) }
       case .removed(let records): self.notify(removed: records)
       case .calls(let bodies): bodies.forEach { $0() }
       }
@@ -255,7 +251,6 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Reports transactions that were added or changed state.
   func report(transactions records: [TransactionRecord]) {
     send(.transactions(records), of: records.map(\.id))
   }
@@ -280,10 +275,6 @@ final class Delivery: Sendable {
   /// Reports the progress of downloads; skips those of removed transactions.
   func report(progress: [DownloadID: DownloadProgress]) {
     send(.changes(WaitingReports(progress: progress)), of: progress.keys.map(\.transaction))
-  }
-
-  private func notify(_ reports: WaitingReports) {
-    for call in reports.calls { notify(downloads(of: call)) }
   }
 
   private func notify(_ downloads: [Download]) {
@@ -313,7 +304,6 @@ final class Delivery: Sendable {
     return downloads
   }
 
-  /// Reports transactions that were finished.
   func report(removed records: [TransactionRecord]) {
     send(.removed(records), of: records.map(\.id))
   }
@@ -375,7 +365,6 @@ struct UnfinishedReports {
     if ordered.count > 2 * reports.count + 16 { removeOld() }
   }
 
-  /// The handles in the queue's order.
   var transactions: [PaymentTransaction] {
     mutating get {
       if ordered.count > reports.count { removeOld() }
@@ -443,13 +432,11 @@ final class ReportRouter: Sendable {
     }
   }
 
-  /// Whether any call waits.
   var hasWaiters: Bool { state.withLock { !$0.waiters.isEmpty } }
 
   /// Refuses further calls.
   func close() { state.withLock { $0.isClosed = true } }
 
-  /// Ends the streams of all waiting calls.
   func finish() {
     let waiters = state.withLock { state in
       defer { state.waiters = [:] }
@@ -458,7 +445,6 @@ final class ReportRouter: Sendable {
     for waiter in waiters.joined() { waiter.finish() }
   }
 
-  /// Returns whether a call waits for `id`.
   func isAwaited(_ id: TransactionID) -> Bool {
     state.withLock { $0.waiters[id.rawValue] != nil }
   }

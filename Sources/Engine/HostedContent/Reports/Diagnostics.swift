@@ -1,4 +1,3 @@
-import HostedModel
 public import HostedTransfer
 public import FoundationEssentials
 import HostedConcurrency
@@ -7,9 +6,9 @@ import HostedConcurrency
 ///
 /// `name` is one of a few constant texts, so that events can be counted; `details` has the values.
 /// It never contains account names or receipts.
-public struct DiagnosticEvent: Hashable, Codable, Sendable {
+public struct DiagnosticEvent: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The severity of an event.
-  public enum Severity: String, Codable, Sendable, CaseIterable {
+  public enum Severity: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     case info, warning, error
   }
 
@@ -21,10 +20,16 @@ public struct DiagnosticEvent: Hashable, Codable, Sendable {
   public let name: String
   /// Details such as transaction, product, content, version, error or bytes.
   public let details: [String: String]
+
+  /// The severity, the name and the details.
+  public var description: String {
+    let details = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+    return "\(severity): \(name)\(details)".printable(limit: .max)
+  }
 }
 
 /// Counters of a queue since it was opened.
-public struct QueueStatistics: Hashable, Codable, Sendable {
+public struct QueueStatistics: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The number of installed downloads.
   public internal(set) var installs = 0
   /// The number of failed downloads.
@@ -41,9 +46,13 @@ public struct QueueStatistics: Hashable, Codable, Sendable {
   public internal(set) var journalCommits = 0
   /// The number of failed commits.
   public internal(set) var journalFailures = 0
-}
 
-extension QueueStatistics {
+  /// The counters of downloads, bytes and commits.
+  public var description: String {
+    "\(installs) installed, \(failures) failed, \(stops) stopped, \(bytesFetched) bytes fetched, "
+      + "\(bytesReused) bytes reused, \(journalCommits) commits, \(journalFailures) failed commits"
+  }
+
   mutating func take(_ result: WorkResult, _ job: DownloadJob) {
     switch result {
     case .installed: installs += 1
@@ -89,19 +98,11 @@ final class Diagnostics: Sendable {
   func log(_ event: QueueEvent) {
     switch event {
     case .launched: log(.info, "queue launched")
-    case .paymentAdded(let id, let payment):
-      log(.info, "payment added") {
-        ["transaction": id.rawValue, "product": payment.productIdentifier.rawValue]
-      }
+    case .paymentAdded(let id, let payment): log("payment added", id, of: payment)
     case .paymentRetried(let id): log(.info, "payment journaled") { ["transaction": id.rawValue] }
     case .restored(let id, let original, _, _):
-      log(.info, "transaction restored") {
-        ["transaction": id.rawValue, "product": original.payment.productIdentifier.rawValue]
-      }
-    case .granted(let id, let grant, _):
-      log(.info, "purchase granted") {
-        ["transaction": id.rawValue, "product": grant.payment.productIdentifier.rawValue]
-      }
+      log("transaction restored", id, of: original.payment)
+    case .granted(let id, let grant, _): log("purchase granted", id, of: grant.payment)
     case .purchaseAnswered(let id, let outcome): log(id, outcome)
     case .restoreRequested: log(.info, "restore begun")
     case .restoreLost(let error):
@@ -131,6 +132,12 @@ final class Diagnostics: Sendable {
     }
   }
 
+  private func log(_ name: StaticString, _ transaction: TransactionID, of payment: Payment) {
+    log(.info, name) {
+      ["transaction": transaction.rawValue, "product": payment.productIdentifier.rawValue]
+    }
+  }
+
   private func log(_ name: StaticString, _ downloads: [DownloadID]) {
     log(.info, name) { ["downloads": downloads.prefix(20).map(\.rawValue).joined(separator: " ")] }
   }
@@ -148,26 +155,5 @@ final class Diagnostics: Sendable {
         ["transaction": transaction.rawValue, "error": "\(error.code.rawValue)"]
       }
     }
-  }
-}
-
-extension DiagnosticEvent: CustomStringConvertible {
-  /// The severity, the name and the details.
-  public var description: String {
-    let details = details.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-    return "\(severity): \(name)\(details)".printable(limit: .max)
-  }
-}
-
-extension DiagnosticEvent.Severity: CustomStringConvertible {
-  /// The name of the severity.
-  public var description: String { rawValue }
-}
-
-extension QueueStatistics: CustomStringConvertible {
-  /// The counters of downloads, bytes and commits.
-  public var description: String {
-    "\(installs) installed, \(failures) failed, \(stops) stopped, \(bytesFetched) bytes fetched, "
-      + "\(bytesReused) bytes reused, \(journalCommits) commits, \(journalFailures) failed commits"
   }
 }

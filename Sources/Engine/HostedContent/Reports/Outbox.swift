@@ -1,19 +1,55 @@
 import Dispatch
 import HostedConcurrency
-import HostedModel
 
 /// Pending notifications and their due times; combines notifications into calls.
 ///
 /// Notifications of one transaction keep their order. Those of different transactions do not, so
 /// changes of a thousand downloads can share calls, whatever else is reported meanwhile.
 struct Outbox {
-  /// A pending notification.
   enum Notification {
     case transactions([TransactionRecord])
     case changes(WaitingReports)
     case removed([TransactionRecord])
     /// Any other call; it keeps its place between earlier and later notifications.
     case calls([@Sendable () -> Void])
+
+    /// Whether it reports changes of downloads, which may be delayed.
+    var isChanges: Bool {
+      if case .changes = self { true } else { false }
+    }
+
+    /// Whether two reports of one transaction need two calls; otherwise the first would be lost.
+    fileprivate var needsOwnCall: Bool {
+      switch self {
+      case .transactions, .removed: true
+      case .changes, .calls: false
+      }
+    }
+
+    /// Appends a later notification of the same kind; returns false for one of another kind.
+    fileprivate mutating func append(_ later: Self) -> Bool {
+      let earlier = self
+      // With `self` emptied, the payload is referenced once and changes in place without a copy.
+      self = .calls([])
+      switch (consume earlier, later) {
+      case (.transactions(var records), .transactions(let others)):
+        records += others
+        self = .transactions(records)
+      case (.changes(var reports), .changes(let others)):
+        reports.append(others)
+        self = .changes(reports)
+      case (.removed(var records), .removed(let others)):
+        records += others
+        self = .removed(records)
+      case (.calls(var bodies), .calls(let others)):
+        bodies += others
+        self = .calls(bodies)
+      case (let unchanged, _):
+        self = unchanged
+        return false
+      }
+      return true
+    }
   }
 
   private struct Entry {
@@ -44,13 +80,10 @@ struct Outbox {
   ) {
     nextDue = min(nextDue ?? due, due)
     let isAboutAll = if case .calls = notification { ids.isEmpty } else { false }
-    let compared: Set<TransactionID>? =
-      isAboutAll || ids.count > Self.comparedIDs ? nil : Set(ids)
+    let compared: Set<TransactionID>? = isAboutAll || ids.count > Self.comparedIDs ? nil : Set(ids)
     for index in entries.indices.reversed() {
       let overlaps = entries[index].overlaps(compared)
-      if !overlaps || !notification.needsOwnCall,
-        entries[index].notification.append(notification)
-      {
+      if !overlaps || !notification.needsOwnCall, entries[index].notification.append(notification) {
         if let compared {
           entries[index].ids?.formUnion(compared)
         } else {
@@ -81,46 +114,6 @@ struct Outbox {
   }
 }
 
-extension Outbox.Notification {
-  /// Whether it reports changes of downloads, which may be delayed.
-  var isChanges: Bool {
-    if case .changes = self { true } else { false }
-  }
-
-  /// Whether two reports of one transaction need two calls; otherwise the first would be lost.
-  fileprivate var needsOwnCall: Bool {
-    switch self {
-    case .transactions, .removed: true
-    case .changes, .calls: false
-    }
-  }
-
-  /// Appends a later notification of the same kind; returns false for one of another kind.
-  fileprivate mutating func append(_ later: Self) -> Bool {
-    let earlier = self
-    // With `self` emptied, the payload is referenced once and changes in place without a copy.
-    self = .calls([])
-    switch (consume earlier, later) {
-    case (.transactions(var records), .transactions(let others)):
-      records += others
-      self = .transactions(records)
-    case (.changes(var reports), .changes(let others)):
-      reports.append(others)
-      self = .changes(reports)
-    case (.removed(var records), .removed(let others)):
-      records += others
-      self = .removed(records)
-    case (.calls(var bodies), .calls(let others)):
-      bodies += others
-      self = .calls(bodies)
-    case (let unchanged, _):
-      self = unchanged
-      return false
-    }
-    return true
-  }
-}
-
 /// Delivers the notifications of an outbox on a serial queue when they are due.
 final class OutboxLine: Sendable {
   private let target: any SerialLine
@@ -128,11 +121,9 @@ final class OutboxLine: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// Pending notifications, in order.
     var outbox = Outbox()
     /// The time of the scheduled delivery; nil if nothing is scheduled.
     var expected: DispatchTime?
-    /// Limits the rate of calls about downloads.
     var pace = CallPace()
 
     /// Returns when to schedule a delivery; nil if one is scheduled early enough.
@@ -227,7 +218,6 @@ extension DispatchTime {
 /// Every state of a transaction's downloads is reported, in order. Of its progress, only the newest
 /// value is reported, together with a state. Different transactions are not ordered.
 struct WaitingReports {
-  /// The content of one call.
   struct Call {
     /// The transactions at the time of the report, and their changed downloads.
     var records: [TransactionRecord] = []

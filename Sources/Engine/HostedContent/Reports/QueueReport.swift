@@ -1,8 +1,7 @@
-public import HostedModel
 public import FoundationEssentials
 
 /// A report of the queue, as a value.
-public enum QueueReport: Sendable {
+public enum QueueReport: Sendable, CustomStringConvertible {
   /// Transactions were added or changed state; once for each stream, all unfinished ones.
   case transactions([PaymentTransaction])
   /// Downloads changed state or progressed.
@@ -13,10 +12,21 @@ public enum QueueReport: Sendable {
   case failure(ContentError)
   /// A restore succeeded or failed.
   case restoreEnded(RestoreResult)
+
+  /// The kind of the report and its values.
+  public var description: String {
+    switch self {
+    case .transactions(let transactions): "transactions: \(transactions)"
+    case .downloads(let downloads): "downloads: \(downloads)"
+    case .removed(let transactions): "removed: \(transactions)"
+    case .failure(let error): "failure: \(error)"
+    case .restoreEnded(let result): "restore ended: \(result)"
+    }
+  }
 }
 
 /// A snapshot of a download when it was reported; unlike `Download`, it does not change.
-public struct DownloadUpdate: Hashable, Sendable {
+public struct DownloadUpdate: Hashable, Sendable, CustomStringConvertible {
   /// The download.
   public let download: Download
   /// The state.
@@ -38,16 +48,7 @@ public struct DownloadUpdate: Hashable, Sendable {
     contentURL = download.contentURL
     error = download.error
   }
-}
 
-/// An element of the module's internal streams.
-enum StreamSignal: Sendable {
-  case report(QueueReport)
-  /// The request has taken effect: later reports are results of it.
-  case begun
-}
-
-extension DownloadUpdate: CustomStringConvertible {
   /// The content, its version and the reported state, with the progress or the error.
   public var description: String {
     let details =
@@ -60,15 +61,9 @@ extension DownloadUpdate: CustomStringConvertible {
   }
 }
 
-extension QueueReport: CustomStringConvertible {
-  /// The kind of the report and its values.
-  public var description: String {
-    switch self {
-    case .transactions(let transactions): "transactions: \(transactions)"
-    case .downloads(let downloads): "downloads: \(downloads)"
-    case .removed(let transactions): "removed: \(transactions)"
-    case .failure(let error): "failure: \(error)"
-    case .restoreEnded(let result): "restore ended: \(result)"
-    }
-  }
+/// An element of the module's internal streams.
+enum StreamSignal: Sendable {
+  case report(QueueReport)
+  /// The request has taken effect: later reports are results of it.
+  case begun
 }

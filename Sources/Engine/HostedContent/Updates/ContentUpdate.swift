@@ -1,11 +1,9 @@
-import HostedCatalog
 import HostedLibrary
-public import HostedModel
 import HostedPackage
 import HostedTransfer
 
 /// A version that the store offers instead of an installed one, which is older or was withdrawn.
-public struct ContentUpdate: Hashable, Codable, Sendable {
+public struct ContentUpdate: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The product.
   public let productIdentifier: ProductIdentifier
   /// The content; equal to the product unless it has several.
@@ -42,16 +40,18 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
     bytesToMove = bytesInFull
   }
 
-  /// Returns whether `offer` is the offered version.
   func isOf(_ offer: ContentOffer) -> Bool {
     offer.contentIdentifier == contentIdentifier && offer.version == offered
   }
+
+  /// The content and both versions, such as `com.example.book 1.0 → 1.1`.
+  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
 }
 
 /// Content that the store offers only in older versions than the installed one.
 ///
 /// It is only reported, because a store that went back may have a problem; nothing is installed.
-public struct ContentDowngrade: Hashable, Codable, Sendable {
+public struct ContentDowngrade: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The product.
   public let productIdentifier: ProductIdentifier
   /// The content.
@@ -60,6 +60,9 @@ public struct ContentDowngrade: Hashable, Codable, Sendable {
   public let installed: ContentVersion
   /// The version that the catalog offers.
   public let offered: ContentVersion
+
+  /// The content and both versions, such as `com.example.book 1.1 → 1.0`.
+  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
 }
 
 /// Compares offered and installed contents; pure.
@@ -107,12 +110,29 @@ struct UpdateComparison: Hashable, Sendable {
 }
 
 extension ContentLibrary {
-  /// Compares installed contents with `products`.
   func comparison(with products: [Product]) throws -> UpdateComparison {
     // First, so that a version that becomes current during the look is among the installed ones.
     let current = try currentVersions()
-    return UpdateComparison(
-      of: products, installed: try journal.installed(), current: current)
+    return UpdateComparison(of: products, installed: try journal.installed(), current: current)
+  }
+
+  /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
+  ///
+  /// Never more than a full download, because each member is fetched at most once.
+  fileprivate func measure(
+    _ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource
+  ) throws -> ContentUpdate {
+    var measured = update
+    let index = try PackageIndex(signedAs: offer, from: source, ticket: TransferTicket())
+    guard index.payload != nil else {
+      measured.wholePackageReason = index.obstacle ?? PackageFetch.noMembers
+      return measured
+    }
+    let survey = try PackageSurvey(
+      of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
+    measured.bytesToMove =
+      source.bytesMoved(by: survey.missingPieces, of: offer.package) + offer.index.length
+    return measured
   }
 }
 
@@ -154,37 +174,4 @@ extension LibraryReader {
       }
     }
   }
-}
-
-extension ContentLibrary {
-  /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
-  ///
-  /// Never more than a full download, because each member is fetched at most once.
-  fileprivate func measure(
-    _ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource
-  )
-    throws -> ContentUpdate
-  {
-    var measured = update
-    let index = try PackageIndex(signedAs: offer, from: source, ticket: TransferTicket())
-    guard index.payload != nil else {
-      measured.wholePackageReason = index.obstacle ?? PackageFetch.noMembers
-      return measured
-    }
-    let survey = try PackageSurvey(
-      of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
-    measured.bytesToMove =
-      source.bytesMoved(by: survey.missingPieces, of: offer.package) + offer.index.length
-    return measured
-  }
-}
-
-extension ContentUpdate: CustomStringConvertible {
-  /// The content and both versions, such as `com.example.book 1.0 → 1.1`.
-  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
-}
-
-extension ContentDowngrade: CustomStringConvertible {
-  /// The content and both versions, such as `com.example.book 1.1 → 1.0`.
-  public var description: String { "\(contentIdentifier) \(installed) → \(offered)" }
 }

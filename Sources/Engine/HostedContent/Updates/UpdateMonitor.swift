@@ -1,4 +1,3 @@
-public import HostedModel
 import HostedConcurrency
 
 /// Checks for updates of installed content, once or as a sequence of checks.
@@ -15,7 +14,7 @@ import HostedConcurrency
 /// offered version. May be used from any thread.
 public final class UpdateMonitor: AsyncSequence, Sendable {
   /// What to do with a newer version.
-  public enum Policy: String, Codable, Sendable, CaseIterable {
+  public enum Policy: String, Codable, Sendable, CaseIterable, PrintedAsRawValue {
     /// Download it and make it current.
     case automatic
     /// Report it only.
@@ -25,7 +24,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   }
 
   /// The result of a check.
-  public struct Check: Sendable {
+  public struct Check: Sendable, CustomStringConvertible {
     /// Newer versions that the store offers, and those that replace a withdrawn version.
     public let updates: [ContentUpdate]
     /// Contents of which the store offers only older versions than the installed one.
@@ -36,11 +35,20 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     public internal(set) var failures: [Failure] = []
 
     /// An update that failed.
-    public struct Failure: Sendable {
+    public struct Failure: Sendable, CustomStringConvertible {
       /// The update.
       public let update: ContentUpdate
       /// The reason.
       public let error: ContentError
+
+      /// The update and the reason.
+      public var description: String { "\(update): \(error)" }
+    }
+
+    /// The updates and downgrades, and what was installed or failed.
+    public var description: String {
+      "updates: \(updates); downgrades: \(downgrades); installed: \(installed); "
+        + "failures: \(failures)"
     }
   }
 
@@ -118,7 +126,19 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   public func check() async throws -> Check {
     let turn = try await waitForTurn()
     defer { end(turn) }
-    return try await look()
+    let comparison = try await queue.compareWithCatalog()
+    var check = Check(updates: comparison.updates, downgrades: comparison.downgrades)
+    guard policy != .notifyOnly else { return check }
+    let wanted = policy == .downloadOnly ? comparison.downloads : comparison.updates
+    for (update, result) in zip(wanted, await install(wanted)) {
+      do {
+        try result.get()
+        check.installed.append(update)
+      } catch let error as ContentError {
+        check.failures.append(Check.Failure(update: update, error: error))
+      }
+    }
+    return check
   }
 
   private func waitForTurn() async throws -> Turn {
@@ -144,23 +164,6 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     next?.yield()
   }
 
-  private func look() async throws -> Check {
-    let comparison = try await queue.compareWithCatalog()
-    var check = Check(updates: comparison.updates, downgrades: comparison.downgrades)
-    guard policy != .notifyOnly else { return check }
-    let wanted = policy == .downloadOnly ? comparison.downloads : comparison.updates
-    for (update, result) in zip(wanted, await install(wanted)) {
-      do {
-        try result.get()
-        check.installed.append(update)
-      } catch let error as ContentError {
-        check.failures.append(Check.Failure(update: update, error: error))
-      }
-    }
-    return check
-  }
-
-  /// Installs updates, and returns the result of each.
   private func install(_ updates: [ContentUpdate]) async -> [Result<Void, any Error>] {
     let (queue, switching) = (queue, policy == .automatic)
     // While one update is journaled, the download of another must be ready to start.
@@ -175,22 +178,4 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
       }
     }
   }
-}
-
-extension UpdateMonitor.Policy: CustomStringConvertible {
-  /// The name of the policy.
-  public var description: String { rawValue }
-}
-
-extension UpdateMonitor.Check: CustomStringConvertible {
-  /// The updates and downgrades, and what was installed or failed.
-  public var description: String {
-    "updates: \(updates); downgrades: \(downgrades); installed: \(installed); "
-      + "failures: \(failures)"
-  }
-}
-
-extension UpdateMonitor.Check.Failure: CustomStringConvertible {
-  /// The update and the reason.
-  public var description: String { "\(update): \(error)" }
 }

@@ -5,7 +5,6 @@ package struct JSONSyntaxError: Error, Hashable, CustomStringConvertible {
   /// What was found, as the end of a sentence.
   package let reason: String
 
-  /// The reason and the position.
   package var description: String { "\(reason) at byte \(offset)" }
 }
 
@@ -26,7 +25,6 @@ package enum JSONRules: Sendable {
 }
 
 extension JSONValue {
-  /// The maximum depth of nested arrays and objects.
   package static let maximumDepth = 32
   /// The maximum memory for the values of one document, in bytes, besides the document's own
   /// length.

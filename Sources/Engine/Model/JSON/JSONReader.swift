@@ -2,9 +2,9 @@
 ///
 /// Each kind of document makes its own errors, with its code, words and remedy.
 package struct JSONReader<Errors: JSONErrors>: Sendable {
-  package let value: JSONValue
+  package private(set) var value: JSONValue
   /// The path from the document to the value; empty for the document.
-  package let steps: [JSONStep]
+  package private(set) var steps: [JSONStep] = []
   package let errors: Errors
   private let treatsNullAsMissing: Bool
 
@@ -12,20 +12,16 @@ package struct JSONReader<Errors: JSONErrors>: Sendable {
   ///
   /// With `treatsNullAsMissing`, a member that is null counts as a missing one.
   package init(_ value: JSONValue, errors: Errors, treatsNullAsMissing: Bool = false) {
-    self.init(value, [], errors, treatsNullAsMissing)
-  }
-
-  private init(
-    _ value: JSONValue, _ steps: [JSONStep], _ errors: Errors, _ treatsNullAsMissing: Bool
-  ) {
     self.value = value
-    self.steps = steps
     self.errors = errors
     self.treatsNullAsMissing = treatsNullAsMissing
   }
 
   private func reader(_ value: JSONValue, at step: JSONStep) -> JSONReader {
-    JSONReader(value, steps + [step], errors, treatsNullAsMissing)
+    var reader = self
+    reader.value = value
+    reader.steps.append(step)
+    return reader
   }
 
   /// The path as in JavaScript, such as `roles[2].name`; empty for the document.
@@ -120,7 +116,6 @@ package struct JSONReader<Errors: JSONErrors>: Sendable {
 
 /// Makes the errors of one kind of JSON documents.
 package protocol JSONErrors: Sendable {
-  /// Returns the error for a problem of the value at the path `steps`.
   func error(_ problem: JSONProblem, at steps: [JSONStep]) -> any Error
 }
 

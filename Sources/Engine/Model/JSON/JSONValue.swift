@@ -1,5 +1,5 @@
 /// A JSON value that keeps every member, known or unknown.
-public enum JSONValue: Hashable, Sendable {
+public enum JSONValue: Hashable, Sendable, CustomStringConvertible, Codable {
   /// `null`.
   case null
   /// `true` or `false`.
@@ -51,14 +51,10 @@ public enum JSONValue: Hashable, Sendable {
     encoder.append(self)
     return encoder.bytes
   }
-}
 
-extension JSONValue: CustomStringConvertible {
   /// The value as JSON without white space, with members sorted by code point.
   public var description: String { String(decoding: encoded, as: UTF8.self) }
-}
 
-extension JSONValue: Codable {
   /// Reads any value.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()

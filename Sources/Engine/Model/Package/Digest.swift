@@ -1,13 +1,14 @@
 /// A SHA-256 digest: 32 bytes, shown as 64 lower-case hexadecimal digits.
 ///
 /// Source: FIPS 180-4.
-public struct Digest: Hashable, Sendable, CustomStringConvertible {
-  private let words: (UInt64, UInt64, UInt64, UInt64)
+public struct Digest: Hashable, Sendable, CustomStringConvertible, Codable {
+  // Not a tuple, which is not `Hashable`.
+  private let word0, word1, word2, word3: UInt64
 
   /// A digest of zero bytes, for an unknown digest.
   package static let zero = Digest()
 
-  private init() { words = (0, 0, 0, 0) }
+  private init() { (word0, word1, word2, word3) = (0, 0, 0, 0) }
 
   /// Creates a digest from exactly 32 bytes; nil for another count.
   public init?(bytes: some Collection<UInt8>) {
@@ -22,7 +23,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
     func word(_ index: Int) -> UInt64 {
       UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
     }
-    words = (word(0), word(1), word(2), word(3))
+    (word0, word1, word2, word3) = (word(0), word(1), word(2), word(3))
   }
 
   /// Parses 64 hexadecimal digits; nil for other text.
@@ -33,9 +34,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
 
   /// The 32 bytes.
   public var bytes: [UInt8] {
-    let words = (
-      words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian
-    )
+    let words = (word0.bigEndian, word1.bigEndian, word2.bigEndian, word3.bigEndian)
     return withUnsafeBytes(of: words) { Array($0) }
   }
 
@@ -45,19 +44,6 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
   /// 64 lower-case hexadecimal digits.
   public var description: String { hex }
 
-  /// Compares all 32 bytes.
-  public static func == (left: Self, right: Self) -> Bool { left.words == right.words }
-
-  /// Hashes all 32 bytes.
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(words.0)
-    hasher.combine(words.1)
-    hasher.combine(words.2)
-    hasher.combine(words.3)
-  }
-}
-
-extension Digest: Codable {
   /// Decodes 64 hexadecimal digits.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 /// An installed version of a content package.
-public struct InstalledContent: Hashable, Codable, Sendable {
+public struct InstalledContent: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The content's identifier, and the name of its folder in `products`.
   public let contentIdentifier: ProductIdentifier
   /// The product that the content belongs to.
@@ -27,15 +27,13 @@ public struct InstalledContent: Hashable, Codable, Sendable {
     self.entryCount = entryCount
     self.date = date
   }
-}
 
-extension InstalledContent: CustomStringConvertible {
   /// The content, its version and its size.
   public var description: String { "\(contentIdentifier) \(version) (\(size) bytes)" }
 }
 
 /// A content and one of its versions.
-public struct ContentKey: Hashable, Codable, Sendable {
+public struct ContentKey: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The content's identifier.
   public let contentIdentifier: ProductIdentifier
   /// The version.
@@ -46,16 +44,13 @@ public struct ContentKey: Hashable, Codable, Sendable {
     self.contentIdentifier = contentIdentifier
     self.version = version
   }
-}
 
-extension ContentKey: CustomStringConvertible {
   /// The content and its version, such as `com.example.book 1.0`.
   public var description: String { "\(contentIdentifier) \(version)" }
 }
 
 /// An installed file, and its identity for detecting changes without reading it.
 package struct InstalledFile: Hashable, Codable, Sendable {
-  /// The path, kind and digest of the file.
   package let entry: IndexedFile
   /// The identity when it was written; nil for folders and links.
   package let identity: FileIdentity?
@@ -64,9 +59,7 @@ package struct InstalledFile: Hashable, Codable, Sendable {
     self.entry = entry
     self.identity = identity
   }
-}
 
-extension InstalledFile {
   private static let format: UInt8 = 1
 
   /// Encodes a list of files for the journal.
@@ -115,7 +108,6 @@ extension InstalledFile {
 /// File system attributes that stay the same while a file is unchanged.
 package struct FileIdentity: Hashable, Codable, Sendable {
   package let inode: UInt64
-  /// The size in bytes.
   package let size: Int64
   /// The modification time, in nanoseconds since 1970.
   package let modified: Int64

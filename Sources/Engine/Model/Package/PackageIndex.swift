@@ -16,7 +16,6 @@ package struct PackageIndex: Hashable, Sendable {
   /// The maximum length of an obstacle, in bytes; longer ones are shortened.
   private static let obstacleLimit = 1024
 
-  /// The length of the package in bytes.
   package let packageLength: Int64
   /// The members; nil for a package that must be read sequentially.
   package let payload: PayloadIndex?
@@ -58,7 +57,6 @@ package struct PackageIndex: Hashable, Sendable {
   /// The size of all installed files in bytes.
   package var installedSize: Int64 { files.reduce(0) { $0 + $1.size } }
 
-  /// Returns the byte range of block `number`.
   package func range(ofBlock number: Int) -> Range<Int64> {
     let start = Int64(number) * Int64(blockLength)
     return start..<min(start + Int64(blockLength), packageLength)
@@ -89,7 +87,6 @@ package struct PackageIndex: Hashable, Sendable {
 package struct IndexedFile: Hashable, Codable, Sendable {
   /// The path relative to the content's root, with `/`, such as `Contents/page-1.txt`.
   package let path: String
-  /// The kind of the entry.
   package let kind: Kind
   /// The size in bytes; 0 for folders and links.
   package let size: Int64
@@ -130,7 +127,6 @@ package struct PayloadIndex: Hashable, Sendable {
 
   /// The offset of the first member in the package, in bytes.
   package let offset: Int64
-  /// The members, in order.
   package let members: [IndexedMember]
   /// The offset of each entry's data in the decoded bytes; ascending, 0 without data.
   package let dataOffsets: [Int64]
@@ -169,7 +165,6 @@ package struct PayloadIndex: Hashable, Sendable {
 
 /// A member of a payload, which can be fetched, authenticated and decoded alone.
 package struct IndexedMember: Hashable, Sendable {
-  /// The packed length in bytes.
   package let packedLength: Int
   /// The decoded length in bytes.
   package let plainLength: Int
@@ -197,7 +192,6 @@ extension PackageIndex {
   package static let currentFormat: UInt8 = 1
   private static let magic = Array("HCIX".utf8)
 
-  /// The encoded index, as published.
   package var encoded: [UInt8] {
     var writer = CompactWriter()
     writer.append(Self.magic + [Self.currentFormat])
@@ -372,7 +366,6 @@ struct CompactWriter {
 
 /// Reads the encoding of `CompactWriter`; each count is limited by the remaining bytes.
 struct CompactReader {
-  /// The reason why the bytes are invalid.
   struct Unreadable: Error {
     let reason: String
   }

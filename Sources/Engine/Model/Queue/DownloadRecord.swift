@@ -1,5 +1,5 @@
 /// The state of a download, numbered as in StoreKit.
-public enum DownloadState: Int, Codable, Sendable, CaseIterable {
+public enum DownloadState: Int, Codable, Sendable, CaseIterable, CustomStringConvertible {
   /// Not started, or waiting for a free worker. Next: active, paused, cancelled, or finished with
   /// another download that installed the same version.
   case waiting = 0
@@ -13,9 +13,7 @@ public enum DownloadState: Int, Codable, Sendable, CaseIterable {
   case failed = 4
   /// Cancelled by the user; its data is dropped. Next: waiting, active.
   case cancelled = 5
-}
 
-extension DownloadState: CustomStringConvertible {
   /// The name of the state.
   public var description: String {
     switch self {
@@ -51,7 +49,6 @@ package enum DownloadStatus: Hashable, Sendable {
   }
 }
 
-/// A download as journaled.
 package struct DownloadRecord: Hashable, Sendable {
   /// The identifier, unique in a library; it shares the storage of its transaction's.
   package let id: DownloadID

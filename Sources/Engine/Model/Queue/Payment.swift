@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// A request to buy a product; a value, which the queue copies.
 ///
 /// Source: `SKPayment`.
-public struct Payment: Hashable, Codable, Sendable {
+public struct Payment: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The product to buy.
   public var productIdentifier: ProductIdentifier
   /// The quantity, 1 to 10.
@@ -38,9 +38,7 @@ public struct Payment: Hashable, Codable, Sendable {
     }
     return nil
   }
-}
 
-extension Payment: CustomStringConvertible {
   /// The quantity, the product and the account, such as `1 × com.example.book for anna`.
   public var description: String {
     let account = applicationUsername.map { " for \($0.rawValue.printable(limit: 256))" } ?? ""
@@ -49,7 +47,7 @@ extension Payment: CustomStringConvertible {
 }
 
 /// The seller's outcome of a payment.
-public enum PurchaseOutcome: Hashable, Codable, Sendable {
+public enum PurchaseOutcome: Hashable, Codable, Sendable, CustomStringConvertible {
   /// Purchased, with the contents of the product.
   ///
   /// The grant must have the product, quantity and account of the order, and a transaction
@@ -66,9 +64,7 @@ public enum PurchaseOutcome: Hashable, Codable, Sendable {
   /// The transaction stays purchasing. The error is reported once, and the order is repeated with
   /// the same transaction after 1 second at first and 256 seconds at most.
   case undecided(ContentError)
-}
 
-extension PurchaseOutcome: CustomStringConvertible {
   /// The outcome with its grant and contents, or its error.
   public var description: String {
     switch self {
@@ -81,7 +77,7 @@ extension PurchaseOutcome: CustomStringConvertible {
 }
 
 /// The seller's record that an account is entitled to a product.
-public struct Grant: Hashable, Codable, Sendable {
+public struct Grant: Hashable, Codable, Sendable, CustomStringConvertible {
   /// The seller's number of the purchase, unique forever.
   public let transactionIdentifier: String
   /// The date of the purchase, rounded to milliseconds.
@@ -92,9 +88,7 @@ public struct Grant: Hashable, Codable, Sendable {
   public let receipt: String?
 
   /// Creates a grant.
-  public init(
-    transactionIdentifier: String, date: Date, payment: Payment, receipt: String? = nil
-  ) {
+  public init(transactionIdentifier: String, date: Date, payment: Payment, receipt: String? = nil) {
     self.transactionIdentifier = transactionIdentifier
     // Rounded, so that a date read back from a database is equal.
     self.date = Date(
@@ -112,9 +106,7 @@ public struct Grant: Hashable, Codable, Sendable {
       payment: try container.decode(Payment.self, forKey: .payment),
       receipt: try container.decodeIfPresent(String.self, forKey: .receipt))
   }
-}
 
-extension Grant: CustomStringConvertible {
   /// The number of the purchase and the payment, without the receipt.
   public var description: String {
     "purchase \(transactionIdentifier.printable(limit: 256)): \(payment)"

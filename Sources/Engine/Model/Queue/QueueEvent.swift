@@ -33,7 +33,6 @@ package enum QueueEvent: Hashable, Sendable {
   case priorityChanged(downloads: [DownloadID], Int)
 }
 
-/// The reason for a restored transaction.
 package enum RestorePurpose: Hashable, Codable, Sendable {
   /// A restore.
   ///
@@ -43,7 +42,6 @@ package enum RestorePurpose: Hashable, Codable, Sendable {
   case update(switching: Bool)
 }
 
-/// The result of the work on a download.
 package enum WorkResult: Hashable, Sendable {
   /// The content is installed and durable.
   case installed
@@ -62,9 +60,7 @@ package enum QueueEffect: Hashable, Sendable {
   case notifyFinished(FinishNotice)
   /// Fetches and installs, which leads to `workEnded`.
   case startWork(DownloadRecord)
-  /// Stops the work on a download.
   case stopWork(download: DownloadID)
-  /// Sets the priority of its transfers.
   case setPriority(download: DownloadID, Int)
   /// Removes its fetched data.
   case discardStaging(download: DownloadID)
@@ -72,7 +68,6 @@ package enum QueueEffect: Hashable, Sendable {
   case reportEverything([TransactionRecord])
   /// Reports transactions as they are after the event.
   case reportTransactions([TransactionRecord])
-  /// Reports downloads of these transactions.
   case reportDownloads([DownloadID], of: [TransactionRecord])
   /// Reports removed transactions with their last state.
   case reportRemoved([TransactionRecord])

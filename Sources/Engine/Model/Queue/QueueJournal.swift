@@ -31,7 +31,6 @@ extension QueueJournal {
   package func transactions() throws -> [TransactionRecord] { try readQueue().transactions }
 }
 
-/// The unfinished transactions in a journal.
 package struct JournaledQueue: Sendable {
   /// The readable transactions, in order.
   package var transactions: [TransactionRecord] = []
@@ -51,13 +50,11 @@ package struct JournaledQueue: Sendable {
 ///
 /// Until then, its changes are invisible. The next successful commit discards them.
 package struct UncertainCommit: Error {
-  /// The error of the commit.
   package let error: ContentError
 
   package init(_ error: ContentError) { self.error = error }
 }
 
-/// A change of the queue's durable record.
 package enum JournalChange: Hashable, Sendable {
   /// Saves a new record; its identifier must never have been used, even by a finished one.
   case add(TransactionRecord)
@@ -85,7 +82,6 @@ package enum JournalChange: Hashable, Sendable {
 /// A finished purchase to report to the seller.
 package struct FinishNotice: Hashable, Sendable {
   package let transaction: TransactionID
-  /// The seller's number of the purchase.
   package let number: String
   /// What was bought, without `simulatesAskToBuy`.
   package let payment: Payment

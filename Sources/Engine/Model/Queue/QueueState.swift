@@ -13,7 +13,6 @@ package struct QueueState: Hashable, Sendable {
   private var nextSequence: Int
   /// The running restore, or one that waits for the launch; a second one is refused.
   private var restoring: RestoreEnd?
-  /// Whether the seller is notified of finished purchases.
   private let notifiesSeller: Bool
   /// Pending notices of an earlier process, sent at launch.
   private var notices: [FinishNotice]
@@ -40,10 +39,8 @@ package struct QueueState: Hashable, Sendable {
   /// The unfinished transactions in order; sorted at each call, so not for use in every event.
   package var transactions: [TransactionRecord] { records.ordered }
 
-  /// Returns the unfinished transaction `id`.
   package func transaction(_ id: TransactionID) -> TransactionRecord? { records[id] }
 
-  /// Returns the download `id` of an unfinished transaction.
   package func download(_ id: DownloadID) -> DownloadRecord? {
     records.place(ofDownload: id)?.download
   }
@@ -51,7 +48,6 @@ package struct QueueState: Hashable, Sendable {
   /// Returns whether a worker fetches and installs the download `id`, or is stopping.
   package func hasWorker(_ id: DownloadID) -> Bool { workers[id] != nil }
 
-  /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
     var draft = DecisionDraft()
     switch event {
@@ -204,7 +200,6 @@ package struct QueueState: Hashable, Sendable {
     nextSequence += 1
   }
 
-  /// Stores and reports a transaction and its downloads.
   private mutating func store(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
     records.store(record)
     draft.report(transaction: record.id)
@@ -423,7 +418,6 @@ package struct QueueState: Hashable, Sendable {
   }
 }
 
-/// The worker of an active download.
 private struct DownloadWorker: Hashable {
   let content: ProductIdentifier
   /// What happens to fetched data after a requested stop; nil while it is running.
@@ -435,7 +429,6 @@ private struct DownloadWorker: Hashable {
 /// A decision in progress; each transaction is saved and reported once.
 private struct DecisionDraft {
   var touched: Set<TransactionID> = []
-  /// The identifiers of new transactions.
   var added: Set<TransactionID> = []
   /// Whether to report all unfinished transactions, instead of listing 100,000 identifiers.
   var reportsEverything = false
@@ -463,7 +456,6 @@ private struct DecisionDraft {
     for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
   }
 
-  /// Returns the changes to journal, with the transactions of `state`.
   func changes(in state: QueueState) -> [JournalChange] {
     var changes: [JournalChange] = removed.map { .finish($0) }
     changes += self.changes
@@ -648,7 +640,6 @@ struct QueueRecords: Hashable, Sendable {
 }
 
 extension TransactionRecord {
-  /// The places of its downloads.
   var places: [DownloadPlace] {
     downloads.indices.map { DownloadPlace(record: self, position: $0) }
   }
@@ -689,7 +680,6 @@ struct DownloadPlace: Hashable, Sendable {
 
   var content: ProductIdentifier { download.offer.contentIdentifier }
 
-  /// The sort key in the line.
   fileprivate var rank: (Int32, Int, Int) { (-download.priority, record.sequence, position) }
 
   static func == (left: Self, right: Self) -> Bool { left.rank == right.rank }
@@ -725,12 +715,10 @@ struct WaitingLine: Hashable, Sendable {
     counts[content] = count > 0 ? count : nil
   }
 
-  /// Returns the places of a content, in order.
   func places(of content: ProductIdentifier) -> [DownloadPlace] {
     counts[content] == nil ? [] : places.filter { $0.content == content }
   }
 
-  /// Returns the number of waiting contents that are not `busy`.
   func contentCount(besides busy: Set<ProductIdentifier>) -> Int {
     counts.count - busy.count { counts[$0] != nil }
   }
@@ -756,7 +744,6 @@ private struct TransactionTable: Hashable, Sendable {
     set { shards[Self.shard(of: id)][id] = newValue }
   }
 
-  /// All transactions, in the queue's order.
   var ordered: [TransactionRecord] {
     shards.joined().map { (sequence: $0.value.sequence, record: $0.value) }
       .sorted { $0.sequence < $1.sequence }.map(\.record)

@@ -1,5 +1,5 @@
 /// The state of a transaction, numbered as in StoreKit.
-public enum TransactionState: Int, Codable, Sendable, CaseIterable {
+public enum TransactionState: Int, Codable, Sendable, CaseIterable, CustomStringConvertible {
   /// Sent to the seller, without outcome. Next: purchased, failed, deferred.
   case purchasing = 0
   /// Purchased; deliver it, then finish it. Next: removed.
@@ -10,9 +10,7 @@ public enum TransactionState: Int, Codable, Sendable, CaseIterable {
   case restored = 3
   /// Waiting for approval. Next: purchased, failed.
   case deferred = 4
-}
 
-extension TransactionState: CustomStringConvertible {
   /// The name of the state.
   public var description: String {
     switch self {
@@ -30,7 +28,6 @@ extension TransactionState: CustomStringConvertible {
 /// Rare payloads are indirect, because a queue may have 100,000 transactions.
 package enum TransactionStatus: Hashable, Sendable {
   case purchasing
-  /// With the seller's grant.
   case purchased(Grant)
   indirect case failed(ContentError)
   /// With the grant of this transaction, and of the purchase that it restores or updates.
@@ -131,15 +128,7 @@ package struct TransactionRecord: Hashable, Sendable {
     record.status = status.withoutReceipt
     return record
   }
-}
 
-extension Grant {
-  package var withoutReceipt: Grant {
-    Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
-  }
-}
-
-extension TransactionRecord {
   /// Sets finished downloads of `contents` to waiting; returns whether there were any.
   package mutating func reopenDownloads(of contents: Set<ContentKey>) -> Bool {
     let lost = downloads.indices.filter {
@@ -150,8 +139,13 @@ extension TransactionRecord {
   }
 }
 
+extension Grant {
+  package var withoutReceipt: Grant {
+    Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
+  }
+}
+
 extension [TransactionRecord] {
-  /// The versions installed by finished downloads.
   package var finishedContents: Set<ContentKey> {
     Set(lazy.flatMap(\.downloads).filter { $0.state == .finished }.map(\.content))
   }

@@ -24,7 +24,6 @@ final class LargeFile: @unchecked Sendable {
 
   private let parts: [AssemblyPlan.Part]
   private let entry: IndexedFile
-  /// The name of the package, for messages.
   private let packageName: String
   private let file: File
   private let comparesDigest: Bool
@@ -89,7 +88,11 @@ final class LargeFile: @unchecked Sendable {
     var isDone = isFirstDone
     while let next = nextWritten(advancing: isDone) {
       if next == parts.count { return try seal() }
-      if comparesDigest { try hash(parts[next], scratch) }
+      if comparesDigest {
+        let room = UnsafeMutableRawBufferPointer(rebasing: scratch[..<parts[next].length])
+        let count = try file.read(into: room, at: parts[next].fileOffset)
+        try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      }
       isDone = true
     }
     return nil
@@ -106,12 +109,6 @@ final class LargeFile: @unchecked Sendable {
       state.isPassing = false
       return nil
     }
-  }
-
-  private func hash(_ part: AssemblyPlan.Part, _ scratch: UnsafeMutableRawBufferPointer) throws {
-    let room = UnsafeMutableRawBufferPointer(rebasing: scratch[..<part.length])
-    let count = try file.read(into: room, at: part.fileOffset)
-    try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
   }
 
   private func seal() throws -> FileIdentity {
@@ -136,7 +133,6 @@ struct PlainRuns {
 
   private init(_ runs: [UnsafeRawBufferPointer]) { self.runs = runs }
 
-  /// The total number of bytes.
   var count: Int { runs.reduce(0) { $0 + $1.count } }
 
   subscript(range: Range<Int>) -> PlainRuns {

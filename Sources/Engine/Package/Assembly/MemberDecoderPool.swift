@@ -230,7 +230,7 @@ final class MemberWorker {
     survey = context.survey
     chain = FolderChain(context.folder)
     sources = survey.catalog.trees.map { FolderChain($0.root) }
-    let length = max(survey.longestMember, 4096)
+    let length = max(survey.plan.payload.members.lazy.map(\.plainLength).max() ?? 0, 4096)
     plain = .allocate(byteCount: length, alignment: 4096)
     scratch = .allocate(byteCount: length, alignment: 4096)
   }

@@ -20,7 +20,6 @@ package struct PackageSurvey: Sendable {
   let catalog: ReuseCatalog
   let states: [LocalCopy]
   let isLocal: [Bool]
-  /// The entries of staging that are not part of the package.
   private let unexpectedEntries: [UnexpectedEntry]
   /// The paths of entries that staging already has, whether they are correct or not.
   let present: Set<String>
@@ -61,9 +60,6 @@ package struct PackageSurvey: Sendable {
           ? 0 : Int64(plan.payload.members[member].packedLength))
     }
   }
-
-  /// The decompressed length of the longest member, in bytes.
-  var longestMember: Int { plan.payload.members.lazy.map(\.plainLength).max() ?? 0 }
 
   /// Compares `staging` and `trees` with the package that `index` describes.
   ///
@@ -436,7 +432,8 @@ final class PieceFinder {
       if let digest = plan.digest(ofPart: part) { missing[digest, default: []].append(part) }
     }
     var found: [LocalCopy.Piece] = []
-    for tree in catalog.treesWithNamesake(of: file) where !missing.isEmpty {
+    for (tree, files) in catalog.trees.enumerated()
+    where !missing.isEmpty && files.hasFile(at: file.path) {
       found += try ifReadable { try findPieces(of: file, in: tree, &missing) } ?? []
     }
     return found
@@ -523,7 +520,6 @@ enum LocalCopy: Sendable {
     let offset: Int64
   }
 
-  /// The identity of a complete file in staging.
   var stagedIdentity: FileIdentity? {
     if case .staged(let identity) = self { identity } else { nil }
   }

@@ -17,7 +17,6 @@ package struct ReusableTree: Sendable {
     self.isTrusted = isTrusted
   }
 
-  /// Returns whether a file was installed at `path`.
   func hasFile(at path: String) -> Bool {
     let place = files.partitionPoint { $0.entry.path.precedesByBytes(path) }
     return place < files.count && files[place].entry.kind == .file
@@ -56,11 +55,6 @@ final class ReuseCatalog: Sendable {
   func places(of file: IndexedFile) -> ArraySlice<Place> {
     let known = file.digest.flatMap { places[$0] } ?? []
     return known.prefix(Self.maximumPlacesPerDigest)
-  }
-
-  /// Returns the trees with a file of the same path.
-  func treesWithNamesake(of file: IndexedFile) -> [Int] {
-    trees.indices.filter { trees[$0].hasFile(at: file.path) }
   }
 
   func path(of place: Place) -> String { trees[place.tree].files[place.file].entry.path }

@@ -45,7 +45,7 @@ struct ContentInfoDocument {
     }
   }
 
-  /// Returns a property list with the values of `info`, and the other keys of `values`.
+  /// Returns an XML property list with the values of `info`, and the other keys of `values`.
   private static func list(of info: ContentInfo, changing values: [String: PropertyListValue])
     throws -> [UInt8]
   {
@@ -55,7 +55,10 @@ struct ContentInfoDocument {
     values[contentKey] =
       info.contentIdentifier == info.productIdentifier
       ? nil : .string(info.contentIdentifier.rawValue)
-    return try PropertyListValue.dictionary(values).document
+    let encoder = PropertyListEncoder()
+    encoder.outputFormat = .xml
+    // Keys are sorted, so the same values always have the same bytes.
+    return Array(try encoder.encode(PropertyListValue.dictionary(values)))
   }
 
   /// Returns the content that the list on disk names.
@@ -126,15 +129,6 @@ private indirect enum PropertyListValue: Codable {
     case .real(let value): try container.encode(value)
     case .data(let value): try container.encode(value)
     case .date(let value): try container.encode(value)
-    }
-  }
-
-  /// The XML property list; keys are sorted, so the same value always has the same bytes.
-  var document: [UInt8] {
-    get throws {
-      let encoder = PropertyListEncoder()
-      encoder.outputFormat = .xml
-      return Array(try encoder.encode(self))
     }
   }
 }

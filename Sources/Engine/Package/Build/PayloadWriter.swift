@@ -24,10 +24,8 @@ final class PayloadWriter {
 
   private let output: PayloadOutput
   private let compressor: MemberCompressor
-  /// The bytes in the current group.
   private var filled = 0
 
-  /// Compresses with `workers` threads, and writes to `output`.
   init(_ output: PayloadOutput, workers: Int) throws {
     compressor = try MemberCompressor(workers: workers) { try output.write($0) }
     self.output = output
@@ -190,7 +188,6 @@ final class PayloadOutput: @unchecked Sendable {
     (end - start, try digest.finishBytes())
   }
 
-  /// Writes `bytes` before the payload.
   func complete(beginning bytes: [UInt8]) throws {
     guard Int64(bytes.count) == start else {
       throw ContentError.defect(
@@ -200,7 +197,6 @@ final class PayloadOutput: @unchecked Sendable {
     file.beginWritingBack()
   }
 
-  /// Makes the whole file durable.
   func sync() throws { try file.sync() }
 }
 
@@ -279,7 +275,6 @@ private final class MemberCompressor {
 
   /// Emits compressed members in order, until `emit` fails.
   private final class Emission: Sendable {
-    /// The slots in the order in which they were submitted.
     let order = BlockingQueue<Slot>()
     let free = BlockingQueue<Slot>()
     private let emit: @Sendable (UnsafeRawBufferPointer) throws -> Void

@@ -102,7 +102,6 @@ final class ArchiveReader {
     return count
   }
 
-  /// Skips the rest of the entry's data.
   func skipData() throws {
     try calling("skip an entry's data", alsoFine: ARCHIVE_EOF) { archive_read_data_skip(archive) }
   }
@@ -174,10 +173,8 @@ final class ArchiveReader {
   private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
     text.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
   }
-}
 
-// The reader outlives every call of its callbacks.
-extension ArchiveReader {
+  // The reader outlives every call of its callbacks.
   fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> ArchiveReader? {
     context.map { Unmanaged<ArchiveReader>.fromOpaque($0).takeUnretainedValue() }
   }

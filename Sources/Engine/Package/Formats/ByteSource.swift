@@ -15,18 +15,6 @@ package protocol ByteSource: AnyObject {
 }
 
 extension ByteSource {
-  /// Reads at `offset` up to the next multiple of the buffer's length, but not past `end`.
-  ///
-  /// Returns 0 at `end`. Therefore the same blocks are read wherever reading starts.
-  func readStep(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, before end: Int64)
-    throws -> Int
-  {
-    let room = buffer.count - Int(offset % Int64(buffer.count))
-    let wanted = Int(min(Int64(room), end - offset))
-    return wanted == 0
-      ? 0 : try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
-  }
-
   /// Returns up to `count` bytes at `offset`; it returns fewer only at the end.
   func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
     guard offset < UInt64(length) else { return [] }
@@ -81,15 +69,21 @@ extension ByteSource {
 package final class FileByteSource: ByteSource {
   package let length: Int64
   private let file: File
+  private let throttle: ReadThrottle?
 
   /// Takes ownership of the file; throws if its status cannot be read.
-  package init(_ file: consuming File) throws {
+  ///
+  /// Each read counts for `throttle`, because each may read from the disk; nil is unlimited.
+  package init(_ file: consuming File, _ throttle: ReadThrottle? = nil) throws {
     length = try file.status().size
     self.file = file
+    self.throttle = throttle
   }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    try file.read(into: buffer, at: offset)
+    let count = try file.read(into: buffer, at: offset)
+    throttle?.pass(count)
+    return count
   }
 }
 

@@ -28,7 +28,6 @@ final class SourceStream: ByteStream {
   private let start: Int64
   private let buffer: UnsafeMutableRawBufferPointer
   let length: Int64
-  /// The offset of the next byte in the stream.
   private(set) var offset: Int64 = 0
 
   init(_ source: any ByteSource, _ range: Range<Int64>? = nil) {
@@ -41,7 +40,10 @@ final class SourceStream: ByteStream {
   deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
-    let count = try source.readStep(into: buffer, at: start + offset, before: start + length)
+    // Up to a multiple of the buffer's length, so that the same blocks are read from any start.
+    let step = Int64(buffer.count) - (start + offset) % Int64(buffer.count)
+    let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(min(step, length - offset))])
+    let count = room.isEmpty ? 0 : try source.read(into: room, at: start + offset)
     if count == 0, offset < length { throw Finding.damaged("The package is truncated") }
     offset += Int64(count)
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
@@ -56,7 +58,6 @@ final class ArchiveStream: ByteStream {
   let reader: ArchiveReader
   private let buffer: UnsafeMutableRawBufferPointer
 
-  /// Creates a stream for a package of `length` bytes.
   init(_ reader: ArchiveReader, of length: Int64) {
     self.reader = reader
     buffer = .forReading(length)
@@ -78,26 +79,26 @@ final class ArchiveStream: ByteStream {
   }
 }
 
-/// A stream whose bytes must have a checksum at the end, unless that is nil.
-final class ChecksumStream: ByteStream {
+/// A stream that passes its bytes to a scanner, which can throw a finding.
+final class ScannedStream: ByteStream {
   private let inner: any ByteStream
-  private var checksum: FileChecksum?
+  private let scan: (UnsafeRawBufferPointer) throws -> Void
 
-  init(_ inner: any ByteStream, _ checksum: consuming FileChecksum?) {
+  init(_ inner: any ByteStream, _ scan: @escaping (UnsafeRawBufferPointer) throws -> Void) {
     self.inner = inner
-    self.checksum = checksum
+    self.scan = scan
+  }
+
+  /// Throws a finding if the window of a frame is too large.
+  convenience init(_ inner: any ByteStream, _ format: WindowScanner.Format) {
+    var scanner = WindowScanner(format)
+    self.init(inner) { try scanner.push($0) }
   }
 
   func next() throws -> UnsafeRawBufferPointer {
     let bytes = try inner.next()
-    try checksum?.update(bytes)
+    try scan(bytes)
     return bytes
-  }
-
-  /// Reads the rest and compares the checksum.
-  func finish() throws {
-    try skipRest()
-    try checksum?.check()
   }
 }
 
@@ -182,7 +183,6 @@ final class ReplayStream: ByteStream {
 /// It detects damage early. It does not protect from attacks, since an attacker can also change the
 /// checksum.
 struct FileChecksum: ~Copyable {
-  /// The algorithm and the expected value.
   struct Expected: Hashable {
     let algorithm: DigestStream.Algorithm
     let bytes: [UInt8]

@@ -16,7 +16,6 @@ struct CpioScanner {
     let size: Int64
   }
 
-  private static let nameLimit = PackageLimits.headerPathLength
   private static let linkedLimit = 32_768
   private static let unknown = Finding.damaged("The payload is not a cpio archive (odc or newc)")
 
@@ -59,7 +58,7 @@ struct CpioScanner {
     guard let format = Format(magic: header) else { throw Self.unknown }
     guard header.count >= format.fixedLength else { return format.fixedLength }
     guard let name = format.nameLength(header), name > 0 else { throw Self.unknown }
-    guard name <= Self.nameLimit else {
+    guard name <= PackageLimits.headerPathLength else {
       throw Finding.limit("limit-header", "The header of an entry exceeds the size limit")
     }
     return format.padded(format.fixedLength + name)
@@ -135,19 +134,5 @@ struct CpioScanner {
       }
       return value
     }
-  }
-}
-
-/// A stream of a cpio archive that throws the findings of a `CpioScanner`.
-final class CpioCheck: ByteStream {
-  private let inner: any ByteStream
-  private var scanner = CpioScanner(keepingEntries: false)
-
-  init(_ inner: any ByteStream) { self.inner = inner }
-
-  func next() throws -> UnsafeRawBufferPointer {
-    let bytes = try inner.next()
-    try scanner.push(bytes)
-    return bytes
   }
 }

@@ -64,14 +64,16 @@ struct FlatProduct {
       }
       members?.begin(stored == nil ? nil : payloadRange)
       let payload = MeteredStream(stored ?? ArchiveStream(outer, of: source.length), limit: limit)
-      let data = ChecksumStream(payload, checksum.map { FileChecksum($0, of: payloadPath) })
+      var checksum = checksum.map { FileChecksum($0, of: payloadPath) }
+      let data = ScannedStream(payload) { try checksum?.update($0) }
       let packed = ReadAheadStream.ifPossible(data)
       let plain = try plainPayload(packed, members)
       return (
         plain,
         {
           try packed.skipRest()
-          try data.finish()
+          try data.skipRest()
+          try checksum?.check()
         }
       )
     }

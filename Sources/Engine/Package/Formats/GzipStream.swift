@@ -42,7 +42,6 @@ final class GzipStream: ByteStream {
 
   /// The part of a stream that follows; its bytes are valid until the next call.
   enum Part {
-    /// The content of a member.
     case member(UnsafeRawBufferPointer)
     /// A member of more than 1 MiB.
     case longMember
@@ -55,7 +54,10 @@ final class GzipStream: ByteStream {
       switch try nextPart() {
       case .member(let plain) where plain.isEmpty: continue
       case .member(let plain): return plain
-      case .longMember: longMembers = try LongMembers(rest(), endingAs: upstream)
+      case .longMember:
+        let rest = UnsafeRawBufferPointer(rebasing: window[start..<end])
+        longMembers = try LongMembers(
+          ReplayStream(rest, then: ReplayStream(pending, then: upstream)), endingAs: upstream)
       case .end: return UnsafeRawBufferPointer(start: nil, count: 0)
       }
     }
@@ -64,9 +66,16 @@ final class GzipStream: ByteStream {
   /// Returns the next member; do not call it after `longMember`.
   func nextPart() throws -> Part {
     if end - start < 2 { try refill() }
-    guard isAtMember else {
+    guard window[start..<end].starts(with: [0x1f, 0x8b]) else {
       if memberCount == 0 { throw Finding.damaged("The compressed data is not a gzip stream") }
-      try checkPadding()
+      // Only zeros may follow the last member.
+      repeat {
+        guard window[start..<end].allSatisfy({ $0 == 0 }) else {
+          throw Finding.damaged("The compressed data has extra bytes after its end")
+        }
+        start = end
+        try refill()
+      } while start < end
       return .end
     }
     var result = decompressMember()
@@ -85,21 +94,6 @@ final class GzipStream: ByteStream {
     case .tooLong: return .longMember
     case .damaged: throw Finding.damaged("The compressed data is damaged or truncated")
     }
-  }
-
-  /// Throws unless only zeros follow the last member.
-  private func checkPadding() throws {
-    repeat {
-      guard window[start..<end].allSatisfy({ $0 == 0 }) else {
-        throw Finding.damaged("The compressed data has extra bytes after its end")
-      }
-      start = end
-      try refill()
-    } while start < end
-  }
-
-  private var isAtMember: Bool {
-    end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
   }
 
   private func decompressMember() -> Decompressor.Member {
@@ -121,13 +115,6 @@ final class GzipStream: ByteStream {
       end += count
       pending = UnsafeRawBufferPointer(rebasing: pending[count...])
     }
-  }
-
-  /// Returns the bytes that were not decompressed.
-  private func rest() -> any ByteStream {
-    ReplayStream(
-      UnsafeRawBufferPointer(rebasing: window[start..<end]),
-      then: ReplayStream(pending, then: upstream))
   }
 }
 

@@ -40,7 +40,8 @@ final class PackageReader {
         let (cpio, checkRest) = try product.openPayload(
           stream, source, limit: limit, members: members)
         self.checkRest = checkRest
-        let plain = ReadAheadStream.ifPossible(CpioCheck(cpio))
+        var scanner = CpioScanner(keepingEntries: false)
+        let plain = ReadAheadStream.ifPossible(ScannedStream(cpio) { try scanner.push($0) })
         let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
@@ -60,7 +61,12 @@ final class PackageReader {
       format = .tar
       var plain: any ByteStream
       (plain, checkRest) = try Self.plain(stream, filter, source)
-      if filter != nil { plain = try Self.refusingCpio(plain) }
+      if filter != nil {
+        // A cpio archive would look like a damaged tar.
+        let first = try plain.next()
+        if first.starts(with: Container.cpioMark) { throw Container.cpioFinding }
+        plain = ReplayStream(first, then: plain)
+      }
       let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
@@ -77,20 +83,13 @@ final class PackageReader {
     // A separate reader, so that the bytes are metered before the tar reader gets them.
     let packed: any ByteStream =
       switch filter {
-      case .xz: WindowCheck(stream, .xz)
-      case .zstd: WindowCheck(stream, .zstd)
+      case .xz: ScannedStream(stream, .xz)
+      case .zstd: ScannedStream(stream, .zstd)
       case .gzip, .bzip2: stream
       }
     let plain = try ArchiveStream(packed, filter)
     // libarchive does not check this for bzip2.
     return (plain, filter == .bzip2 ? { try plain.reader.checkRest(of: source) } : {})
-  }
-
-  /// Returns the same stream; throws for a cpio archive, which would look like a damaged tar.
-  private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
-    let first = try plain.next()
-    if first.starts(with: Container.cpioMark) { throw Container.cpioFinding }
-    return ReplayStream(first, then: plain)
   }
 
   /// Returns the next entry, or nil at the end of a complete archive.

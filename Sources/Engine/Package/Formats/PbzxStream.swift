@@ -59,7 +59,7 @@ final class PbzxStream: ByteStream {
     input.left = packed
     let first = try input.take(Int(min(packed, UInt64(Self.xzMagic.count))))
     let bytes = first.withUnsafeBytes { ReplayStream($0, then: input) }
-    if first == Self.xzMagic { return try ArchiveStream(WindowCheck(bytes, .xz), .xz) }
+    if first == Self.xzMagic { return try ArchiveStream(ScannedStream(bytes, .xz), .xz) }
     guard packed == plain else { throw Self.damaged("has a chunk that is neither xz nor stored") }
     return bytes
   }

@@ -215,20 +215,3 @@ struct WindowScanner {
     expect(.stream, 4, after: (4 - index.length % 4) % 4 + 4 + 12)
   }
 }
-
-/// A stream of compressed bytes that throws a finding if the window of a frame is too large.
-final class WindowCheck: ByteStream {
-  private let inner: any ByteStream
-  private var scanner: WindowScanner
-
-  init(_ inner: any ByteStream, _ format: WindowScanner.Format) {
-    self.inner = inner
-    scanner = WindowScanner(format)
-  }
-
-  func next() throws -> UnsafeRawBufferPointer {
-    let bytes = try inner.next()
-    try scanner.push(bytes)
-    return bytes
-  }
-}

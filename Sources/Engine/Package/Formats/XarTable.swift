@@ -80,7 +80,7 @@ struct XarTable {
         "The files of the xar archive have \(packedTotal) packed bytes; the limit is \(limit)")
     }
     for (format, range) in windows {
-      try WindowCheck(SourceStream(source, range), format).skipRest()
+      try ScannedStream(SourceStream(source, range), format).skipRest()
     }
   }
 
@@ -118,11 +118,9 @@ struct XarTable {
 private struct XarTableReader {
   private struct Node {
     let parent: Int?
-    /// The length of the full path in bytes.
     var pathLength = 0
     var name: String?
     var data = StoredData()
-    /// The data of its extended attributes.
     var attributes: [StoredData] = []
     var identifier: Int64?
     /// The identifier of the file that this hard link refers to.
@@ -146,7 +144,6 @@ private struct XarTableReader {
     /// The range of uncompressed bytes, or nil if they are encoded.
     var storedRange: Range<Int64>? { encoding == .stored && length == size ? range : nil }
 
-    /// Reads the element with this `style` and `text`.
     mutating func take(_ element: Element, style: String?, _ text: [UInt8]) throws {
       switch element {
       case .checksum: checksum = XarTableReader.checksum(style: style, text)
@@ -205,7 +202,6 @@ private struct XarTableReader {
   private var isBase64 = false
   private var limits = XarTableLimits()
 
-  /// The files, in the order of the table.
   var files: [XarTable.File] {
     nodes.indices.map {
       XarTable.File(
@@ -217,7 +213,6 @@ private struct XarTableReader {
   /// The data of all files and extended attributes.
   private var data: [StoredData] { nodes.map(\.data) + nodes.flatMap(\.attributes) }
 
-  /// The lengths of these data in the heap.
   var lengths: [Int64] { data.map(\.length) }
 
   /// The ranges in the heap of those whose format declares a window.

@@ -179,8 +179,8 @@ struct ZipDirectory {
     case 14: try WindowScanner.check(window: header.littleEndian(5, 4))
     // PPMd begins with four bits of the order, and eight bits of the megabytes less one.
     case 98: try WindowScanner.check(window: ((header.littleEndian(0, 2) >> 4 & 0xff) + 1) << 20)
-    case 93: try WindowCheck(SourceStream(source, range), .zstd).skipRest()
-    case 95: try WindowCheck(SourceStream(source, range), .xz).skipRest()
+    case 93: try ScannedStream(SourceStream(source, range), .zstd).skipRest()
+    case 95: try ScannedStream(SourceStream(source, range), .xz).skipRest()
     default: break
     }
   }

@@ -403,8 +403,8 @@ enum PathRules {
     if raw.first == UInt8(ascii: "/") { refuse("path-absolute", "is absolute") }
     if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
     if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a backslash") }
-    // Printable ASCII needs no further checks.
-    let isPrintable = isPrintable(raw)
+    // Printable ASCII is common, and needs no Unicode lookups.
+    let isPrintable = raw.allSatisfy { 32...126 ~= $0 }
     if !isPrintable {
       let text = String(validating: raw, as: UTF8.self)
       if text == nil { refuse("path-encoding", "is not valid UTF-8") }
@@ -455,7 +455,4 @@ enum PathRules {
     // A character has at most four bytes. One more character shows that the text is longer.
     String(decoding: raw.prefix(4 * (shownLimit + 1)), as: UTF8.self).printable(limit: shownLimit)
   }
-
-  /// Returns whether all bytes are printable ASCII; this is common, and avoids Unicode lookups.
-  private static func isPrintable(_ raw: [UInt8]) -> Bool { raw.allSatisfy { 32...126 ~= $0 } }
 }

@@ -12,7 +12,6 @@ enum ExecutableCode {
     return magics.first { bytes.starts(with: $0.magic) }?.kind
   }
 
-  /// Returns the kind of code in `file`, or nil for other data.
   static func kind(of file: borrowing File) throws -> String? {
     var bytes = [UInt8](repeating: 0, count: prefixLength)
     let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }

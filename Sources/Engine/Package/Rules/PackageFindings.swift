@@ -19,7 +19,6 @@ extension Finding {
       remedy: "Fetch or build the package again", code: .archiveDamaged, cause: cause)
   }
 
-  /// The entry at `path` breaks a rule.
   static func entry(_ rule: String, _ message: String, path: String) -> Finding {
     Finding(
       path: path, rule: rule, message: message,

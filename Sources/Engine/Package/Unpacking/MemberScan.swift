@@ -56,9 +56,7 @@ extension PackageIndex {
       return try Digest(of: block)
     }
   }
-}
 
-extension PackageIndex {
   /// Throws the first rule that the index breaks.
   ///
   /// A signature does not make an index safe. The rules are those for the entries of an archive. As
@@ -155,7 +153,6 @@ final class MemberScan {
     obstacle = self.range.isEmpty ? Obstacle("The payload is stored encoded") : nil
   }
 
-  /// Takes the next member.
   func add(_ packed: UnsafeRawBufferPointer, _ plain: UnsafeRawBufferPointer) throws {
     guard obstacle == nil else { return }
     do {

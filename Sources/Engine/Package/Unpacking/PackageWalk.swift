@@ -56,7 +56,12 @@ final class PackageWalk {
       if header.kind == .file {
         try readFile(header, verdict, unpacker, refuse)
       } else {
-        try readNothing(verdict)
+        guard try reader.nextBytes().isEmpty else {
+          // Do not read data that are not needed to their end, which may be far away.
+          let message = "“\(verdict.shown)” is not a regular file but has data"
+          throw Finding.entry("entry-data", message, path: verdict.shown)
+        }
+        try reader.skipData()
       }
       if let entry = verdict.entry { try end(entry, unpacker, refuse) }
     }
@@ -97,16 +102,6 @@ final class PackageWalk {
       try unpacker?.add(bytes)
     }
     if let size = header.size, count != size { throw Self.sizeMismatch(path, size, count) }
-  }
-
-  /// Checks that a folder or a link has no data.
-  private func readNothing(_ verdict: EntryRules.Verdict) throws {
-    guard try reader.nextBytes().isEmpty else {
-      // Do not read data that are not needed to their end, which may be far away.
-      let message = "“\(verdict.shown)” is not a regular file but has data"
-      throw Finding.entry("entry-data", message, path: verdict.shown)
-    }
-    try reader.skipData()
   }
 
   private func checkTotal(adding size: Int64, _ path: String) throws {
@@ -150,7 +145,6 @@ private struct EntryCollector: ~Copyable {
     propertyList?.append(contentsOf: bytes.prefix(room))
   }
 
-  /// Adds and returns the entry.
   mutating func end(_ entry: CheckedEntry) throws -> IndexedFile {
     let made = try indexed(entry)
     for folder in entry.impliedFolders { append(IndexedFile(path: folder, kind: .directory)) }
@@ -175,21 +169,16 @@ private struct EntryCollector: ~Copyable {
     case .directory: return IndexedFile(path: entry.path, kind: .directory)
     case .link(let target): return IndexedFile(path: entry.path, kind: .link, target: target)
     case .hardLink(let path):
-      guard let source = entryIndex(of: path).map({ entries[$0] }) else {
+      let known =
+        positions
+        ?? Dictionary(
+          entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
+      positions = known
+      guard let source = known[path].map({ entries[$0] }) else {
         throw Finding.damaged(
           "“\(path)”, the target of the hard link “\(entry.path)”, was refused", path: path)
       }
       return IndexedFile(path: entry.path, kind: .file, size: source.size, digest: source.digest)
     }
-  }
-
-  /// Returns the position of the entry at `path` in `entries`.
-  private mutating func entryIndex(of path: String) -> Int? {
-    let known =
-      positions
-      ?? Dictionary(
-        entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
-    positions = known
-    return known[path]
   }
 }

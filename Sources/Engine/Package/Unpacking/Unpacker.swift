@@ -12,7 +12,6 @@ final class Unpacker {
   private let progress: (Int64) throws -> Void
 
   private var file: File?
-  /// The decompressed bytes written so far.
   private var written: Int64 = 0
 
   /// Writes into `folder`; `progress` gets the decompressed bytes written so far.
@@ -85,7 +84,6 @@ final class Unpacker {
     expectedEntries?[path].flatMap { $0.path.hasSameBytes(as: path) ? $0 : nil }
   }
 
-  /// Throws before anything is written if the entry is not expected.
   private func checkExpected(_ entry: CheckedEntry) throws {
     guard expectedEntries != nil else { return }
     for folder in entry.impliedFolders where expectedEntry(at: folder)?.kind != .directory {

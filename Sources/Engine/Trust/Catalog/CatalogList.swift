@@ -6,7 +6,6 @@ package import HostedModel
 /// An entry is the target `ID/product.json`. It is a product, or a content with a name of its own,
 /// whose `custom.owner` is its product. So no two products can have the same content.
 package struct CatalogList: Sendable {
-  /// What an entry is.
   package enum Entry: Hashable, Sendable {
     /// A product, and the file of its record.
     case product(TargetFile)
@@ -16,7 +15,6 @@ package struct CatalogList: Sendable {
 
   /// The role that lists the entries.
   package let name: MetadataName
-  /// The metadata of the role.
   package let role: TargetsRole
 
   package init(_ name: MetadataName, _ role: TargetsRole) { (self.name, self.role) = (name, role) }
@@ -58,7 +56,6 @@ package struct CatalogList: Sendable {
 ///
 /// TUF signs no role names. With the name, a server cannot send one bin as another.
 package struct ListDetails: Hashable, Sendable {
-  /// The name of the role.
   package let role: String
   /// The length of the records file, in bytes.
   package let length: Int64

@@ -40,11 +40,6 @@ package struct CatalogRecord: Hashable, Sendable {
     return listed.map { $0.withdrawing(withdrawnVersions[$0.contentIdentifier] ?? []) }
   }
 
-  /// The highest retired version of each content.
-  package var retired: [ProductIdentifier: ContentVersion] {
-    retiredVersions.compactMapValues(\.first)
-  }
-
   /// The newest version of each content package: the product's own first, then by identifier.
   package var newestOffers: [ContentOffer] {
     var seen: Set<ProductIdentifier> = []
@@ -114,7 +109,7 @@ package struct CatalogRecord: Hashable, Sendable {
 
 // MARK: JSON
 
-extension CatalogRecord {
+extension CatalogRecord: Encodable {
   /// Decodes the JSON of `product`; `signers` is for `ContentOffer.signers`.
   ///
   /// Throws `storeDamaged` if it is invalid or of another product, names a version twice, offers a
@@ -161,8 +156,9 @@ extension CatalogRecord {
     }
   }
 
-  /// The form of the JSON.
-  fileprivate struct Form {
+  fileprivate struct Form: Decodable {
+    enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
+
     struct Offer: Codable {
       /// Nil for the product's own content.
       let contentIdentifier: ProductIdentifier?
@@ -217,22 +213,16 @@ extension CatalogRecord {
     let offers: [Offer]
     let retired: [ProductIdentifier: [ContentVersion]]
     let withdrawn: [ProductIdentifier: [ContentVersion]]
+
+    init(from decoder: any Decoder) throws {
+      description = try ProductRecord(from: decoder)
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      offers = try container.decodeIfPresent([Offer].self, forKey: .contents) ?? []
+      retired = try container.decodeVersions(forKey: .retiredVersions)
+      withdrawn = try container.decodeVersions(forKey: .withdrawnVersions)
+    }
   }
-}
 
-extension CatalogRecord.Form: Decodable {
-  fileprivate enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
-
-  init(from decoder: any Decoder) throws {
-    description = try ProductRecord(from: decoder)
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    offers = try container.decodeIfPresent([Offer].self, forKey: .contents) ?? []
-    retired = try container.decodeVersions(forKey: .retiredVersions)
-    withdrawn = try container.decodeVersions(forKey: .withdrawnVersions)
-  }
-}
-
-extension CatalogRecord: Encodable {
   package func encode(to encoder: any Encoder) throws {
     try description.encode(to: encoder)
     var container = encoder.container(keyedBy: Form.CodingKeys.self)

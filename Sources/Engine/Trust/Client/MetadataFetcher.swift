@@ -22,14 +22,6 @@ package protocol MetadataFetcher: Sendable {
   var withoutRetries: any MetadataFetcher { get }
 }
 
-extension MetadataFetcher {
-  package var servers: [any MetadataFetcher] { [self] }
-
-  package var isLocal: Bool { false }
-
-  package var withoutRetries: any MetadataFetcher { self }
-}
-
 /// Reads a store in a local folder; it does not follow symbolic links below the folder.
 package struct FolderFetcher: MetadataFetcher {
   private let folder: Directory
@@ -46,6 +38,12 @@ package struct FolderFetcher: MetadataFetcher {
 }
 
 extension MetadataFetcher {
+  package var servers: [any MetadataFetcher] { [self] }
+
+  package var isLocal: Bool { false }
+
+  package var withoutRetries: any MetadataFetcher { self }
+
   /// Returns the result of `read` for the first server with which it succeeds.
   ///
   /// `read` fetches from the given server and verifies the files, so that a server with wrong, old
@@ -73,9 +71,7 @@ extension MetadataFetcher {
     throw failures.first { $0.code != .storeMissing } ?? failures.first
       ?? ContentError(.inconsistent, "The store has no servers", remedy: "Report a bug")
   }
-}
 
-extension MetadataFetcher {
   /// Returns the file of `role` at `path`, if no other metadata has its length.
   func fetch(_ role: MetadataName, at path: String) throws -> [UInt8]? {
     do {
@@ -97,7 +93,8 @@ extension MetadataFetcher {
     if let kept = try folder?.metadata(role), let value = try? verify(kept) { return value }
     let path = role.path(
       version: trusted.root.usesConsistentSnapshots ? promise.version : nil)
-    let limit = min(promise.length ?? role.unlistedLimit, role.limit)
+    let unlisted = role == .snapshot ? MetadataLimits.unlistedSnapshotLength : role.limit
+    let limit = min(promise.length ?? unlisted, role.limit)
     let (bytes, value): ([UInt8], Value) = try fromServers { server in
       do {
         if let bytes = try server.fetch(path, limit: limit) { return (bytes, try verify(bytes)) }

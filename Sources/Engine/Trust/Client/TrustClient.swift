@@ -185,8 +185,15 @@ package final class TrustClient: Sendable {
     } catch let error as ContentError where error.code == .signatureInvalid {
       cause = error.message
     }
-    throw try ContentError.rootMismatch(
-      given: start.root, file: given, trusted: trusted.root, in: folder, cause: cause)
+    let kept = try folder.metadata(.root).map { try Digest(of: $0).hex } ?? "unknown"
+    throw ContentError(
+      .rootMismatch,
+      "The given root (version \(start.root.version), SHA-256 \(try Digest(of: given).hex)) is not "
+        + "connected by signed roots to the trusted root (version \(trusted.root.version), SHA-256 "
+        + "\(kept))",
+      remedy: "Provide the root of the trusted store. To trust the given root instead, remove "
+        + "the folder \(folder.path)",
+      subject: folder.path, cause: cause)
   }
 
   // MARK: Timestamp, snapshot, targets
@@ -203,7 +210,13 @@ package final class TrustClient: Sendable {
           try followRoots(&trusted, at: server)
           try trusted.checkRootExpiry(now: now)
           if trusted.timestamp == nil { try restoreKept(&trusted) }
-          try updateTimestamp(&trusted, now, at: server)
+          let path = MetadataName.timestamp.path()
+          guard let bytes = try server.fetch(.timestamp, at: path) else {
+            throw ContentError.storeMissing(path)
+          }
+          if try trusted.update(timestamp: bytes, now: now) {
+            try folder.replace(.timestamp, with: bytes)
+          }
           try trusted.checkExpiry(now: now)
         }
         if trusted.snapshot == nil {
@@ -235,17 +248,5 @@ package final class TrustClient: Sendable {
     }
     try restore(.timestamp) { try trusted.restore(timestamp: $0) }
     try restore(.snapshot) { try trusted.restore(snapshot: $0) }
-  }
-
-  private func updateTimestamp(
-    _ trusted: inout TrustedMetadata, _ now: Date, at server: any MetadataFetcher
-  ) throws {
-    let path = MetadataName.timestamp.path()
-    guard let bytes = try server.fetch(.timestamp, at: path) else {
-      throw ContentError.storeMissing(path)
-    }
-    if try trusted.update(timestamp: bytes, now: now) {
-      try folder.replace(.timestamp, with: bytes)
-    }
   }
 }

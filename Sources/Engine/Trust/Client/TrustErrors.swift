@@ -1,5 +1,4 @@
 import HostedModel
-import HostedDigests
 import FoundationEssentials
 
 extension ContentError {
@@ -14,18 +13,6 @@ extension ContentError {
 
   static func metadataTooLong(_ role: MetadataName, limit: Int64) -> ContentError {
     metadataDamaged(role, "it is longer than \(limit) bytes, the maximum")
-  }
-
-  static func signaturesMissing(
-    _ role: MetadataName, found: Int, required: Int64, by source: String
-  ) -> ContentError {
-    ContentError(
-      .signatureInvalid,
-      "The \(role.text) metadata has \(found) of the \(required) valid signatures that "
-        + "\(source) requires",
-      remedy:
-        "Check that the trusted root is this store's root. If it is, inform the store's owner",
-      subject: role.fileName)
   }
 
   static func metadataExpired(_ role: MetadataName, _ expires: Date, now: Date) -> ContentError {
@@ -63,21 +50,6 @@ extension ContentError {
     ContentError(
       .digestMismatch, "\(file) does not match the signed metadata: \(difference)",
       remedy: publisherRemedy, subject: file)
-  }
-
-  /// The given root, whose bytes are `file`, is not connected to the root in `folder`.
-  static func rootMismatch(
-    given: RootRole, file: [UInt8], trusted: RootRole, in folder: TrustFolder, cause: String?
-  ) throws -> ContentError {
-    let kept = try folder.metadata(.root).map { try Digest(of: $0).hex } ?? "unknown"
-    return ContentError(
-      .rootMismatch,
-      "The given root (version \(given.version), SHA-256 \(try Digest(of: file).hex)) is not "
-        + "connected by signed roots to the trusted root (version \(trusted.version), SHA-256 "
-        + "\(kept))",
-      remedy: "Provide the root of the trusted store. To trust the given root instead, remove "
-        + "the folder \(folder.path)",
-      subject: folder.path, cause: cause)
   }
 
   static func storeMissing(_ path: String) -> ContentError {

@@ -14,7 +14,6 @@ final class TrustFolder: Sendable {
   private let isWithdrawn = Atomic(false)
   // Snapshots of different refreshes may keep the same file at the same time.
   private let writes = KeyedLock<String>()
-  /// The path of the folder, for messages.
   var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
 
@@ -44,7 +43,6 @@ final class TrustFolder: Sendable {
   /// Whether `name` is stored: the file of a role `last-refresh` would replace another file.
   private func keeps(_ name: MetadataName) -> Bool { name.encodedFileName != Self.refreshName }
 
-  /// The path of the metadata `name`, for messages.
   func path(of name: MetadataName) -> String { folder.path(of: name.encodedFileName) }
 
   /// Writes the metadata `name`.

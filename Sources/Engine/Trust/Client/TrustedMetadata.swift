@@ -204,7 +204,6 @@ package struct TrustedMetadata: Sendable {
     delegated[role.name.text] = (role, delegator)
   }
 
-  /// The maximum number of delegated roles in memory.
   private static let delegatedInMemory = 32
 
   // MARK: Rules

@@ -275,7 +275,6 @@ extension TrustedTargets {
     return kept
   }
 
-  /// Fetches and verifies the file of the entry `name`.
   package func fetchEntry(_ name: String, _ file: TargetFile) throws -> [UInt8] {
     try fetch(name, file, at: path(of: name, file), limit: CatalogRecord.maximumLength)
   }

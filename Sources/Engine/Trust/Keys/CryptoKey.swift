@@ -117,7 +117,6 @@ final class CryptoKey: @unchecked Sendable {
     }
   }
 
-  /// The public half in PEM form.
   var publicPEM: String {
     get throws {
       let bytes = try CryptoKey.text("PEM_write_bio_PUBKEY") { PEM_write_bio_PUBKEY($0, handle) }
@@ -153,9 +152,7 @@ package enum KeyKind: String, CaseIterable, Sendable {
     case .rsaPSS: "rsassa-pss-sha256"
     }
   }
-}
 
-extension KeyKind {
   /// The digest that libcrypto computes before signing; nil if the scheme includes one.
   private var digest: OpaquePointer? { self == .ed25519 ? nil : EVP_sha256() }
 

@@ -6,7 +6,7 @@ package import HostedModel
 /// A public key that verifies signatures of metadata and receipts.
 ///
 /// Two values are equal if they are the same key, even if their objects in metadata differ.
-package struct PublicKey: Sendable {
+package struct PublicKey: Hashable, Sendable {
   package let kind: KeyKind
   /// The 32 bytes of an Ed25519 key; the SubjectPublicKeyInfo of any other key.
   package let bytes: [UInt8]
@@ -128,9 +128,7 @@ package struct PublicKey: Sendable {
     guard isReady else { throw ContentError.crypto("EVP_DigestVerifyInit") }
     return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
   }
-}
 
-extension PublicKey: Hashable {
   package static func == (left: PublicKey, right: PublicKey) -> Bool {
     left.kind == right.kind && left.bytes == right.bytes
   }

@@ -35,7 +35,6 @@ public struct ReceiptVerificationKey: Hashable, Sendable {
 /// The entry has the content of the file in its `custom` member, so that clients do not fetch the
 /// file.
 package enum ReceiptKeyList {
-  /// The name of the target.
   package static let target = "receipt-keys.json"
   private static let key = "keys"
 

@@ -5,7 +5,6 @@ import HostedDigests
 /// A key pair that signs; the private half stays in libcrypto's memory.
 package final class SigningKey: Sendable {
   private let key: CryptoKey
-  /// The public half.
   package let publicKey: PublicKey
 
   private init(_ key: CryptoKey?) throws {

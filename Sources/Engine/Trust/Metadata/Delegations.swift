@@ -17,14 +17,12 @@ package struct Delegations: Sendable {
   /// The hash bins; nil if the roles are listed.
   package var bins: HashBins? { if case .hashBins(let bins) = kind { bins } else { nil } }
 
-  /// Delegates to hash bins, which `keys` sign.
   package init(_ bins: HashBins, signedBy keys: KeyList) {
     self.keys = keys
     kind = .hashBins(bins)
     json = .object(["keys": keys.json, "succinct_roles": bins.json])
   }
 
-  /// Reads a `delegations` object.
   init(_ field: MetadataField) throws {
     json = field.value
     keys = try KeyList(field["keys"])
@@ -68,7 +66,6 @@ package struct Delegations: Sendable {
   }
 }
 
-/// A delegated role and its scope.
 struct DelegatedRole: Sendable {
   let name: String
   let keys: RoleKeys
@@ -106,7 +103,6 @@ struct DelegatedRole: Sendable {
     return .hashPrefixes(try texts.map { try $0.string(atMost: 64) })
   }
 
-  /// Whether the scope contains `target`.
   func isTrusted(for target: SearchedTarget) -> Bool {
     switch scope {
     case .patterns(let patterns): patterns.contains { $0.matches(target.components) }
@@ -136,7 +132,6 @@ package struct PathPattern: Hashable, Sendable {
 
   package init(_ text: String) { components = Self.components(of: text) }
 
-  /// The components of a pattern or of a path.
   static func components(of text: String) -> [[Unicode.Scalar]] {
     text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
   }
@@ -233,7 +228,6 @@ package struct HashBins: Sendable {
       && number.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
   }
 
-  /// Creates bins, which `keys` sign.
   package init(bits: Int64, keys: RoleKeys, prefix: String) {
     (self.bits, self.keys, self.prefix) = (bits, keys, prefix)
   }
@@ -257,7 +251,6 @@ package struct HashBins: Sendable {
     return name(of: start >> UInt64(32 - bits))
   }
 
-  /// The names of all bins, in order.
   package var names: [String] { (0..<(UInt64(1) << UInt64(bits))).map(name(of:)) }
 
   private var digits: Int { String((UInt64(1) << UInt64(bits)) - 1, radix: 16).utf8.count }

@@ -8,7 +8,6 @@ package struct FileHashes: Hashable, Sendable {
   /// The 64 bytes of SHA-512; nil if it is not listed.
   package let sha512: [UInt8]?
 
-  /// Creates a list with a SHA-256.
   package init(sha256: Digest) {
     self.sha256 = sha256
     sha512 = nil
@@ -26,7 +25,6 @@ package struct FileHashes: Hashable, Sendable {
     guard (sha256 != nil) == (short != nil), (sha512 != nil) == (long != nil) else { return nil }
   }
 
-  /// The `hashes` object.
   var json: JSONValue {
     var members: [String: JSONValue] = [:]
     members["sha256"] = sha256.map { .string($0.hex) }
@@ -37,6 +35,21 @@ package struct FileHashes: Hashable, Sendable {
   /// Prefixes of the file's name in a store with consistent snapshots, the usual one first.
   package var prefixes: [String] {
     [sha256?.hex, sha512.map { Hexadecimal.text(of: $0) }].compactMap { $0 }
+  }
+
+  /// Throws `digestMismatch` unless `bytes` have the listed length and digests; nil if not listed.
+  static func check(
+    _ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String
+  ) throws {
+    if let length, Int64(bytes.count) != length {
+      throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")
+    }
+    guard let hashes else { return }
+    var hashing = FileHashing(hashes)
+    try bytes.withUnsafeBytes { try hashing.update($0) }
+    if let difference = try hashing.difference() {
+      throw ContentError.digestMismatch(file, difference)
+    }
   }
 }
 
@@ -64,22 +77,5 @@ package struct FileHashing: ~Copyable {
       if found != wanted { return "its SHA-512 differs" }
     }
     return nil
-  }
-}
-
-extension FileHashes {
-  /// Throws `digestMismatch` unless `bytes` have the listed length and digests; nil if not listed.
-  static func check(
-    _ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String
-  ) throws {
-    if let length, Int64(bytes.count) != length {
-      throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")
-    }
-    guard let hashes else { return }
-    var hashing = FileHashing(hashes)
-    try bytes.withUnsafeBytes { try hashing.update($0) }
-    if let difference = try hashing.difference() {
-      throw ContentError.digestMismatch(file, difference)
-    }
   }
 }

@@ -6,6 +6,15 @@ package enum RoleName: String, CaseIterable, Sendable {
 
   /// The name of the role's file in other roles, and in a store if the name has no version.
   package var fileName: String { "\(rawValue).json" }
+
+  /// The maximum length of this role's metadata, in bytes.
+  package var limit: Int64 {
+    switch self {
+    case .root: 512 << 10
+    case .timestamp: 16 << 10
+    case .snapshot, .targets: 64 << 20
+    }
+  }
 }
 
 /// The name of a role's metadata: a top-level role or a delegated role.
@@ -42,6 +51,14 @@ package enum MetadataName: Hashable, Sendable {
   package func path(version: Int64? = nil) -> String {
     "\(Self.folder)/\(version.map { "\($0)." } ?? "")\(encodedFileName)"
   }
+
+  /// The maximum length of this metadata, in bytes.
+  package var limit: Int64 {
+    switch self {
+    case .top(let role): role.limit
+    case .delegated: RoleName.targets.limit
+    }
+  }
 }
 
 /// Limits for the content of metadata.
@@ -69,28 +86,4 @@ package enum MetadataLimits {
   package static let unlistedSnapshotLength: Int64 = 2 << 20
   /// Hexadecimal digits of a signature.
   package static let signatureLength = 4096
-}
-
-extension RoleName {
-  /// The maximum length of this role's metadata, in bytes.
-  package var limit: Int64 {
-    switch self {
-    case .root: 512 << 10
-    case .timestamp: 16 << 10
-    case .snapshot, .targets: 64 << 20
-    }
-  }
-}
-
-extension MetadataName {
-  /// The maximum length of this metadata, in bytes.
-  package var limit: Int64 {
-    switch self {
-    case .top(let role): role.limit
-    case .delegated: RoleName.targets.limit
-    }
-  }
-
-  /// The maximum length in bytes if the metadata that lists the file does not give its length.
-  var unlistedLimit: Int64 { self == .snapshot ? MetadataLimits.unlistedSnapshotLength : limit }
 }

@@ -20,7 +20,6 @@ package protocol Role: Sendable {
 package struct RoleHeader: Sendable {
   /// The version, 1 or more; each publication increments it.
   let version: Int64
-  /// When the metadata expires.
   let expires: Date
   /// The members that this version does not know, which are preserved.
   var unknown: [String: JSONValue] = [:]
@@ -114,8 +113,13 @@ struct SignedMetadata<Signed: Role>: Sendable {
       if try key.verifies(signature.bytes, of: message) { signed.insert(key) }
       if signed.count >= signers.required.threshold { return }
     }
-    throw ContentError.signaturesMissing(
-      name, found: signed.count, required: signers.required.threshold, by: signers.source)
+    throw ContentError(
+      .signatureInvalid,
+      "The \(name.text) metadata has \(signed.count) of the \(signers.required.threshold) valid "
+        + "signatures that \(signers.source) requires",
+      remedy:
+        "Check that the trusted root is this store's root. If it is, inform the store's owner",
+      subject: name.fileName)
   }
 }
 
@@ -128,10 +132,6 @@ package struct RoleSigner: Sendable {
     var known: Set<PublicKey> = []
     self.keys = keys.filter { known.insert($0.publicKey).inserted }
   }
-
-  package func adding(_ more: [SigningKey]) -> RoleSigner { RoleSigner(keys: keys + more) }
-
-  package func adding(_ other: RoleSigner) -> RoleSigner { adding(other.keys) }
 
   /// Returns the signed metadata of a role, ready to publish.
   package func sign(_ role: some Role) throws -> [UInt8] { try sign(role.signed) }
@@ -192,7 +192,6 @@ extension MetadataField {
     }
   }
 
-  /// The digests in a `hashes` object.
   var hashes: FileHashes {
     get throws {
       try read(.described("an object with a SHA-256 or SHA-512 in hexadecimal digits")) {

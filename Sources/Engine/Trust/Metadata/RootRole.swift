@@ -24,8 +24,8 @@ package struct RootRole: Role {
   ) throws {
     header = RoleHeader(version: version, expires: expires)
     list = try KeyList(keys.values.joined())
-    roles = try keys.reduce(into: [:]) {
-      $0[$1.key] = try RoleKeys($1.value, threshold: thresholds[$1.key] ?? 1)
+    roles = keys.reduce(into: [:]) {
+      $0[$1.key] = RoleKeys($1.value, threshold: thresholds[$1.key] ?? 1)
     }
     usesConsistentSnapshots = true
   }
@@ -38,7 +38,7 @@ package struct RootRole: Role {
     header = RoleHeader(version: version, expires: expires, unknown: root.header.unknown)
     var roles = root.roles
     for (role, keys) in keys {
-      roles[role] = try RoleKeys(
+      roles[role] = RoleKeys(
         keys, threshold: thresholds[role] ?? root.roles[role]?.threshold ?? 1)
     }
     self.roles = roles
@@ -91,7 +91,6 @@ package struct RootRole: Role {
       signedBy: list.keeping(keys.identifiers))
   }
 
-  /// Returns the signers that metadata of `role` needs.
   func signers(of role: RoleName) -> Signers? {
     roles[role].map { Signers(keys: keys, required: $0, source: "root version \(version)") }
   }
@@ -111,14 +110,10 @@ package struct RoleKeys: Hashable, Sendable {
   /// The number of keys that must sign, 1 or more.
   package let threshold: Int64
 
-  package init(identifiers: Set<String>, threshold: Int64) {
-    self.identifiers = identifiers
-    self.threshold = threshold
-  }
-
   /// Any `threshold` of `keys` must sign.
-  init(_ keys: [PublicKey], threshold: Int64) throws {
-    self.init(identifiers: Set(keys.map(\.identifier)), threshold: threshold)
+  package init(_ keys: [PublicKey], threshold: Int64) {
+    identifiers = Set(keys.map(\.identifier))
+    self.threshold = threshold
   }
 
   init(_ field: MetadataField) throws {

@@ -3,7 +3,6 @@ package import FoundationEssentials
 
 /// What targets metadata says about one file.
 package struct TargetFile: Hashable, Sendable {
-  /// The length in bytes.
   package let length: Int64
   /// Digests of all bytes.
   package let hashes: FileHashes

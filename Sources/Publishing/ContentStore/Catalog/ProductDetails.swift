@@ -58,7 +58,7 @@ public struct ProductDetails: Hashable, Sendable {
         .usage, "“\(currency.prefix(40))” is not a currency",
         remedy: "Use three capital letters (ISO 4217), such as EUR")
     }
-    try checkTitle()
+    if let title { try Self.check(title) }
     guard Self.isLanguageTag(language) else {
       throw ContentError(
         .usage, "“\(language.prefix(40))” is not a language tag",
@@ -66,8 +66,7 @@ public struct ProductDetails: Hashable, Sendable {
     }
   }
 
-  private func checkTitle() throws {
-    guard let title else { return }
+  private static func check(_ title: String) throws {
     let scalars = title.unicodeScalars
     guard scalars.contains(where: { !$0.properties.isWhitespace }) else {
       throw ContentError(

@@ -13,7 +13,6 @@ public enum StoreRole: String, CaseIterable, Hashable, Codable, Sendable {
   /// Names the newest snapshot, for a short time.
   case timestamp
 
-  /// The role's name in metadata.
   var name: RoleName {
     switch self {
     case .root: .root

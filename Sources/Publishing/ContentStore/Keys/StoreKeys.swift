@@ -71,11 +71,6 @@ struct StoreKeys {
 
   // MARK: Reading
 
-  /// A signer with the available keys that `root` names; throws `keyUnusable` if there are too few.
-  func signer(_ role: RoleName, of root: RootRole) throws -> RoleSigner {
-    RoleSigner(keys: try keys(of: role, in: root))
-  }
-
   /// Whether there are enough root keys to sign the root after `root`.
   ///
   /// Throws errors of the system, such as too many open files, because the keys may be there.
@@ -99,7 +94,8 @@ struct StoreKeys {
     return (usable, unreadable)
   }
 
-  private func keys(of role: RoleName, in root: RootRole) throws -> [SigningKey] {
+  /// The available keys that `root` names; throws `keyUnusable` if there are too few.
+  func keys(of role: RoleName, in root: RootRole) throws -> [SigningKey] {
     let wanted = root.publicKeys(of: role)
     let demanded = root.roles[role]?.threshold ?? 1
     var found: [SigningKey] = []
@@ -150,13 +146,6 @@ struct StoreKeys {
       }
   }
 
-  /// Files that look like keys, but are ignored because their name does not begin with a role.
-  private func ignoredNames(of role: RoleName) throws -> [String] {
-    try folders(of: role).flatMap { try $0.entries().map(\.name) }.filter { name in
-      name.hasSuffix(Self.suffix) && !RoleName.allCases.contains { Self.isFileName(name, of: $0) }
-    }.sorted()
-  }
-
   private func read(_ name: String, _ role: RoleName, in folder: Directory) throws -> SigningKey {
     let bytes = try folder.contents(of: name, limit: Self.maximumLength)
     guard role == .root else { return try SigningKey(pem: bytes, passphrase: passphrase) }
@@ -171,7 +160,10 @@ struct StoreKeys {
   ) throws -> ContentError {
     let path = role == .root ? rootPath : folder.path
     if let refusal, refusal.code == .passphraseWrong, found == 0 { return refusal.about(path) }
-    let ignored = try ignoredNames(of: role).map { "“\($0)”" }.joined(separator: ", ")
+    // Files that look like keys, but whose names do not begin with a role.
+    let ignored = try folders(of: role).flatMap { try $0.entries().map(\.name) }.filter { name in
+      name.hasSuffix(Self.suffix) && !RoleName.allCases.contains { Self.isFileName(name, of: $0) }
+    }.sorted().map { "“\($0)”" }.joined(separator: ", ")
     return ContentError(
       .keyUnusable,
       "\(path) has \(found) of the \(demanded) usable \(role.rawValue) keys that root version "

@@ -70,7 +70,6 @@ struct ListedFile {
     }
   }
 
-  /// Creates the archive or the index of `offer`.
   init(_ file: SignedFile, _ kind: Kind, of offer: ContentOffer) {
     self.kind = kind
     paths = [file.path]
@@ -78,7 +77,6 @@ struct ListedFile {
     (product, content, version) = (offer.productIdentifier, offer.contentIdentifier, offer.version)
   }
 
-  /// Creates the records file of a list.
   init(_ details: ListDetails) {
     kind = .records
     paths = [RecordsFile.path(details.digest)]

@@ -7,7 +7,6 @@ import HostedTrust
 struct StoreFile: Hashable {
   /// The path below the store's folder, such as `metadata/3.targets.json`.
   let path: String
-  /// The length in bytes.
   let bytes: Int64
   let modified: Date
 
@@ -121,10 +120,5 @@ struct CatalogSurvey {
         missingFiles.append(file.paths[0])
       }
     }
-  }
-
-  /// The time at which the first of `targets` and the lists expires.
-  func earliestExpiry(with targets: TargetsRole) -> Date {
-    expires.values.reduce(targets.expires) { min($0, $1) }
   }
 }

@@ -67,7 +67,13 @@ struct StoreVerifier {
     }
     do {
       let list = try catalog.list(name)
-      if isFirst { try count(bin: path) }
+      if isFirst {
+        // No metadata lists the length of a bin.
+        let folder = try folder.directory(StoreFolder.metadataName)
+        let length = try folder.status(of: path.lastPathComponent)?.size ?? 0
+        result.bytes += length
+        throttle?.pass(Int(clamping: length))
+      }
       return list
     } catch let error as ContentError {
       guard let problem = Problem(error) else { throw error }
@@ -80,14 +86,6 @@ struct StoreVerifier {
       }
       return nil
     }
-  }
-
-  /// Adds the length of a bin, which no metadata lists.
-  private mutating func count(bin path: String) throws {
-    let status = try folder.directory(StoreFolder.metadataName).status(of: path.lastPathComponent)
-    let length = status?.size ?? 0
-    result.bytes += length
-    throttle?.pass(Int(clamping: length))
   }
 
   private func listedFile(_ target: String, _ file: TargetFile, in list: CatalogList)
@@ -172,7 +170,7 @@ struct StoreVerifier {
   private static let missingReason = "the file does not exist"
 
   /// Returns the file if it is as the metadata lists it, or adds the difference and returns nil.
-  private mutating func source(_ listed: ListedFile) throws -> ThrottledSource? {
+  private mutating func source(_ listed: ListedFile) throws -> FileByteSource? {
     try willRead(listed.paths[0])
     result.files += 1
     result.bytes += listed.length
@@ -180,7 +178,7 @@ struct StoreVerifier {
       do {
         let components = path.pathComponents(omittingEmpty: false)
         let parent = try folder.directory(at: components.dropLast())
-        let source = try ThrottledSource(parent.file(components.last ?? ""), throttle)
+        let source = try FileByteSource(parent.file(components.last ?? ""), throttle)
         guard let difference = try Self.difference(of: source, from: listed) else { return source }
         try add(listed, .changed, difference, path: path)
         return nil
@@ -197,7 +195,7 @@ struct StoreVerifier {
     return nil
   }
 
-  private static func difference(of source: ThrottledSource, from file: ListedFile) throws
+  private static func difference(of source: FileByteSource, from file: ListedFile) throws
     -> String?
   {
     guard source.length == file.length else {
@@ -251,7 +249,7 @@ struct StoreVerifier {
 
   /// Returns how `index` differs from `archive`, as the end of a sentence; nil if it describes it.
   private static func contradiction(
-    between archive: ThrottledSource, _ index: PackageIndex, _ name: String
+    between archive: FileByteSource, _ index: PackageIndex, _ name: String
   ) throws -> String? {
     let examination: PackageExamination
     do {
@@ -371,28 +369,8 @@ extension StoreVerification: Codable {
   }
 }
 
-/// A file that is read at a limited rate.
-///
-/// Each pass over the file counts, because each may read from the disk.
-private final class ThrottledSource: ByteSource {
-  private let source: FileByteSource
-  private let throttle: ReadThrottle?
-
-  var length: Int64 { source.length }
-
-  /// Takes ownership of the file; a nil `throttle` is unlimited.
-  init(_ file: consuming File, _ throttle: ReadThrottle?) throws {
-    source = try FileByteSource(file)
-    self.throttle = throttle
-  }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    let count = try source.read(into: buffer, at: offset)
-    throttle?.pass(count)
-    return count
-  }
-
-  func contents() throws -> [UInt8] {
+extension FileByteSource {
+  fileprivate func contents() throws -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Int(clamping: length))
     try forEachBlock { bytes += $0 }

@@ -3,7 +3,6 @@ import HostedTrust
 import HostedDigests
 import HostedFileIO
 
-/// A metadata file of a store.
 struct MetadataDocument {
   let role: MetadataName
   let version: Int64

@@ -31,8 +31,7 @@ struct MetadataWriter {
   func sign<Signed: Role>(
     _ role: Signed, as name: MetadataName = .top(Signed.type), of roots: [RootRole]
   ) throws -> MetadataDocument {
-    let signers = try roots.map { try keys.signer(Signed.type, of: $0) }
-    let signer = signers.dropFirst().reduce(signers[0]) { $0.adding($1) }
+    let signer = RoleSigner(keys: try roots.flatMap { try keys.keys(of: Signed.type, in: $0) })
     return MetadataDocument(role: name, version: role.version, bytes: try signer.sign(role))
   }
 

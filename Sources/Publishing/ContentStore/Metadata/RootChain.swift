@@ -17,11 +17,10 @@ struct RootChain {
   let first: SignedVersion
   /// The file of the newest root.
   let document: MetadataDocument
-  /// The newest root.
   let root: RootRole
   /// The metadata state that trusts the newest root, and those of earlier roots, newest first.
   private(set) var newest: TrustedMetadata
-  private(set) var earlier: [TrustedMetadata] = []
+  var earlier: [TrustedMetadata] = []
 
   /// Reads and verifies the roots in `folder`; without `pin`, 1.root.json is trusted.
   init(in folder: Directory, from pin: SignedVersion?) throws {
@@ -36,12 +35,6 @@ struct RootChain {
       document = MetadataDocument(role: .root, version: next, bytes: bytes)
     }
     (self.document, root, newest) = (document, trusted.root, trusted)
-  }
-
-  var newestOnly: RootChain {
-    var chain = self
-    chain.earlier = []
-    return chain
   }
 
   /// Returns the role in the file `version` of `name` in `folder`, and the file.

@@ -104,7 +104,7 @@ extension StoreMetadata {
     }
     let roles: [RoleName] = [.targets, .snapshot, .timestamp]
     let known = try roles.reduce(into: Set()) { known, role in
-      _ = try keys.signer(role, of: chain.root)
+      _ = try keys.keys(of: role, in: chain.root)
       known.formUnion(try keys.inventory(of: role).usable)
     }
     return try chain.limited(to: known, for: roles)
@@ -160,7 +160,8 @@ extension StoreMetadata {
   init(
     repairing store: Directory, _ folder: Directory, _ record: PublicationRecord?, keys: StoreKeys
   ) throws {
-    let chain = try Self.chain(in: folder, record, keys).newestOnly
+    var chain = try Self.chain(in: folder, record, keys)
+    chain.earlier = []
     var versions = [RoleName.root: try chain.document.signedVersion]
     let timestamp: VerifiedFile<TimestampRole>? = try chain.signed(0, in: folder)
     versions[.timestamp] = try timestamp?.document.signedVersion
@@ -524,7 +525,7 @@ extension StoreMetadata {
     -> StoreMetadata
   {
     // Check first, so that no key is created without need.
-    _ = try writer.keys.signer(.root, of: root)
+    _ = try writer.keys.keys(of: .root, in: root)
     let version = try nextRootVersion(in: writer.folder)
     let keys = try NewKeys(roles, plan, known: root.roles, forRoot: version, in: writer.keys)
     let (next, document) = try nextRoot(keys, with: writer)
@@ -550,7 +551,7 @@ extension StoreMetadata {
   ) throws -> SignedCatalog? {
     for role in [RoleName.targets, .snapshot, .timestamp] {
       do {
-        _ = try writer.keys.signer(role, of: root)
+        _ = try writer.keys.keys(of: role, in: root)
       } catch let error as ContentError where error.code == .keyUnusable {
         return nil
       }
@@ -581,7 +582,7 @@ extension StoreMetadata {
       root, version: nextRootVersion(in: writer.folder),
       expires: writer.time(after: Self.rootLifetime), keys: keys.publicKeys,
       thresholds: keys.thresholds)
-    let signer = try writer.keys.signer(.root, of: root).adding(keys.root)
+    let signer = try RoleSigner(keys: writer.keys.keys(of: .root, in: root) + keys.root)
     let document = MetadataDocument(
       role: .root, version: next.version, bytes: try signer.sign(next))
     return (next, document)

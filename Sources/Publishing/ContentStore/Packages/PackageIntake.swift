@@ -69,7 +69,8 @@ struct PackageIntake {
         try checkContentIdentifier(package, owners)
         package.published = try publishedOffer(package)
         let isDuplicate = try isDuplicate(package, of: versions[version])
-        package.isStored = try isDuplicate || isStored(package)
+        package.isStored =
+          try isDuplicate || inStore { try package.published.map(targets.has) ?? false }
         if package.isStored { try discardCopy(of: &package) }
         if isDuplicate { continue }
         owners[product] = product
@@ -163,10 +164,6 @@ struct PackageIntake {
     return IntakeFile(folder: folder, name: name)
   }
 
-  private func isStored(_ package: IncomingPackage) throws -> Bool {
-    try inStore { try package.published.map(targets.has) ?? false }
-  }
-
   private func discardCopy(of package: inout IncomingPackage) throws {
     guard let copy = package.copy else { return }
     try inStore { try copy.folder.removeFile(copy.name) }
@@ -229,7 +226,7 @@ struct PackageIntake {
         remedy: "Use another ContentVersion and build the package again")
     }
     let known = record.offers.filter { $0.contentIdentifier == content }.map(\.version)
-    let highest = (known + [record.retired[content]].compactMap { $0 }).max()
+    let highest = (known + (record.retiredVersions[content] ?? [])).max()
     guard let highest, version <= highest else { return }
     throw Self.versionExists(
       package, version,
@@ -314,7 +311,6 @@ extension ProductRecord {
   }
 }
 
-/// A reason why a package is refused.
 private struct Refusal {
   let path: String
   let finding: Finding

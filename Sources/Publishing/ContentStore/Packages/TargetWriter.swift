@@ -48,7 +48,14 @@ struct TargetWriter {
     let (info, examination, index) = (package.info, package.examination, package.index)
     let folder = try made(
       StorePath.folder(info.productIdentifier, info.contentIdentifier, info.version))
-    let indexBytes = try bytes(of: index, package)
+    let indexBytes = index.encoded
+    guard Int64(indexBytes.count) <= PackageIndex.maximumLength else {
+      throw ContentError(
+        .limitExceeded,
+        "The index of \(package.path) would have \(indexBytes.count) bytes, more than "
+          + "the maximum of \(PackageIndex.maximumLength)",
+        remedy: "Put fewer files into the package", subject: package.path)
+    }
     try move(package, to: folder)
     let digest = try Digest(of: indexBytes)
     try replaceFile(
@@ -99,18 +106,6 @@ struct TargetWriter {
       return try rehearsal.write(kind, name, in: path, of: store, bytes: length)
     }
     try store.directory(StorePath.folder).replaceServedFile(name, in: place.folder, write)
-  }
-
-  private func bytes(of index: PackageIndex, _ package: IncomingPackage) throws -> [UInt8] {
-    let text = index.encoded
-    guard Int64(text.count) <= PackageIndex.maximumLength else {
-      throw ContentError(
-        .limitExceeded,
-        "The index of \(package.path) would have \(text.count) bytes, more than "
-          + "the maximum of \(PackageIndex.maximumLength)",
-        remedy: "Put fewer files into the package", subject: package.path)
-    }
-    return text
   }
 
   /// Moves the examined copy of a package to its place, so that exactly its bytes are published.

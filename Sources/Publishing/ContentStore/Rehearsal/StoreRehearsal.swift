@@ -124,9 +124,6 @@ extension CatalogRecord {
 }
 
 extension UpdateEstimate {
-  /// Why a package without members is fetched whole, if its index does not say it.
-  private static let noMembers = "Its index does not list members"
-
   fileprivate init(
     from old: ContentOffer, to new: ContentOffer, _ index: PackageIndex, in store: Directory
   ) throws {
@@ -137,7 +134,7 @@ extension UpdateEstimate {
     bytesInFull = new.package.length + new.index.length
     guard index.payload != nil else {
       bytesToMove = bytesInFull
-      wholePackageReason = index.obstacle ?? Self.noMembers
+      wholePackageReason = index.obstacle ?? "Its index does not list members"
       return
     }
     wholePackageReason = nil

@@ -1,6 +1,5 @@
 import HostedModel
 
-/// A command of the tool: its name, its options, and its implementation.
 struct Command: Sendable {
   /// The name of the command, such as `store publish`.
   let name: String
@@ -21,16 +20,13 @@ struct Command: Sendable {
     let help: String
     let isRequired: Bool
 
-    init(
-      _ name: String, _ value: String? = nil, _ help: String, isRequired: Bool = false
-    ) {
+    init(_ name: String, _ value: String? = nil, _ help: String, isRequired: Bool = false) {
       self.name = name
       self.value = value
       self.help = help
       self.isRequired = isRequired
     }
 
-    /// The help text, with a mark for a required option.
     var markedHelp: String { isRequired ? "\(help) (required)" : help }
 
     /// The name with its value, as shown in the help.
@@ -58,16 +54,13 @@ struct Command: Sendable {
       "the store's trusted root; default: the library's, or a local store's own")
   }
 
-  /// Whether the last operand may be repeated.
   var repeatsOperand: Bool { operands.contains("…") }
 
-  /// The permitted number of operands.
   var operandCount: ClosedRange<Int> {
     let required = operands.prefix { $0 != "[" }.split(separator: " ").count
     return required...(repeatsOperand ? Int.max : operands.split(separator: " ").count)
   }
 
-  /// All options, including those of every command: quiet, help and version.
   var allOptions: [Option] { options + [.quiet, .help, .version] }
 
   var help: String {
@@ -86,7 +79,6 @@ struct Command: Sendable {
       """
   }
 
-  /// The name with operands and required options.
   var usage: String {
     ([name, operands] + options.filter(\.isRequired).map(\.heading) + ["[options]"])
       .filter { !$0.isEmpty }.joined(separator: " ")
@@ -215,8 +207,7 @@ struct Arguments: Sendable {
     do {
       return try read()
     } catch let error as ContentError {
-      throw ContentError(
-        .usage, error.message, remedy: error.remedy, subject: error.subject, cause: error.cause)
+      throw error.with(code: .usage)
     }
   }
 
@@ -226,9 +217,7 @@ struct Arguments: Sendable {
   }
 
   /// The error for invalid arguments of `command`; an empty name is the program itself.
-  static func wrong(_ message: String, _ command: String, suggestion: String = "")
-    -> ContentError
-  {
+  static func wrong(_ message: String, _ command: String, suggestion: String = "") -> ContentError {
     let name = command.isEmpty ? "" : " \(command)"
     return ContentError(
       .usage, message, remedy: "\(suggestion)See hostedcontent\(name) --help", subject: nil)

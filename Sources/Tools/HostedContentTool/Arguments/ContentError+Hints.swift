@@ -1,12 +1,10 @@
-import HostedModel
 import HostedContent
 
 extension ContentError {
   /// Returns the error with the options or the command that help, which the library does not know.
   func withHint(for arguments: Arguments) -> ContentError {
     guard let hint = hint(for: arguments) else { return self }
-    return ContentError(
-      code, message, remedy: "\(remedy) (\(hint))", subject: subject, cause: cause)
+    return with(remedy: "\(remedy) (\(hint))")
   }
 
   private func hint(for arguments: Arguments) -> String? {
@@ -25,7 +23,9 @@ extension ContentError {
       isAboutRoot ? nil : "hostedcontent store refresh STORE --restored"
     case .storeMissing:
       // With another subject, it is about a file of the store.
-      if let subject, arguments.hasStore(at: subject) {
+      if let subject, let store = arguments.value("--store") ?? arguments.operands.first,
+        (try? StoreLocation(store))?.description == subject
+      {
         "hostedcontent store init STORE" + (isForPublisher ? ", or store repair STORE" : "")
       } else {
         nil
@@ -39,7 +39,7 @@ extension ContentError {
       }
     case .notInstalled: has("--library") ? "hostedcontent list --library FOLDER" : nil
     case .fileMissing:
-      if let subject, arguments.hasLibrary(at: subject) {
+      if let subject, (try? arguments.library().filePath(of: "library")) == subject {
         "hostedcontent get ID --store STORE --library FOLDER"
       } else {
         nil
@@ -58,16 +58,5 @@ extension ContentError {
       return false
     }
     return !isAboutRoot && (group == .trust || code == .storeDamaged)
-  }
-}
-
-extension Arguments {
-  fileprivate func hasStore(at path: String) -> Bool {
-    guard let text = value("--store") ?? operands.first else { return false }
-    return (try? StoreLocation(text))?.description == path
-  }
-
-  fileprivate func hasLibrary(at path: String) -> Bool {
-    (try? library().filePath(of: "library")) == path
   }
 }

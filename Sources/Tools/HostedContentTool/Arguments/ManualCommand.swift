@@ -6,14 +6,12 @@ enum ManualCommand {
     name: "manual", summary: "Prints the man page in the form of man(7).",
     options: [], example: "hostedcontent manual > hostedcontent.1"
   ) { _, console in
-    console.print(document: ManualPage.text)
+    console.print(document: text)
     return .done
   }
-}
 
-/// The man page, generated from the same table as the help.
-enum ManualPage {
-  static var text: String {
+  /// The man page, generated from the same table as the help.
+  private static var text: String {
     """
     .TH HOSTEDCONTENT 1 "" "hostedcontent \(CommandTable.version)" "User Commands"
     .SH NAME

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import HostedContent
 import HostedFileIO
-import HostedModel
 
 /// The options for access to a store on the web.
 enum NetworkArguments {
@@ -29,7 +28,6 @@ enum NetworkArguments {
     options.filter { !names.contains($0.name) }
   }
 
-  /// Additional options of commands that download.
   static let transferOptions: [Command.Option] = [
     .limitRate,
     .init(
@@ -125,6 +123,11 @@ extension Arguments {
       return number * (factor ?? 1)
     }
   }
+
+  func listenAddress(defaultPort port: UInt16) throws -> ListenAddress {
+    try value("--listen", "an address and a port") { ListenAddress($0) }
+      ?? ListenAddress(address: "127.0.0.1", port: port)
+  }
 }
 
 struct ListenAddress {
@@ -145,12 +148,5 @@ extension ListenAddress {
     }
     guard !address.isEmpty else { return nil }
     self.init(address: String(address), port: port)
-  }
-}
-
-extension Arguments {
-  func listenAddress(defaultPort port: UInt16) throws -> ListenAddress {
-    try value("--listen", "an address and a port") { ListenAddress($0) }
-      ?? ListenAddress(address: "127.0.0.1", port: port)
   }
 }

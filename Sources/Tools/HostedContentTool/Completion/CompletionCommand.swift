@@ -1,5 +1,4 @@
 import ContentStore
-import FoundationEssentials
 
 enum CompletionCommand {
   static let command = Command(
@@ -7,10 +6,8 @@ enum CompletionCommand {
     summary: "Prints a completion script for bash or zsh.",
     operands: "bash|zsh", options: [],
     example:
-      "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent",
-    run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+      "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent"
+  ) { arguments, console in
     switch arguments.operands[0] {
     case "bash": console.print(document: BashCompletion.script)
     case "zsh": console.print(document: ZshCompletion.script)
@@ -304,8 +301,7 @@ private enum ZshCompletion {
   private static func specification(_ option: Command.Option) -> String {
     let help = escaped(option.markedHelp, "[]:")
     guard let value = option.value else { return "*\(option.name)[\(help)]" }
-    return
-      "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action(Completion(value: value)))"
+    return "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action(Completion(value: value)))"
   }
 
   private static func action(_ completion: Completion) -> String {

@@ -7,7 +7,6 @@ import HostedModel
 /// Prints results to standard output, and messages and progress to standard error.
 struct Console: Sendable {
   var isQuiet = false
-  /// Whether the result is printed as one JSON document.
   var printsJSON = false
   /// The arguments of the current command; errors may name its options.
   var arguments: Arguments?

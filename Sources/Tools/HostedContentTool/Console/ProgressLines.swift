@@ -1,7 +1,6 @@
 import Glibc
 import HostedConcurrency
 import HostedContent
-import HostedModel
 
 /// Progress on standard error: bars on a terminal, otherwise a line for each state and each 10 %.
 final class ProgressLines: Sendable {
@@ -14,7 +13,6 @@ final class ProgressLines: Sendable {
     var drawnLines = 0
     /// Set when the command ends; later reports are not shown.
     var isEnded = false
-    /// The last printed state of each download.
     var lastLines: [DownloadID: (state: DownloadState, tenths: Int)] = [:]
   }
 
@@ -118,7 +116,6 @@ final class ProgressLines: Sendable {
   }
 }
 
-/// A progress bar in one line of a terminal.
 struct ProgressBar: Hashable {
   /// The name of the operation; if it is too long, its end is shown, where names differ.
   let name: String
@@ -158,7 +155,6 @@ struct ProgressBar: Hashable {
   }
 }
 
-/// The number of characters that a terminal shows.
 struct TerminalSize {
   var columns = 80
   var rows = 24

@@ -1,6 +1,5 @@
 import AppUpdate
 import FoundationEssentials
-import HostedModel
 
 enum AppUpdateCommand {
   static let command = Command(
@@ -22,16 +21,15 @@ enum AppUpdateCommand {
       .init("--require-update", nil, "exit with 3 if there is no newer version"),
       .json,
     ],
-    example: "hostedcontent app-update --id 364709193 --installed 1.0 --country de", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent app-update --id 364709193 --installed 1.0 --country de"
+  ) { arguments, console in
     let question = try AppUpdateQuestion(arguments)
     let answer = try await question.answer()
     let policy = AppUpdatePolicy(
       all: .annoying, minimumSupportedVersion: question.minimum, minimumReleaseAge: .zero)
     let decision = policy.decision(
       about: answer.offer, installed: question.app, history: UpdateHistory(), now: Date())
-    try console.print(Report(decision, answer)) {
+    try console.print(report(decision, answer)) {
       let name = (answer.listing?.trackName ?? question.shown).printable(limit: 200)
       console.print(sentence(decision, name, answer))
       if decision.action != .noAction {
@@ -42,38 +40,23 @@ enum AppUpdateCommand {
     return decision.action == .noAction && arguments.has("--require-update") ? .nothingToDo : .done
   }
 
-  private struct Report: Encodable {
-    let action: String
-    let reason: String
-    let installed: String
-    let offered: String?
-    let level: String?
-    let found: AppUpdateQuestion.Answer.Place
-    let country: String?
-    let name: String?
-    let bundleIdentifier: String?
-    let appleID: Int64?
-    let downloadURL: String?
-    let releaseDate: Date?
-    let releaseNotes: String?
-    let minimumSystem: String?
-
-    init(_ decision: UpdateDecision, _ answer: AppUpdateQuestion.Answer) {
-      action = decision.action.rawValue
-      reason = decision.reason.name
-      installed = decision.installed.rawValue
-      offered = answer.offer.versionText
-      level = decision.offered?.difference(from: decision.installed)?.rawValue
-      found = answer.found
-      country = answer.country?.rawValue
-      name = answer.listing?.trackName
-      bundleIdentifier = answer.listing?.bundleID
-      appleID = answer.listing?.trackID?.rawValue
-      downloadURL = decision.downloadURL?.absoluteString
-      releaseDate = answer.offer.releaseDate
-      releaseNotes = decision.releaseNotes
-      minimumSystem = answer.offer.minimumOSVersion?.rawValue
-    }
+  private static func report(
+    _ decision: UpdateDecision, _ answer: AppUpdateQuestion.Answer
+  ) -> [String: JSONValue] {
+    let texts: [String: String?] = [
+      "action": decision.action.rawValue, "reason": decision.reason.name,
+      "installed": decision.installed.rawValue, "offered": answer.offer.versionText,
+      "level": decision.offered?.difference(from: decision.installed)?.rawValue,
+      "found": answer.found.rawValue, "country": answer.country?.rawValue,
+      "name": answer.listing?.trackName, "bundleIdentifier": answer.listing?.bundleID,
+      "downloadURL": decision.downloadURL?.absoluteString,
+      "releaseDate": answer.offer.releaseDate?.formatted(.iso8601),
+      "releaseNotes": decision.releaseNotes,
+      "minimumSystem": answer.offer.minimumOSVersion?.rawValue,
+    ]
+    var report = texts.compactMapValues { $0.map(JSONValue.string) }
+    report["appleID"] = answer.listing?.trackID.map { .integer($0.rawValue) }
+    return report
   }
 
   private static func sentence(
@@ -81,8 +64,7 @@ enum AppUpdateCommand {
   ) -> String {
     let installed = "installed is \(decision.installed)"
     let version = answer.offer.versionText.map { "\(name) \($0)" } ?? "A newer version of \(name)"
-    let country =
-      answer.found == .elsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
+    let country = answer.found == .elsewhere ? ", in \(answer.country?.rawValue ?? "") only" : ""
     switch (decision.action, decision.reason) {
     case (.force, _): return "\(version) is required\(country); \(installed)."
     case (.remind, _): return "\(version) is available\(country); \(installed)."
@@ -90,8 +72,7 @@ enum AppUpdateCommand {
       return "\(version) needs system \(needed) and cannot be installed here."
     case (.noAction, .versionInvalid): return "\(name) is offered without a readable version."
     case (.noAction, .offerIsOlder):
-      return
-        "\(version) is offered\(country), older than the installed \(decision.installed)."
+      return "\(version) is offered\(country), older than the installed \(decision.installed)."
     case (.noAction, _): return "\(name) \(decision.installed) is up to date."
     }
   }
@@ -110,7 +91,6 @@ private struct AppUpdateQuestion: Sendable {
   private let account: AccountID?
   private let feed: String?
 
-  /// Reads the options; throws `usage` if they are invalid.
   init(_ arguments: Arguments) throws {
     do {
       let identifier = try arguments.text("--id").map { try AppleID(validating: $0) }
@@ -169,7 +149,7 @@ private struct AppUpdateQuestion: Sendable {
     /// The storefront; nil for a server or a feed.
     let country: CountryCode?
 
-    enum Place: String, Encodable {
+    enum Place: String {
       /// A storefront.
       case offered, lagging, elsewhere
       case server, feed
@@ -195,8 +175,7 @@ private struct AppUpdateQuestion: Sendable {
       let answer = try await source.answer(for: app, account: account)
       return Answer(UpdateOffer(answer), found: .server)
     }
-    let lookup = AppLookup(
-      .init(server: server ?? AppLookup.appleServer), transport: transport)
+    let lookup = AppLookup(.init(server: server ?? AppLookup.appleServer), transport: transport)
     let country = country ?? .us
     let finding = try await lookup.find(
       key, country: country, candidates: candidates, entity: entity)

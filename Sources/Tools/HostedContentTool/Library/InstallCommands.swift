@@ -1,15 +1,12 @@
-import FoundationEssentials
 import HostedContent
-import HostedModel
 
 enum GetCommand {
   static let command = Command(
     name: "get", summary: "Buys, downloads and installs products. Safe to repeat.",
     operands: "ID…",
     options: InstallSession.options + [.json],
-    example: "hostedcontent get com.example.book.chapter1 --store store --library lib", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent get com.example.book.chapter1 --store store --library lib"
+  ) { arguments, console in
     let identifiers = try arguments.operands.map { try arguments.identifier($0) }
     let session = try InstallSession(arguments, console)
     defer { session.close() }
@@ -21,9 +18,8 @@ enum UpdateCommand {
   static let command = Command(
     name: "update", summary: "Installs newer versions of installed content.", operands: "[ID…]",
     options: InstallSession.options + [.requireUpdate, .json],
-    example: "hostedcontent update --store store --library lib", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent update --store store --library lib"
+  ) { arguments, console in
     let given = try arguments.operands.map { try arguments.identifier($0) }
     // A missing library is an error here, and must not be created.
     let reader = try arguments.libraryReader()
@@ -46,7 +42,6 @@ enum UpdateCommand {
 }
 
 extension ContentError {
-  /// The error for an identifier that is not installed.
   static func notInstalled(_ text: String, among installed: some Collection<ProductIdentifier>)
     -> ContentError
   {
@@ -64,22 +59,20 @@ enum RestoreCommand {
     options: InstallSession.options + [
       .init("--download", nil, "download and install the restored products"), .json,
     ],
-    example: "hostedcontent restore --store store --library lib2 --ledger ledger.sqlite --download",
-    run: run)
-
-  private struct Purchase: Encodable {
-    let productIdentifier: ProductIdentifier
-    let originalTransactionIdentifier: String
-    let contents: [String]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent restore --store store --library lib2 --ledger ledger.sqlite --download"
+  ) { arguments, console in
     let session = try InstallSession(arguments, console)
     defer { session.close() }
     let (done, left) = try await session.restore(installing: arguments.has("--download"))
     try print(done, isAll: left.isEmpty, arguments, console)
     session.reportAbort(before: left)
     return left.isEmpty ? .done : .failed
+  }
+
+  private struct Purchase: Encodable {
+    let productIdentifier: ProductIdentifier
+    let originalTransactionIdentifier: String
+    let contents: [String]
   }
 
   private static func print(

@@ -1,9 +1,7 @@
 import Dispatch
-import FoundationEssentials
 import Glibc
 import HostedConcurrency
 import HostedContent
-import HostedModel
 
 /// One run of `get`, `update` or `restore`: installs the offered versions of products.
 ///
@@ -181,8 +179,7 @@ final class InstallSession: Sendable {
     }
   }
 
-  private func installedVersions(of product: Product) throws
-    -> [ProductIdentifier: ContentVersion]
+  private func installedVersions(of product: Product) throws -> [ProductIdentifier: ContentVersion]
   {
     try product.contents.map(\.contentIdentifier).reduce(into: [:]) {
       $0[$1] = try installedVersion(of: $1)
@@ -240,21 +237,26 @@ final class InstallSession: Sendable {
       return isOwned && product.type == .nonConsumable ? nil : .buy
     }
     for offer in product.contents {
-      guard let installed = try installedVersion(of: offer.contentIdentifier) else {
+      let content = offer.contentIdentifier
+      guard let installed = try installedVersion(of: content) else {
         // A content that was added to the product later is installed by get, not by update.
         if mayBuy { return .buy }
         continue
       }
-      if installed < offer.version || product.isWithdrawn(installed, of: offer.contentIdentifier) {
+      if installed < offer.version || product.isWithdrawn(installed, of: content) {
         return .update(ContentUpdate(of: offer, from: installed))
       }
       // Once, and only for a version that was there before: this run has just written the others.
-      guard unchecked.removeValue(forKey: offer.contentIdentifier)?.rawValue == installed.rawValue,
-        try !queue.isComplete(offer.contentIdentifier, installed)
+      guard unchecked.removeValue(forKey: content)?.rawValue == installed.rawValue,
+        try !queue.isComplete(content, installed)
       else { continue }
       // A download of the same version fetches the missing files, without a purchase.
       guard installed.rawValue == offer.version.rawValue else {
-        throw ContentError.filesMissing(offer.contentIdentifier, installed, offered: offer.version)
+        throw ContentError(
+          .contentDamaged,
+          "Files of \(content) \(installed) are missing, and the store offers only \(offer.version)",
+          remedy: "Run hostedcontent remove \(content) \(installed), then get it again",
+          subject: content.rawValue)
       }
       return .update(ContentUpdate(of: offer, from: installed))
     }
@@ -274,7 +276,10 @@ final class InstallSession: Sendable {
         transaction = try await queue.add(update, applicationUsername: account)
       } catch let error as ContentError where error.code == .notEntitled {
         // Installed for another account. This account buys it, if permitted.
-        guard mayBuy else { throw error.askingForAccount() }
+        guard mayBuy else {
+          throw error.with(
+            remedy: "Specify the account that bought it with --account, or use hostedcontent get")
+        }
         return await driver.end(of: buy(product))
       }
       return await driver.end(of: transaction)
@@ -386,9 +391,7 @@ private final class TransactionDriver: PaymentTransactionObserver {
 
   // MARK: PaymentTransactionObserver
 
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
+  func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
     watchdog.feed()
     for transaction in transactions { proceed(transaction) }
   }
@@ -400,9 +403,7 @@ private final class TransactionDriver: PaymentTransactionObserver {
     for transaction in Set(downloads.map(\.transaction)) { proceed(transaction) }
   }
 
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) {
+  func paymentQueue(_ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]) {
     watchdog.feed()
     for transaction in transactions { end(transaction.id, nil) }
   }
@@ -428,11 +429,15 @@ private final class TransactionDriver: PaymentTransactionObserver {
     guard isOurs else { return }
     switch transaction.transactionState {
     case .purchasing: break
-    case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
+    case .deferred:
+      let product = transaction.payment.productIdentifier
+      let waiting = ContentError(
+        .notEntitled, "The purchase of \(product) waits for a decision",
+        remedy: "Run the command again after the decision", subject: product.rawValue)
+      end(transaction.id, waiting)
     case .failed:
       queue.finishTransaction(transaction)
-      end(
-        transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
+      end(transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
     case .purchased, .restored: proceed(withDownloadsOf: transaction)
     }
   }
@@ -453,7 +458,11 @@ private final class TransactionDriver: PaymentTransactionObserver {
     if mustStart { queue.start(downloads) }
     if hasStopped {
       let error = downloads.lazy.compactMap(\.error).first
-      end(transaction.id, error ?? .downloadsStopped(transaction.payment.productIdentifier))
+      let product = transaction.payment.productIdentifier
+      let stopped = ContentError(
+        .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
+        subject: product.rawValue)
+      end(transaction.id, error ?? stopped)
     }
   }
 }
@@ -461,7 +470,6 @@ private final class TransactionDriver: PaymentTransactionObserver {
 /// A product that `get` or `update` has delivered, and its installed contents.
 struct DeliveredProduct: Encodable {
   let productIdentifier: ProductIdentifier
-  /// Whether the store offers content for it.
   let hasContent: Bool
   let contents: [Content]
 
@@ -513,7 +521,10 @@ final class QueueCloser: Sendable {
     self.seconds = seconds
     self.endProcess =
       endProcess ?? {
-        console.report(.notClosed(after: seconds))
+        console.report(
+          ContentError(
+            .timedOut, "The library was not closed within \(Console.count(seconds, "second"))",
+            remedy: "Check whether its disk responds, then run the command again to continue"))
         let isInterrupted = console.signals?.hasArrived == true
         _exit((isInterrupted ? ExitStatus.interrupted : .failed).rawValue)
       }
@@ -531,7 +542,6 @@ final class QueueCloser: Sendable {
     }
   }
 
-  /// Closes the queue and waits.
   func close() {
     work.sync { queue.close() }
     isClosed.store(true, ordering: .relaxed)
@@ -539,24 +549,6 @@ final class QueueCloser: Sendable {
 }
 
 extension ContentError {
-  fileprivate static func notClosed(after seconds: Int) -> ContentError {
-    ContentError(
-      .timedOut, "The library was not closed within \(Console.count(seconds, "second"))",
-      remedy: "Check whether its disk responds, then run the command again to continue")
-  }
-
-  fileprivate static func deferred(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .notEntitled, "The purchase of \(product) waits for a decision",
-      remedy: "Run the command again after the decision", subject: product.rawValue)
-  }
-
-  fileprivate static func downloadsStopped(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
-      subject: product.rawValue)
-  }
-
   fileprivate static func notDelivered(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .inconsistent, "\(product) was sold, but its offered version is still not installed",
@@ -564,28 +556,10 @@ extension ContentError {
       subject: product.rawValue)
   }
 
-  fileprivate static func filesMissing(
-    _ content: ProductIdentifier, _ installed: ContentVersion, offered: ContentVersion
-  ) -> ContentError {
-    ContentError(
-      .contentDamaged,
-      "Files of \(content) \(installed) are missing, and the store offers only \(offered)",
-      remedy: "Run hostedcontent remove \(content) \(installed), then get it again",
-      subject: content.rawValue)
-  }
-
-  fileprivate func askingForAccount() -> ContentError {
-    ContentError(
-      code, message,
-      remedy: "Specify the account that bought it with --account, or use hostedcontent get",
-      subject: subject, cause: cause)
-  }
-
   /// Returns the error with the products that it prevented from being installed.
   fileprivate func before(_ products: [ProductIdentifier]) -> ContentError {
     let names = products.map(\.rawValue).sorted().joined(separator: ", ")
-    return ContentError(
-      code, "\(message); not installed: \(names)", remedy: remedy, subject: subject, cause: cause)
+    return with(message: "\(message); not installed: \(names)")
   }
 }
 

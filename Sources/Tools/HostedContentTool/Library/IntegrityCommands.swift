@@ -1,32 +1,29 @@
 import HostedContent
 import HostedFileIO
 import HostedLibrary
-import HostedModel
 
 enum VerifyCommand {
   static let command = Command(
     name: "verify", summary: "Compares every byte of installed files with their recorded digests.",
     operands: "[ID…]",
     options: [.library, .json, .limitRate],
-    example: "hostedcontent verify --library lib", run: run)
-
-  private struct Report: Encodable {
-    let verified: Int
-    let damages: [ContentDamage]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent verify --library lib"
+  ) { arguments, console in
     let wanted = try arguments.contentIdentifiers()
     let library = try arguments.libraryReader()
     let rate = try arguments.bytesPerSecond()
     var (contents, errors) = try library.contents(wanted)
     if arguments.operands.isEmpty { errors += try library.unreadableRecords() }
-    var damages: [ContentDamage] = []
+    var damages: [Damage] = []
     var verified = 0
     for content in contents {
       do {
         let pace = rate.map { ReadThrottle(bytesPerSecond: $0) }
-        damages += try library.verify(content, pace: pace)
+        damages += try library.verify(content, pace: pace).map {
+          Damage(
+            contentIdentifier: content.contentIdentifier, version: content.version,
+            path: $0.path ?? "", problem: $0.rule ?? "")
+        }
         verified += 1
       } catch {
         // Report what cannot be read, and verify the others.
@@ -37,7 +34,7 @@ enum VerifyCommand {
       for damage in damages {
         let place = "\(damage.contentIdentifier) \(damage.version)"
         let path = damage.path.isEmpty ? "the whole folder" : damage.path
-        console.print("\(place) \(path): \(damage.problem.rawValue)")
+        console.print("\(place) \(path): \(damage.problem)")
       }
       console.print(
         "\(Console.count(verified, "version")) verified, "
@@ -45,6 +42,19 @@ enum VerifyCommand {
     }
     errors.forEach(console.report)
     return damages.isEmpty && errors.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let verified: Int
+    let damages: [Damage]
+  }
+
+  private struct Damage: Encodable {
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
+    /// Empty for the whole folder.
+    let path: String
+    let problem: String
   }
 }
 
@@ -85,15 +95,8 @@ enum RepairCommand {
     name: "repair", summary: "Repairs damaged files, and fetches only what it needs.",
     operands: "[ID…]",
     options: [.store, .library, .json] + ServiceArguments.optional + NetworkArguments.options,
-    example: "hostedcontent repair --store store --library lib", run: run)
-
-  private struct Report: Encodable {
-    let repairs: [RepairReport]
-    /// The unreadable records that were removed from the journal.
-    let removedRecords: [ContentError]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent repair --store store --library lib"
+  ) { arguments, console in
     let wanted = try arguments.contentIdentifiers()
     var (contents, errors) = try arguments.libraryReader().contents(wanted)
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
@@ -123,5 +126,11 @@ enum RepairCommand {
     }
     errors.forEach(console.report)
     return errors.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let repairs: [RepairReport]
+    /// The unreadable records that were removed from the journal.
+    let removedRecords: [ContentError]
   }
 }

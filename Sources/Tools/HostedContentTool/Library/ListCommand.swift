@@ -1,28 +1,11 @@
-import HostedModel
 import FoundationEssentials
 import HostedContent
 
 enum ListCommand {
   static let command = Command(
     name: "list", summary: "Lists installed versions.",
-    options: [.library, .json], example: "hostedcontent list --library lib", run: run)
-
-  private struct Entry: Encodable {
-    let contentIdentifier: ProductIdentifier
-    let version: ContentVersion
-    let current: Bool
-    let path: String
-    let bytes: Int64
-    /// Whether recorded files are missing, or have another kind or size; nil if unknown.
-    let filesMissing: Bool?
-
-    var remarks: String {
-      ([current ? "current" : nil, filesMissing == true ? "files missing" : nil])
-        .compactMap(\.self).joined(separator: ", ")
-    }
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    options: [.library, .json], example: "hostedcontent list --library lib"
+  ) { arguments, console in
     let library = try arguments.libraryReader()
     let entries = try library.checkedContents().map { entry, lacksFiles in
       Entry(
@@ -40,6 +23,21 @@ enum ListCommand {
         }, heading: ["content", "version", "", "bytes", "path"])
     }
     return .done
+  }
+
+  private struct Entry: Encodable {
+    let contentIdentifier: ProductIdentifier
+    let version: ContentVersion
+    let current: Bool
+    let path: String
+    let bytes: Int64
+    /// Whether recorded files are missing, or have another kind or size; nil if unknown.
+    let filesMissing: Bool?
+
+    var remarks: String {
+      ([current ? "current" : nil, filesMissing == true ? "files missing" : nil])
+        .compactMap(\.self).joined(separator: ", ")
+    }
   }
 }
 

@@ -1,6 +1,5 @@
 import HostedContent
 import HostedFileIO
-import HostedModel
 
 enum ProductsCommand {
   static let command = Command(
@@ -9,9 +8,8 @@ enum ProductsCommand {
       .store, .json,
       .init("--library", "FOLDER", "a library whose trusted root and recorded versions are used"),
     ] + NetworkArguments.options,
-    example: "hostedcontent products --store store", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent products --store store"
+  ) { arguments, console in
     guard !arguments.operands.isEmpty else { return try listAll(arguments, console) }
     let wanted = try arguments.operands.map { try arguments.identifier($0).rawValue }
     let response = try arguments.storeReader(console).products(Set(wanted))
@@ -64,7 +62,6 @@ private struct ProductPrinter {
   private var waiting: [Product] = []
   /// Whether the first products are printed, after the beginning of the table or JSON document.
   private var hasBegun = false
-  /// The widths of the table's columns.
   private var widths: [Int] = []
 
   private static let limit = 1_000

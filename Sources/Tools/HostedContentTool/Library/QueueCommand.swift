@@ -1,4 +1,3 @@
-import HostedModel
 import HostedContent
 
 enum QueueCommand {
@@ -7,7 +6,24 @@ enum QueueCommand {
     options: [
       .library, .json, .init("--finished", nil, "list finished transactions instead"),
     ],
-    example: "hostedcontent queue --library lib --json", run: run)
+    example: "hostedcontent queue --library lib --json"
+  ) { arguments, console in
+    let library = try arguments.libraryReader()
+    let showsFinished = arguments.has("--finished")
+    let transactions =
+      showsFinished
+      ? try library.finishedTransactions().map {
+        Transaction(id: $0.id, productIdentifier: $0.productIdentifier, state: "\($0.state)")
+      } : try library.transactions().map(describe)
+    try console.print(["transactions": transactions]) {
+      if transactions.isEmpty {
+        console.print(showsFinished ? "No finished transactions." : "No unfinished transactions.")
+      } else {
+        console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
+      }
+    }
+    return .done
+  }
 
   private struct Transaction: Encodable {
     let id: TransactionID
@@ -24,24 +40,6 @@ enum QueueCommand {
     let state: String
     let bytes: Int64
     let reason: String
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let library = try arguments.libraryReader()
-    let showsFinished = arguments.has("--finished")
-    let transactions =
-      showsFinished
-      ? try library.finishedTransactions().map {
-        Transaction(id: $0.id, productIdentifier: $0.productIdentifier, state: "\($0.state)")
-      } : try library.transactions().map(describe)
-    try console.print(["transactions": transactions]) {
-      if transactions.isEmpty {
-        console.print(showsFinished ? "No finished transactions." : "No unfinished transactions.")
-      } else {
-        console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
-      }
-    }
-    return .done
   }
 
   private static func rows(_ transaction: Transaction) -> [[String]] {

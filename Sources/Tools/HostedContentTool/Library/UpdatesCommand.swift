@@ -1,37 +1,17 @@
-import HostedModel
 import HostedContent
 
 enum UpdatesCommand {
   static let command = Command(
     name: "updates", summary: "Lists installed content with a newer version in the store.",
     options: [.store, .library, .json, .requireUpdate] + NetworkArguments.options,
-    example: "hostedcontent updates --store store --library lib", run: run)
-
-  private struct Update: Encodable {
-    let productIdentifier: ProductIdentifier
-    let contentIdentifier: ProductIdentifier
-    let installed: ContentVersion
-    let offered: ContentVersion
-    let bytesToMove: Int64
-    let bytesInFull: Int64
-    let wholePackageReason: String?
-
-    init(_ update: ContentUpdate) {
-      productIdentifier = update.productIdentifier
-      contentIdentifier = update.contentIdentifier
-      (installed, offered) = (update.installed, update.offered)
-      (bytesToMove, bytesInFull) = (update.bytesToMove, update.bytesInFull)
-      wholePackageReason = update.wholePackageReason
-    }
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent updates --store store --library lib"
+  ) { arguments, console in
     let store = try arguments.storeReader(console)
     let installed = try arguments.libraryReader().contents().map(\.content.productIdentifier)
     let products = try store.products(Set(installed.map(\.rawValue)))
     let updates = try arguments.libraryReader().updates(of: products.products, from: store)
     products.failures.forEach(console.report)
-    try console.print(["updates": updates.map(Update.init)]) {
+    try console.print(["updates": updates.map(report)]) {
       if updates.isEmpty { return console.print("Everything is up to date.") }
       console.print(
         table: updates.map {
@@ -49,5 +29,17 @@ enum UpdatesCommand {
     unmeasured.forEach(console.report)
     guard products.failures.isEmpty, unmeasured.isEmpty else { return .failed }
     return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done
+  }
+
+  private static func report(_ update: ContentUpdate) -> [String: JSONValue] {
+    var report: [String: JSONValue] = [
+      "productIdentifier": .string(update.productIdentifier.rawValue),
+      "contentIdentifier": .string(update.contentIdentifier.rawValue),
+      "installed": .string(update.installed.rawValue),
+      "offered": .string(update.offered.rawValue),
+      "bytesToMove": .integer(update.bytesToMove), "bytesInFull": .integer(update.bytesInFull),
+    ]
+    report["wholePackageReason"] = update.wholePackageReason.map(JSONValue.string)
+    return report
   }
 }

@@ -1,5 +1,4 @@
 import HostedContent
-import HostedModel
 
 enum PinCommand {
   static let command = Command(
@@ -7,9 +6,8 @@ enum PinCommand {
     summary: "Pins a version, so that collect never removes it. Without operands, lists pins.",
     operands: "[ID VERSION]",
     options: [.library, .json, .init("--remove", nil, "remove the pin")],
-    example: "hostedcontent pin com.example.book.chapter1 1.0 --library lib", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent pin com.example.book.chapter1 1.0 --library lib"
+  ) { arguments, console in
     guard arguments.operands.count != 1 else { throw arguments.wrong("VERSION is missing") }
     if arguments.operands.isEmpty {
       guard !arguments.has("--remove") else { throw arguments.wrong("--remove needs ID VERSION") }
@@ -35,9 +33,8 @@ enum RemoveCommand {
   static let command = Command(
     name: "remove", summary: "Removes an installed version, or all versions of a content.",
     operands: "ID [VERSION]", options: [.library],
-    example: "hostedcontent remove com.example.book.chapter1 1.0 --library lib", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent remove com.example.book.chapter1 1.0 --library lib"
+  ) { arguments, console in
     let content = try arguments.identifier(arguments.operands[0])
     let wanted = try arguments.operands.dropFirst().first.map { try arguments.version($0) }
     let queue = try arguments.offlineQueue()
@@ -78,9 +75,8 @@ enum CollectCommand {
         "--quota", "BYTES",
         "the maximum size of all versions; removes the least recently used first"),
     ],
-    example: "hostedcontent collect --library lib --keep 2 --quota 1000000000", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent collect --library lib --keep 2 --quota 1000000000"
+  ) { arguments, console in
     let policy = CollectionPolicy(
       keptVersions: try arguments.number("--keep", minimum: 1) ?? 1,
       maximumBytes: try arguments.number("--quota", minimum: 0).map(Int64.init))

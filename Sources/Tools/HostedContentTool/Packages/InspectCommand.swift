@@ -6,20 +6,8 @@ enum InspectCommand {
   static let command = Command(
     name: "inspect", summary: "Shows a package's format, product, content, version and files.",
     operands: "FILE.pkg", options: [.json],
-    example: "hostedcontent inspect chapter1.pkg --json", run: run)
-
-  private struct Report: Encodable {
-    let format: String
-    let productIdentifier: ProductIdentifier?
-    let contentIdentifier: ProductIdentifier?
-    let contentVersion: ContentVersion?
-    let packedBytes: Int64
-    let unpackedBytes: Int64
-    let findings: Int
-    let entries: [IndexedFile]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent inspect chapter1.pkg --json"
+  ) { arguments, console in
     let path = arguments.operands[0]
     let source = try FileByteSource(FileSystem.real.file(at: path))
     let examination = try examinePackage(source, name: path)
@@ -45,5 +33,16 @@ enum InspectCommand {
         heading: ["bytes", "kind", "path"])
     }
     return .done
+  }
+
+  private struct Report: Encodable {
+    let format: String
+    let productIdentifier: ProductIdentifier?
+    let contentIdentifier: ProductIdentifier?
+    let contentVersion: ContentVersion?
+    let packedBytes: Int64
+    let unpackedBytes: Int64
+    let findings: Int
+    let entries: [IndexedFile]
   }
 }

@@ -16,10 +16,8 @@ enum PackageCommand {
       .init("--content-version", "V", "the version; default: from ContentInfo.plist"),
     ],
     example: "hostedcontent package chapter1 --output chapter1.pkg --product com.example.chapter1 "
-      + "--content-version 1.0\nhostedcontent package --from chapter1.zip --output chapter1.pkg",
-    run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+      + "--content-version 1.0\nhostedcontent package --from chapter1.zip --output chapter1.pkg"
+  ) { arguments, console in
     let text = try arguments.required("--output")
     let output = try FilePlace(text)
     guard !text.hasSuffix("/") else {

@@ -10,9 +10,8 @@ enum UnpackCommand {
       .init("--into", "FOLDER", "the folder to create; it must not exist", isRequired: true),
       .init("--any-archive", nil, "accept any readable archive: safety rules, no content rules"),
     ],
-    example: "hostedcontent unpack chapter1.pkg --into chapter1", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent unpack chapter1.pkg --into chapter1"
+  ) { arguments, console in
     let path = arguments.operands[0]
     let target = try FilePlace(arguments.required("--into"))
     let parent = try target.folder()

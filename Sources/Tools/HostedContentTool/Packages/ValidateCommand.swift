@@ -6,14 +6,8 @@ enum ValidateCommand {
   static let command = Command(
     name: "validate", summary: "Checks a package against every rule and reports all findings.",
     operands: "FILE.pkg", options: [.json],
-    example: "hostedcontent validate chapter1.pkg", run: run)
-
-  private struct Report: Encodable {
-    let isValid: Bool
-    let findings: [Finding]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent validate chapter1.pkg"
+  ) { arguments, console in
     let path = arguments.operands[0]
     let findings = try findings(in: path)
     try console.print(Report(isValid: findings.isEmpty, findings: findings)) {
@@ -24,6 +18,11 @@ enum ValidateCommand {
       }
     }
     return findings.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let isValid: Bool
+    let findings: [Finding]
   }
 
   /// All findings; a file that is not a package is a finding too.

@@ -1,5 +1,4 @@
 import HostedHTTPValues
-import HostedModel
 import HostedTransfer
 import HostedContent
 import HostedLedger
@@ -14,9 +13,8 @@ enum PurchaseCommand {
         "--transaction", "ID", "the transaction of an earlier attempt; default: a new transaction"),
       .init("--voucher-file", "FILE", "a file or pipe with a voucher"),
     ] + ServiceArguments.required,
-    example: "hostedcontent purchase com.example.book \(ServiceArguments.example)", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent purchase com.example.book \(ServiceArguments.example)"
+  ) { arguments, console in
     let product = try arguments.identifier(arguments.operands[0]).rawValue
     let transaction = try arguments.text("--transaction") ?? randomIdentifier()
     var body: [String: JSONValue] = ["productIdentifier": .string(product)]
@@ -46,9 +44,7 @@ enum PurchaseCommand {
       // Here, so that an error of the output has the transaction too.
       _ = try console.checked(.done)
     } catch let error as ContentError where mayBeSold && error.code != .usage {
-      throw ContentError(
-        error.code, error.message, remedy: "\(error.remedy). \(repetition)",
-        subject: error.subject, cause: error.cause)
+      throw error.with(remedy: "\(error.remedy). \(repetition)")
     }
     if case .failed = purchase.state, let error = purchase.state.refusal(of: purchase.product) {
       throw error

@@ -1,9 +1,7 @@
 import HostedTransfer
-import HostedModel
 import FoundationEssentials
 import HostedContent
 
-/// The options for a store server.
 enum ServiceArguments {
   private static let url = "the store server, such as https://store.example.com"
   private static let token = "a file or pipe with its token, such as /dev/fd/3"
@@ -26,7 +24,6 @@ enum ServiceArguments {
 
   static let example = "--service https://store.example.com --service-token-file token"
 
-  /// The option of commands for one account.
   static let account = Command.Option(
     "--account", "NAME", "the account; default: the own account of the token's key")
 }
@@ -35,7 +32,6 @@ extension Arguments {
   /// The account of `--account`; nil for the own account.
   func account() throws -> AccountID? { try text("--account").map(AccountID.init(rawValue:)) }
 
-  /// The connection to the store server of `--service`.
   func storeServer() throws -> StoreServerConnection {
     let service = try service(required("--service"))
     return try StoreServerConnection(service.url, token: service.token, network: network())

@@ -1,12 +1,10 @@
 import HostedContent
 import HostedLedger
-import HostedModel
 
 enum PurchaseListCommand {
   static let entitlements = command(
     .entitlements, "Lists the products that an account of a store server can restore.")
-  static let history = command(
-    .history, "Lists all purchases of an account of a store server.")
+  static let history = command(.history, "Lists all purchases of an account of a store server.")
 
   private static func command(_ list: StoreServerConnection.PurchaseList, _ summary: String)
     -> Command
@@ -48,11 +46,9 @@ enum DecisionCommand {
   static let revoke = command("revoke", "Takes a purchase back.")
   static let reverse = command("reverse", "Undoes a refund or a revocation.", hasReason: false)
 
-  private static let reason = Command.Option(
-    "--reason", "TEXT", "the reason, which the buyer sees")
+  private static let reason = Command.Option("--reason", "TEXT", "the reason, which the buyer sees")
 
-  private static func command(_ name: String, _ summary: String, hasReason: Bool = true)
-    -> Command
+  private static func command(_ name: String, _ summary: String, hasReason: Bool = true) -> Command
   {
     Command(
       name: name, summary: "\(summary) Needs a token with the scope admin.",
@@ -78,9 +74,8 @@ enum AccountEraseCommand {
     name: "account erase",
     summary: "Replaces an account's name by a random one. Needs a token with the scope admin.",
     operands: "ACCOUNT", options: ServiceArguments.required,
-    example: "hostedcontent account erase alice \(ServiceArguments.example)", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent account erase alice \(ServiceArguments.example)"
+  ) { arguments, console in
     let account = arguments.operands[0]
     guard !account.isEmpty, account != "-" else {
       throw arguments.wrong("“\(account)” is not an account")

@@ -1,5 +1,4 @@
 import HostedConcurrency
-import HostedModel
 import ContentStore
 import HostedFileServer
 
@@ -22,9 +21,8 @@ enum ServeCommand {
       .init("--verbose", nil, "print a line for each request on standard error"),
       .json,
     ],
-    example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent serve store --listen 127.0.0.1:8080"
+  ) { arguments, console in
     let path = arguments.operands[0]
     var configuration = try configuration(arguments, console)
     let script = try arguments.text("--fault").map { try FaultScript.read($0) } ?? .none

@@ -1,8 +1,6 @@
-import HostedModel
 import ContentStore
 import HostedFileIO
 
-/// `--dry-run` of commands that change a store.
 enum StoreDryRun {
   static let options: [Command.Option] = [
     .init("--dry-run", nil, "only print what would be written; changes nothing"),

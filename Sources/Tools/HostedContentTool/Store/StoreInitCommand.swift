@@ -5,9 +5,8 @@ enum StoreInitCommand {
     name: "store init", summary: "Creates a store: its keys and an empty signed catalog.",
     operands: "STORE",
     options: StoreKeyArguments.keys + StoreKeyArguments.plan,
-    example: "hostedcontent store init store --root-keys /media/safe/root-keys", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store init store --root-keys /media/safe/root-keys"
+  ) { arguments, console in
     let path = arguments.operands[0]
     let keys = try arguments.storeKeys()
     let plan = try arguments.keyPlan()

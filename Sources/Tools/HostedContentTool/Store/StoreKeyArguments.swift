@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 import HostedFileIO
 
@@ -22,7 +21,6 @@ enum StoreKeyArguments {
         "the same for the root keys, once for all or once for each; default: the same file"),
     ]
 
-  /// The option that accepts files from a backup.
   static let restored = Command.Option(
     "--restored", nil, "the store's files were restored from a backup: continue from them")
 

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StoreListCommand {
@@ -6,9 +5,8 @@ enum StoreListCommand {
     name: "store list", summary: "Lists every product, content and version of a store.",
     operands: "STORE",
     options: [.json] + StoreKeyArguments.record + [StoreKeyArguments.restored],
-    example: "hostedcontent store list store", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store list store"
+  ) { arguments, console in
     let products = try arguments.openedStore().products()
     try console.print(["products": products]) {
       if products.isEmpty { return console.print("The store has no products.") }

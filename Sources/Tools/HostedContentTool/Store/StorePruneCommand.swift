@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StorePruneCommand {
@@ -8,22 +7,8 @@ enum StorePruneCommand {
     options: [
       keepDays, .init("--dry-run", nil, "only print what would be removed; needs no keys"), .json,
     ] + StoreKeyArguments.record,
-    example: "hostedcontent store prune store --keep-days 30 --dry-run", run: run)
-
-  static let keepDays = Command.Option(
-    "--keep-days", "N",
-    "keep what clients saw in the last N days; default \(StoreFolder.standardKeepDays)")
-
-  private struct Report: Encodable {
-    let dryRun: Bool
-    let keepDays: Int
-    let files: [PrunableFiles.File]
-    let bytes: Int64
-    let unknown: [String]
-    let obstacle: String?
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store prune store --keep-days 30 --dry-run"
+  ) { arguments, console in
     let isDryRun = arguments.has("--dry-run")
     let days = try arguments.keepDays()
     let store = try arguments.openedStore()
@@ -44,6 +29,19 @@ enum StorePruneCommand {
       }
     }
     return .done
+  }
+
+  static let keepDays = Command.Option(
+    "--keep-days", "N",
+    "keep what clients saw in the last N days; default \(StoreFolder.standardKeepDays)")
+
+  private struct Report: Encodable {
+    let dryRun: Bool
+    let keepDays: Int
+    let files: [PrunableFiles.File]
+    let bytes: Int64
+    let unknown: [String]
+    let obstacle: String?
   }
 }
 

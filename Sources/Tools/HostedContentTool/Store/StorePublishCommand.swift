@@ -1,6 +1,5 @@
 import ContentStore
 import HostedFileIO
-import HostedModel
 
 enum StorePublishCommand {
   static let command = Command(
@@ -9,20 +8,8 @@ enum StorePublishCommand {
     options: [
       .init("--repackage", nil, "convert packages built elsewhere, so that updates fetch less")
     ] + StoreDryRun.options + details + StoreKeyArguments.options,
-    example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
-    run: run)
-
-  fileprivate static let details: [Command.Option] = [
-    .init("--title", "T", "a short name; default: the current title, or the identifier"),
-    .init("--description", "TEXT", "one or more sentences"),
-    .init("--release-notes", "TEXT", "what is new in this version"),
-    .init("--language", "CODE", "the language of these texts (BCP 47); default en"),
-    .init("--price", "P", "the price, such as 0.99; 0 is free"),
-    .init("--currency", "CODE", "ISO 4217; default USD"),
-    .init("--type", "TYPE", "non-consumable, consumable, auto-renewable or non-renewing"),
-  ]
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99"
+  ) { arguments, console in
     let repackaging = arguments.has("--repackage")
     // After a signal, a conversion removes what it has written. A publication is atomic anyway.
     let fileSystem = repackaging ? console.stoppableFileSystem() : .real
@@ -51,6 +38,16 @@ enum StorePublishCommand {
       return .failed
     }
   }
+
+  fileprivate static let details: [Command.Option] = [
+    .init("--title", "T", "a short name; default: the current title, or the identifier"),
+    .init("--description", "TEXT", "one or more sentences"),
+    .init("--release-notes", "TEXT", "what is new in this version"),
+    .init("--language", "CODE", "the language of these texts (BCP 47); default en"),
+    .init("--price", "P", "the price, such as 0.99; 0 is free"),
+    .init("--currency", "CODE", "ISO 4217; default USD"),
+    .init("--type", "TYPE", "non-consumable, consumable, auto-renewable or non-renewing"),
+  ]
 }
 
 extension ProductChange {
@@ -80,10 +77,8 @@ enum StoreAddCommand {
     name: "store add", summary: "Adds or changes a product without content.",
     operands: "STORE ID",
     options: StoreDryRun.options + StorePublishCommand.details + StoreKeyArguments.options,
-    example: "hostedcontent store add store com.example.club --title 'Book club' --price 4.99",
-    run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store add store com.example.club --title 'Book club' --price 4.99"
+  ) { arguments, console in
     let identifier = try arguments.identifier(arguments.operands[1])
     let details = try arguments.productDetails()
     try arguments.changeStore(console) {

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StoreReceiptKeyCommand {
@@ -9,9 +8,8 @@ enum StoreReceiptKeyCommand {
     options: [
       .init("--replace", nil, "list only these keys, such as after a theft"), .json,
     ] + StoreKeyArguments.options,
-    example: "hostedcontent store receipt-key store data/receipt-key.pub.pem", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store receipt-key store data/receipt-key.pub.pem"
+  ) { arguments, console in
     let keys = try arguments.operands.dropFirst().enumerated().map { number, path in
       let text = String(decoding: try SecretFile.contents(path), as: UTF8.self)
       guard let key = try? ReceiptVerificationKey(pem: text) else {

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 import HostedContent
 import HostedHostCheck
@@ -9,27 +8,8 @@ enum StoreRecoverCommand {
     summary: "Signs a store from a backup with numbers above those that clients have seen.",
     operands: "STORE",
     options: seenOptions + StoreKeyArguments.keys + networkOptions,
-    example: "hostedcontent store recover store --at https://content.example.com/", run: run)
-
-  /// The roles with numbers, in the order in which they are printed.
-  private static let roles: [StoreRole] = [.timestamp, .snapshot, .targets]
-
-  private static func option(of role: StoreRole) -> String { "--seen-\(role.rawValue)" }
-
-  private static let seenOptions: [Command.Option] =
-    [Command.Option("--at", "URL", "a server that still has the newest metadata")]
-    + roles.map {
-      Command.Option(
-        option(of: $0), "N",
-        "the highest version of the \($0.rawValue) metadata that clients have seen")
-    }
-
-  /// The options of one server, whose files are trusted by the store's own root.
-  private static let networkOptions = NetworkArguments.options(without: [
-    "--root", "--mirror", "--trust-on-first-use",
-  ])
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store recover store --at https://content.example.com/"
+  ) { arguments, console in
     let path = arguments.operands[0]
     var seen: [StoreRole: Int64] = [:]
     for role in roles {
@@ -52,6 +32,24 @@ enum StoreRecoverCommand {
         + "Then upload the store.")
     return .done
   }
+
+  /// The roles with numbers, in the order in which they are printed.
+  private static let roles: [StoreRole] = [.timestamp, .snapshot, .targets]
+
+  private static func option(of role: StoreRole) -> String { "--seen-\(role.rawValue)" }
+
+  private static let seenOptions: [Command.Option] =
+    [Command.Option("--at", "URL", "a server that still has the newest metadata")]
+    + roles.map {
+      Command.Option(
+        option(of: $0), "N",
+        "the highest version of the \($0.rawValue) metadata that clients have seen")
+    }
+
+  /// The options of one server, whose files are trusted by the store's own root.
+  private static let networkOptions = NetworkArguments.options(without: [
+    "--root", "--mirror", "--trust-on-first-use",
+  ])
 
   private static func list(_ numbers: [StoreRole: Int64]) -> String {
     roles.compactMap { role in numbers[role].map { "\(role.rawValue) \($0)" } }

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 import FoundationEssentials
 
@@ -8,9 +7,8 @@ enum StoreRefreshCommand {
     operands: "STORE",
     options: [.init("--everything", nil, "also renew metadata that does not expire soon")]
       + StoreDryRun.options + StoreKeyArguments.options,
-    example: "hostedcontent store refresh store", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store refresh store"
+  ) { arguments, console in
     let path = arguments.operands[0]
     var rootExpires: Date?
     try arguments.changeStore(console) { store -> StoreFolder.Renewal in

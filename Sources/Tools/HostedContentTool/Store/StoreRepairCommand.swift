@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StoreRepairCommand {
@@ -6,9 +5,8 @@ enum StoreRepairCommand {
     name: "store repair",
     summary: "Repairs lost or inconsistent metadata from the newest consistent version.",
     operands: "STORE", options: StoreKeyArguments.keys,
-    example: "hostedcontent store repair store", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store repair store"
+  ) { arguments, console in
     let path = arguments.operands[0]
     guard let version = try StoreFolder.repair(at: path, keys: arguments.storeKeys()) else {
       console.print("\(path): the metadata is consistent, nothing to repair")

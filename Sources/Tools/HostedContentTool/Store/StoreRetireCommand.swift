@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StoreRetireCommand {

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StoreRotateCommand {
@@ -7,10 +6,8 @@ enum StoreRotateCommand {
     operands: "STORE ROLE…",
     options: StoreDryRun.options + StoreKeyArguments.options + StoreKeyArguments.plan,
     example:
-      "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",
-    run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+      "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys"
+  ) { arguments, console in
     let roles = try arguments.operands.dropFirst().map { text in
       guard let role = StoreRole(rawValue: text) else {
         let names = StoreRole.allCases.map(\.rawValue).joined(separator: ", ")

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 import FoundationEssentials
 
@@ -8,22 +7,8 @@ enum StoreStatusCommand {
     summary: "Shows what a store has, what expires, and what needs attention.",
     operands: "STORE",
     options: [StorePruneCommand.keepDays, .json] + StoreKeyArguments.keys,
-    example: "hostedcontent store status store --json", run: run)
-
-  private struct Report: Encodable {
-    let products: [StoredProduct]
-    let sizes: StoreStatus.Sizes
-    let roles: [StoreStatus.Role]
-    let dueRoles: [StoreRole]
-    let record: StoreStatus.Record
-    let missingFiles: [String]
-    let prunableFiles: Int
-    let prunableBytes: Int64
-    let unknownFiles: [String]
-    let attention: [ContentError]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store status store --json"
+  ) { arguments, console in
     let days = try arguments.keepDays()
     let status = try arguments.openedStore().status(keepDays: days)
     let report = Report(
@@ -38,6 +23,19 @@ enum StoreStatusCommand {
     }
     status.attention.forEach(console.report)
     return status.attention.isEmpty ? .done : .failed
+  }
+
+  private struct Report: Encodable {
+    let products: [StoredProduct]
+    let sizes: StoreStatus.Sizes
+    let roles: [StoreStatus.Role]
+    let dueRoles: [StoreRole]
+    let record: StoreStatus.Record
+    let missingFiles: [String]
+    let prunableFiles: Int
+    let prunableBytes: Int64
+    let unknownFiles: [String]
+    let attention: [ContentError]
   }
 
   private static func printVersions(_ status: StoreStatus, _ console: Console) {

@@ -1,4 +1,3 @@
-import HostedModel
 import ContentStore
 
 enum StoreVerifyCommand {
@@ -7,16 +6,15 @@ enum StoreVerifyCommand {
     summary: "Compares every byte of archives, indexes and records with the signed metadata.",
     operands: "STORE [ID…]",
     options: [.json, .limitRate] + StoreKeyArguments.record,
-    example: "hostedcontent store verify store --limit-rate 50M", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store verify store --limit-rate 50M"
+  ) { arguments, console in
     let wanted = try arguments.operands.dropFirst().map { try arguments.identifier($0) }
     let rate = try arguments.bytesPerSecond()
     let store = try arguments.openedStore()
     // Nothing is written, so a signal may end the process at any time. What was found is printed.
     let result = try store.verify(
       Set(wanted), bytesPerSecond: rate,
-      didFind: { damage in if !console.printsJSON { console.print(damage.line) } })
+      didFind: { damage in if !console.printsJSON { console.print(line(of: damage)) } })
     try console.print(result) {
       console.print(
         "\(Console.count(result.files, "file")) verified, \(Console.bytes(result.bytes)), "
@@ -24,17 +22,15 @@ enum StoreVerifyCommand {
     }
     return result.damages.isEmpty ? .done : .failed
   }
-}
 
-extension Finding {
   /// The difference in one line: product, version, file, problem and remedy.
-  fileprivate var line: String {
-    var owner = productIdentifier?.rawValue ?? ""
-    if let contentIdentifier, contentIdentifier != productIdentifier {
-      owner += " \(contentIdentifier)"
+  private static func line(of damage: Finding) -> String {
+    var owner = damage.productIdentifier?.rawValue ?? ""
+    if let content = damage.contentIdentifier, content != damage.productIdentifier {
+      owner += " \(content)"
     }
-    if let version { owner += " \(version)" }
-    return "\(owner.isEmpty ? "" : "\(owner) ")\(path ?? ""): \(rule ?? ""), \(message). "
-      + "\(remedy)."
+    if let version = damage.version { owner += " \(version)" }
+    return "\(owner.isEmpty ? "" : "\(owner) ")\(damage.path ?? ""): \(damage.rule ?? ""), "
+      + "\(damage.message). \(damage.remedy)."
   }
 }

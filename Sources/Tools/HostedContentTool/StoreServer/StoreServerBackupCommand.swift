@@ -10,9 +10,8 @@ enum StoreServerBackupCommand {
       .init("--data", "FOLDER", "the server's data folder", isRequired: true),
       .init("--output", "FILE", "the new file", isRequired: true),
     ],
-    example: "hostedcontent store-server backup --data data --output backup.sqlite", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store-server backup --data data --output backup.sqlite"
+  ) { arguments, console in
     let output = try FilePlace(arguments.required("--output"))
     let folder = try StoreServerFolder(arguments.required("--data"), creating: false)
     let ledger = try folder.ledgerDatabase()

@@ -15,16 +15,8 @@ enum StoreServerImportCommand {
         "--key", "KID", "the key that gets purchases without account; default: the only buyer"),
       .json,
     ],
-    example: "hostedcontent store-server import --ledger library/ledger.sqlite --data data",
-    run: run)
-
-  private struct Report: Encodable {
-    let imported: Int
-    let known: Int
-    let conflicts: [String]
-  }
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store-server import --ledger library/ledger.sqlite --data data"
+  ) { arguments, console in
     let place = try FilePlace(arguments.required("--ledger"))
     let folder = try place.folder()
     guard try folder.status(of: place.name) != nil else {
@@ -43,12 +35,21 @@ enum StoreServerImportCommand {
       console.note("Without --data, imported purchases have no receipts.")
     }
     let summary = try ledger.addPurchases(of: source, ownAccount: account, at: Date())
-    let report = Report(
-      imported: summary.imported, known: summary.known, conflicts: summary.conflicts)
+    let report: [String: JSONValue] = [
+      "imported": .integer(Int64(summary.imported)), "known": .integer(Int64(summary.known)),
+      "conflicts": .array(summary.conflicts.map(JSONValue.string)),
+    ]
     try console.print(report) {
       console.print("\(summary.imported) imported, \(summary.known) known before")
     }
-    for transaction in summary.conflicts { console.report(.conflict(transaction)) }
+    for transaction in summary.conflicts {
+      console.report(
+        ContentError(
+          .transactionExists,
+          "The server has another purchase with the transaction \(transaction)",
+          remedy: "Compare both purchases. The server's purchase was not changed",
+          subject: transaction))
+    }
     return summary.conflicts.isEmpty ? .done : .failed
   }
 
@@ -72,14 +73,5 @@ enum StoreServerImportCommand {
           + "has \(accounts.isEmpty ? "no key" : "several keys") with the scope purchase")
     }
     return account
-  }
-}
-
-extension ContentError {
-  fileprivate static func conflict(_ transaction: String) -> ContentError {
-    ContentError(
-      .transactionExists, "The server has another purchase with the transaction \(transaction)",
-      remedy: "Compare both purchases. The server's purchase was not changed",
-      subject: transaction)
   }
 }

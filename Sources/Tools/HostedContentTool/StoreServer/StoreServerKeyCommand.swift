@@ -21,15 +21,13 @@ enum StoreServerKeyCommand {
       .json,
     ],
     example:
-      "hostedcontent store-server key add --data data --scopes read,purchase,content > token",
-    run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+      "hostedcontent store-server key add --data data --scopes read,purchase,content > token"
+  ) { arguments, console in
     let action = arguments.operands[0]
     let kid = arguments.operands.dropFirst().first
     try check(action, kid, arguments)
-    let scopes = try arguments.text("--scopes").map { try self.scopes($0, arguments) }
-    let publicKey = try arguments.text("--public-key").map { try self.publicKey($0) }
+    let scopes = try arguments.text("--scopes").map { try Self.scopes($0, arguments) }
+    let publicKey = try arguments.text("--public-key").map { try Self.publicKey($0) }
     let ledger = try arguments.ledger(creating: action == "add")
     defer { ledger.close() }
     switch (action, kid) {
@@ -124,8 +122,7 @@ enum StoreServerKeyCommand {
     _ kid: String, _ publicKey: String?, _ ledger: Ledger, _ arguments: Arguments,
     _ console: Console
   ) throws {
-    let overlap =
-      try arguments.number("--overlap", minimum: 0, maximum: maximumOverlap) ?? 86_400
+    let overlap = try arguments.number("--overlap", minimum: 0, maximum: maximumOverlap) ?? 86_400
     let now = Date()
     guard let old = try ledger.key(kid), old.isUsable(at: now) else { throw unusable(kid) }
     try add(newIdentifier(), account: old.account, old.scopes, publicKey, to: ledger, console)

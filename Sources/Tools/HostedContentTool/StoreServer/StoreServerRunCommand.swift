@@ -1,4 +1,3 @@
-import HostedModel
 import HostedTransfer
 import FoundationEssentials
 import Glibc
@@ -28,9 +27,8 @@ enum StoreServerRunCommand {
       .init("--url-lifetime", "SECONDS", "how long the URLs of content are valid; default 300"),
       .json,
     ] + NetworkArguments.options,
-    example: "hostedcontent store-server run store --data data --listen 127.0.0.1:8090", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    example: "hostedcontent store-server run store --data data --listen 127.0.0.1:8090"
+  ) { arguments, console in
     let location = try StoreLocation(arguments.operands[0])
     var configuration = SellingServer.Configuration()
     let listen = try arguments.listenAddress(defaultPort: 8090)
@@ -39,8 +37,7 @@ enum StoreServerRunCommand {
     let network = try arguments.network()
     configuration.decider = try decider(arguments, network)
     configuration.database = try arguments.database()
-    let socket = try SocketActivation.socket(
-      ProcessInfo.processInfo.environment, process: getpid())
+    let socket = try SocketActivation.socket(ProcessInfo.processInfo.environment, process: getpid())
     configuration.http.openPort = {
       try socket.map { try HeldPort(inherited: $0, at: listen.address) }
         ?? HeldPort(listen.address, listen.port)
@@ -115,8 +112,7 @@ enum StoreServerRunCommand {
     let seconds =
       try arguments.number("--url-lifetime", minimum: 2, maximum: maximumLifetime) ?? 300
     let secret = Array(try secret("--gate-secret-file", arguments).utf8)
-    return ContentGate(
-      module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
+    return ContentGate(module, secret: secret, contentURLs: urls, lifetime: .seconds(seconds))
   }
 
   /// Whether nginx uses the path as it is: requests for others are refused.

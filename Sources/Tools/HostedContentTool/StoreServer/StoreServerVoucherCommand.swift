@@ -13,13 +13,8 @@ enum StoreServerVoucherCommand {
       .init("--count", "N", "the number of vouchers; default 1"),
       .json,
     ],
-    example: "hostedcontent store-server voucher add --data data --count 10 > vouchers", run: run)
-
-  private static let maximumCount = 100_000
-  /// Digits and letters that are not confused with each other.
-  private static let alphabet = Array("23456789ABCDEFGHJKLMNPQRSTUVWXYZ")
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    example: "hostedcontent store-server voucher add --data data --count 10 > vouchers"
+  ) { arguments, console in
     guard arguments.operands == ["add"] else {
       throw arguments.wrong("Unknown action “\(arguments.operands[0])”, expected add")
     }
@@ -35,6 +30,10 @@ enum StoreServerVoucherCommand {
     }
     return .done
   }
+
+  private static let maximumCount = 100_000
+  /// Digits and letters that are not confused with each other.
+  private static let alphabet = Array("23456789ABCDEFGHJKLMNPQRSTUVWXYZ")
 
   /// 100 random bits, in four groups.
   private static func newVoucher() -> String {
