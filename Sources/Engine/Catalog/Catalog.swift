@@ -11,15 +11,10 @@ package final class Catalog: Sendable {
   private let store: StoreAccess?
   private let records = RecordCache()
 
-  private init(_ client: TrustClient, trustedRoot: [UInt8]?, of store: StoreAccess?) {
+  package init(client: TrustClient, trustedRoot: [UInt8]?, of store: StoreAccess? = nil) {
     self.client = client
     self.trustedRoot = trustedRoot
     self.store = store
-  }
-
-  /// Creates the catalog that `client` reads.
-  package convenience init(client: TrustClient, trustedRoot: [UInt8]?) {
-    self.init(client, trustedRoot: trustedRoot, of: nil)
   }
 
   /// Creates the catalog of `store`, trusted by `trustedRoot` or by the store's own root.
@@ -27,9 +22,9 @@ package final class Catalog: Sendable {
     of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory, isReadOnly: Bool = false,
     now: @escaping @Sendable () -> Date
   ) {
-    self.init(
-      TrustClient(trustFolder: trustFolder, isReadOnly: isReadOnly, fetcher: store, now: now),
-      trustedRoot: trustedRoot, of: store)
+    let client = TrustClient(
+      trustFolder: trustFolder, isReadOnly: isReadOnly, fetcher: store, now: now)
+    self.init(client: client, trustedRoot: trustedRoot, of: store)
   }
 
   /// Creates the catalog that `reader` reads, with the trusted metadata in `trustFolder`.

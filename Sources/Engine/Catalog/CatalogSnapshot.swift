@@ -307,7 +307,6 @@ final class RecordCache: Sendable {
 }
 
 extension ContentError {
-  /// The store does not offer `product`.
   package static func notOffered(_ product: String) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",

@@ -64,7 +64,7 @@ public struct NetworkSettings: Sendable {
     let variables = ProxyVariables(environment())
     var configuration = HTTPConfiguration()
     let headers =
-      headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
+      HTTPHeaders(headers).fields
       + (bearerToken.map { [HTTPHeader(bearerToken: $0)] } ?? [])
     configuration.credentials =
       headers.isEmpty ? [] : servers.map { HTTPCredentials(for: $0, headers: headers) }

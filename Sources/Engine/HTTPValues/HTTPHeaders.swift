@@ -60,7 +60,6 @@ package struct HTTPHeaders: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// The values of all fields with this name.
   package func values(of name: String) -> [String] {
     fields.filter { $0.isNamed(name) }.map(\.value)
   }

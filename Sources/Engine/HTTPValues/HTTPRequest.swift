@@ -115,7 +115,6 @@ extension HTTPRequest {
   /// Whether the body is sent in chunks.
   package var isChunked: Bool { !headers.values(of: "transfer-encoding").isEmpty }
 
-  /// Whether a body follows.
   package var hasBody: Bool {
     isChunked
       || headers.values(of: "content-length").contains {

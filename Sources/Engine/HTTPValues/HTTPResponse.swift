@@ -51,13 +51,8 @@ package struct HTTPHead: Hashable, Sendable {
 
   package var isSuccess: Bool { (200..<300).contains(status) }
 
-  /// The range in `Content-Range`, or nil if it is missing or malformed.
-  package var range: Range<Int64>? { contentRange?.bytes }
-
-  /// The total length in `Content-Range`, or nil if it is missing or unknown.
-  package var totalLength: Int64? { contentRange?.total }
-
-  private var contentRange: ContentRange? { headers["content-range"].flatMap(ContentRange.init) }
+  /// The value of `Content-Range`, or nil if it is missing or malformed.
+  package var contentRange: ContentRange? { headers["content-range"].flatMap(ContentRange.init) }
 
   /// The encoding of the body in lower case, or nil for the bytes as they were published.
   package var encoding: String? {

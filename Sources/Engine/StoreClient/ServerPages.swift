@@ -45,7 +45,6 @@ extension StoreServerConnection {
     return queries
   }
 
-  /// Calls `body` with each page of products.
   private func readProducts(_ query: String, _ body: (ProductsPage) -> Void) async throws {
     var query = query
     for _ in 0..<Self.pageLimit {
@@ -173,7 +172,6 @@ extension StoreServerConnection {
   }
 }
 
-/// The JSON of a page of products.
 private struct ProductsPage: Decodable {
   let products: [Item]
   let invalid: [String]?

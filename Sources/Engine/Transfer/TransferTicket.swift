@@ -65,7 +65,6 @@ package final class TransferTicket: Sendable {
     set { state.withLock { $0.priority = newValue } }
   }
 
-  /// The current status of its transfers.
   package var status: TransferStatus {
     state.withLock { state in
       if !state.running.isEmpty { return .transferring(requests: state.running.count) }
@@ -119,7 +118,6 @@ package final class TransferTicket: Sendable {
   func removeListener(_ number: Int) { state.withLock { $0.listeners[number] = nil } }
 }
 
-/// The status of a transfer.
 package enum TransferStatus: Hashable, Sendable {
   /// No request is waiting or running.
   case idle

@@ -134,9 +134,9 @@ enum HostingRules {
 
   /// Returns the difference between the declared and the signed length.
   static func length(_ answer: TransferResponse, _ path: String, expected: Int64) -> Finding? {
-    let found = answer.status == 200 ? answer.head.contentLength : answer.head.totalLength
+    let found = answer.status == 200 ? answer.head.contentLength : answer.head.contentRange?.total
     if let found, found != expected { return wrongLength(path, found, expected: expected) }
-    guard answer.status == 206, let range = answer.head.range,
+    guard answer.status == 206, let range = answer.head.contentRange?.bytes,
       let length = answer.head.contentLength,
       length != Int64(range.count)
     else { return nil }
@@ -170,7 +170,7 @@ enum HostingRules {
     _ answer: TransferResponse, _ path: String, _ range: Range<Int64>, length: Int64
   ) -> Finding? {
     let isWhole = range == 0..<length
-    if answer.status == 206, answer.head.range == range { return nil }
+    if answer.status == 206, answer.head.contentRange?.bytes == range { return nil }
     let label = (answer.headers["content-range"] ?? "none").printable(limit: 60)
     let found =
       switch answer.status {

@@ -122,7 +122,8 @@ package final class FileServer: Sendable {
   ///
   /// Throws `usage` for rules about TLS on a server without a certificate.
   package func setFaults(_ faults: FaultScript) throws {
-    if let rule = faults.firstConnectionRule, configuration.certificate == nil {
+    let tlsRule = faults.rules.first { $0.fault.isOfConnection }
+    if let rule = tlsRule, configuration.certificate == nil {
       throw ContentError(
         .usage, "“\(rule.text)” needs a server with a certificate",
         remedy: "Configure a certificate and its key, or remove the rule")
@@ -135,7 +136,6 @@ package final class FileServer: Sendable {
   /// A request is listed, with all its bytes counted, before its client has received the last byte.
   package var requests: [ServedRequest] { log?.requests ?? [] }
 
-  /// Removes all requests from the log.
   package func clearRequests() { log?.clear() }
 }
 

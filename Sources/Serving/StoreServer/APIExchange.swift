@@ -123,7 +123,7 @@ final class APIExchange: HTTPExchange {
     switch response.body {
     case .bytes(let bytes): .bytes(bytes)
     // After the head of a chunked response to HEAD, libmicrohttpd 0.9.75 sends the last chunk.
-    case .stream where method == "HEAD": .empty
+    case .stream where method == "HEAD": .bytes([])
     case .stream:
       .stream(length: nil, bufferSize: Self.streamBuffer) { [pending] in
         pending?.fill($0) ?? HTTPBody.failure

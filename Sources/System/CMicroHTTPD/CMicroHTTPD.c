@@ -200,10 +200,6 @@ void hc_http_restart_idle_time(hc_http_connection *connection, unsigned int seco
 
 // MARK: Responses
 
-hc_http_response *hc_http_response_empty(void) {
-  return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-}
-
 hc_http_response *hc_http_response_bytes(const void *bytes, size_t count) {
   return MHD_create_response_from_buffer(count, (void *)bytes, MHD_RESPMEM_MUST_COPY);
 }

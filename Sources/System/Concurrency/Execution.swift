@@ -14,7 +14,6 @@ package protocol Execution: Sendable {
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine
   /// Creates a group of threads for blocking work.
   func group() -> any WorkGroup
-  /// Creates a signal for the threads of this execution.
   func signal() -> any ThreadSignal
 }
 
@@ -90,7 +89,6 @@ extension DispatchSemaphore: ThreadSignal {
 
   package func wait(until time: DispatchTime) { _ = wait(timeout: time) }
 
-  /// The signals of real threads.
   package static let unsent: MakeThreadSignal = { DispatchSemaphore(value: 0) }
 }
 
@@ -106,7 +104,6 @@ package struct EngineClock: Sendable {
     self.uptime = uptime
   }
 
-  /// The clocks of the system.
   package static let system = EngineClock(
     now: { Date() },
     uptime: {

@@ -39,7 +39,6 @@ package final class ObserverList<Observer>: Sendable {
     }
   }
 
-  /// Whether `observer` is in the list.
   package func contains(_ observer: Observer) -> Bool {
     entries.withLock { entries in entries.contains { $0.reference.refers(to: observer) } }
   }

@@ -287,7 +287,6 @@ package enum DatabaseContents: String, Sendable {
   case journal, ledger
 }
 
-/// The path of a database, and its content.
 struct DatabasePath {
   let text: String
   let contents: DatabaseContents
@@ -367,7 +366,6 @@ extension Directory {
     for suffix in Self.suffixes { try makePrivate(name + suffix) }
   }
 
-  /// Removes the files of the database `name`.
   package func remove(database name: String) throws {
     for suffix in Self.suffixes { try removeFile(name + suffix) }
   }

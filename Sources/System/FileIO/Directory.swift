@@ -139,7 +139,6 @@ package final class Directory: Sendable {
 
   // MARK: Links
 
-  /// Creates a symbolic link `name` with the text `target`.
   package func createLink(_ name: String, to target: String) throws {
     try checkName(name)
     try fileSystem.perform(.link, path(of: name)) { calls.symlinkat(target, descriptor, name) }

@@ -10,13 +10,11 @@ package final class ReadThrottle {
   private let sleep: (Double) -> Void
   private var schedule: RateSchedule
 
-  /// `now` returns seconds of a monotonic clock, nil for the system's; `sleep` waits for a number
-  /// of seconds.
+  /// `now` returns seconds of a monotonic clock; `sleep` waits for a number of seconds.
   package init(
-    bytesPerSecond: Int64, now: (() -> Double)? = nil,
+    bytesPerSecond: Int64, now: @escaping () -> Double = EngineClock.system.uptime,
     sleep: @escaping (Double) -> Void = { usleep(UInt32(min($0, 3600) * 1_000_000)) }
   ) {
-    let now: () -> Double = now ?? EngineClock.system.uptime
     self.now = now
     self.sleep = sleep
     // The average counts, since other work, such as hashing, takes time in between.

@@ -74,7 +74,6 @@ package protocol SystemCalls: AnyObject, Sendable {
   func lock(_ descriptor: Int32, _ operation: Int32) -> Int32
 }
 
-/// The system calls of the kernel, without changes.
 final class Kernel: SystemCalls {
   static let shared = Kernel()
 

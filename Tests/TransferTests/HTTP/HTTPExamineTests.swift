@@ -44,8 +44,8 @@ struct HTTPExamineTests {
     let header = HTTPHeader("Range", "bytes=2-5")
     let part = try session.examine(TransferRequest(url, headers: [header], limit: 4))
     #expect(part.status == 206)
-    #expect(part.head.range == 2..<6)
-    #expect(part.head.totalLength == 10)
+    #expect(part.head.contentRange?.bytes == 2..<6)
+    #expect(part.head.contentRange?.total == 10)
     #expect(part.body == Array("2345".utf8))
   }
 

@@ -53,16 +53,16 @@ struct RetryTests {
     func found(_ origin: String) -> Health? { session.health[origin] }
     let fault = TransferFault(.refused)
     #expect(found("a")?.delay == nil)
-    session.note(fault, from: "a", startedAt: 0)
+    session.health.note(fault, from: "a", startedAt: 0, on: session.loop)
     #expect(found("a")?.delay?.until == 1.5)
     uptime.withLock { $0 = 3 }
-    session.note(fault, from: "a", startedAt: 2)
+    session.health.note(fault, from: "a", startedAt: 2, on: session.loop)
     #expect(found("a")?.delay?.until == 4)
     #expect(found("a")?.failures == 2)
     #expect(found("b")?.delay == nil)
-    session.note(TransferFault(.cutShort), from: "b", startedAt: 3)
+    session.health.note(TransferFault(.cutShort), from: "b", startedAt: 3, on: session.loop)
     #expect(found("b")?.delay == nil)
-    session.note(nil, from: "a", startedAt: 3)
+    session.health.note(nil, from: "a", startedAt: 3, on: session.loop)
     #expect(found("a")?.delay == nil)
   }
 
@@ -75,9 +75,10 @@ struct RetryTests {
     let addresses = try ["http://a/file", "http://b/file"].map { try WebURL($0) }
     var book = MirrorBook(rates: [nil, nil])
     // The first fault concerns the host, the second one the file.
-    session.note(TransferFault(.refused), from: addresses[0].origin, startedAt: 100)
-    book.fail(
-      at: 1, TransferFault(.cutShort), startedAt: 100, now: 100, session.configuration.retry,
+    session.health.note(
+      TransferFault(.refused), from: addresses[0].origin, startedAt: 100, on: session.loop)
+    book[1].health.fail(
+      TransferFault(.cutShort), startedAt: 100, now: 100, session.configuration.retry,
       random: session.loop.random())
     let hosts = addresses.map(session.host)
     #expect(book.choose(hosts, at: 100).notBefore == 100.125)

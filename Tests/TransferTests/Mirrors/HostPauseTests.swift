@@ -114,7 +114,7 @@ struct HostPauseTests {
     request.attempts = 1
     #expect(code { _ = try session.send(request) } == .serverFailed)
     #expect(try session.examine(request).status == 503)
-    #expect(session.pause(at: request.url)?.refusals == 1)
+    #expect(session.host(of: request.url).pause?.refusals == 1)
   }
 
   @Test("A pause applies to all sessions of the process, and only one request probes", .slow)

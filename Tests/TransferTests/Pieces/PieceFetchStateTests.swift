@@ -253,8 +253,8 @@ private struct FetchModel {
     let number = words.count > 1 ? Int(words[1]) ?? 0 : 0
     switch words[0] {
     case "proceed": return record(state.proceed(conditions))
-    case "granted": return record(state.granted(.init(), conditions))
-    case "renewing": return record(state.renewing(conditions))
+    case "granted": return record(state.authorized(.init(), conditions))
+    case "renewing": return record(state.authorized(nil, conditions))
     case "idle":
       let bytes = [UInt8](repeating: 1, count: 10 * number)
       return perform(state.idle(number, PartialPiece(index: 0, bytes: bytes), conditions))
@@ -283,7 +283,7 @@ private struct FetchModel {
   {
     perform(
       state.verified(
-        pieces.map { .init(index: $0.index, fault: $0.isRight ? nil : TransferFault(.damaged)) },
+        pieces.map { ($0.index, $0.isRight ? nil : TransferFault(.damaged)) },
         of: number))
   }
 
@@ -302,7 +302,7 @@ private struct FetchModel {
   mutating func complete() {
     for _ in 0..<100 where outcome == nil {
       // The table leaves an action without an answer.
-      perform(state.granted(.init(), conditions))
+      perform(state.authorized(.init(), conditions))
       perform(state.proceed(conditions))
       for number in cancelled.sorted() { finish(number, .cancelled) }
       guard let number = live.keys.min() else { continue }
@@ -364,7 +364,7 @@ private struct FetchModel {
       texts.append(text(action))
       switch action {
       case .authorize:
-        actions += access.map { state.granted($0, conditions) } ?? state.renewing(conditions)
+        actions += state.authorized(access, conditions)
       case .start(let request, let beginning): start(request, beginning)
       case .cancel(let number):
         #expect(live[number] != nil || cancelled.contains(number), "\(number) is not known")

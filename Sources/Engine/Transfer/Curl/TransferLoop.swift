@@ -175,7 +175,11 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   private func turn(_ multi: MultiHandle) {
-    for command in takeCommands() { command(self) }
+    let commands = inbox.withLock { inbox in
+      defer { inbox.commands = [] }
+      return inbox.commands
+    }
+    for command in commands { command(self) }
     // Ended requests make room for new ones, so they come first.
     let now = clock.uptime()
     giveUpDue(now)
@@ -187,13 +191,6 @@ final class TransferLoop: @unchecked Sendable {
     guard !readEnds(multi), !isClosing, mayFallAsleep(multi) else { return }
     multi.poll(milliseconds: pollTimeout(since: now))
     inbox.withLock { $0.sleeper = nil }
-  }
-
-  private func takeCommands() -> [Command] {
-    inbox.withLock { inbox in
-      defer { inbox.commands = [] }
-      return inbox.commands
-    }
   }
 
   /// Returns whether no command waits; from now on, a new command wakes the thread.

@@ -97,7 +97,6 @@ extension HTTPConfiguration {
   }
 }
 
-/// The proxy setting.
 package enum ProxySetting: Hashable, Sendable {
   /// The proxies that environment variables name.
   case environment(ProxyVariables)

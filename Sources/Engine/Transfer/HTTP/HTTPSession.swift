@@ -49,26 +49,16 @@ package final class HTTPSession: Sendable {
     set { loop.limits = newValue }
   }
 
-  /// Returns the pause of the host of `address` if it has refused requests recently.
-  func pause(at address: WebURL) -> HostPause? {
-    loop.pauses.pause(of: address.origin, at: loop.clock.uptime())
-  }
-
-  /// Returns the state of the host of `address`.
   func host(of address: WebURL) -> HostStatus {
     HostStatus(
-      health: health[address.origin] ?? Health(), pause: pause(at: address),
+      health: health[address.origin] ?? Health(),
+      pause: loop.pauses.pause(of: address.origin, at: loop.clock.uptime()),
       isNear: loop.distances.isShort(to: address.origin))
   }
 
   /// Returns how many requests for one package run at `address`, and how many each replaces.
   func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
     host(of: address).connections(limits)
-  }
-
-  /// Records whether the host of a request that was sent at `start` can be reached.
-  func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
-    health.note(fault, from: origin, startedAt: start, on: loop)
   }
 
   /// The statistics of all transfers.
@@ -90,7 +80,10 @@ package final class HTTPSession: Sendable {
   /// `stopped` if the ticket is cancelled, and `usage` for malformed headers. Requests that are not
   /// repeatable have one attempt.
   package func send(_ request: TransferRequest) throws -> TransferResponse {
-    try run(of: request).wait().get()
+    let results = BlockingQueue<Result<TransferResponse, any Error>>()
+    send(request) { results.add($0) }
+    // The queue is never closed, so it has an element.
+    return try (results.next() ?? .failure(CancellationError())).get()
   }
 
   /// Sends a request like `send`, and calls `completion` once with the result.
@@ -101,7 +94,8 @@ package final class HTTPSession: Sendable {
     completion: @escaping @Sendable (Result<TransferResponse, any Error>) -> Void
   ) {
     do {
-      try run(of: request).start(completion)
+      try Self.check(request.headers, for: request.url)
+      RequestRun(request, on: loop, health, completion).start()
     } catch {
       completion(.failure(error))
     }
@@ -122,12 +116,9 @@ package final class HTTPSession: Sendable {
   /// attempt may take a minute and the time of the body at 100 kB/s; the request's own deadline is
   /// not used. Throws `usage` for malformed headers.
   package func examine(_ request: TransferRequest) throws -> TransferResponse {
-    try run(of: request, isExamined: true).wait().get()
-  }
-
-  private func run(of request: TransferRequest, isExamined: Bool = false) throws -> RequestRun {
-    try Self.check(request.headers, for: request.url)
-    return RequestRun(request, isExamined: isExamined, on: loop, health)
+    var request = request
+    request.isExamined = true
+    return try send(request)
   }
 
   // MARK: Mirrors
@@ -184,37 +175,30 @@ private final class RequestRun: Sendable {
   }
 
   private let request: TransferRequest
-  private let isExamined: Bool
   private let ticket: TransferTicket
   private let loop: TransferLoop
   private let health: HostHealth
+  private let completion: Completion
   private let state: Mutex<State>
 
-  init(_ request: TransferRequest, isExamined: Bool, on loop: TransferLoop, _ health: HostHealth) {
+  /// `completion` is called once, on any thread, and must not block.
+  init(
+    _ request: TransferRequest, on loop: TransferLoop, _ health: HostHealth,
+    _ completion: @escaping Completion
+  ) {
     self.request = request
-    self.isExamined = isExamined
     self.loop = loop
     self.health = health
+    self.completion = completion
     ticket = request.ticket ?? TransferTicket(priority: .max)
-    state = Mutex(
-      State(
-        attempts: RequestAttempts(
-          request, isExamined: isExamined, loop.configuration.retry, now: loop.clock.uptime())))
+    let now = loop.clock.uptime()
+    state = Mutex(State(attempts: RequestAttempts(request, loop.configuration.retry, now: now)))
   }
 
-  /// Sends the request; `completion` is called once, on any thread, and must not block.
-  func start(_ completion: @escaping Completion) {
+  func start() {
     let listener = ticket.addListener { [self] in cancel() }
     state.withLock { $0.listener = listener }
-    attempt(completion)
-  }
-
-  /// Sends the request and waits for the end.
-  func wait() -> Result<TransferResponse, any Error> {
-    let results = BlockingQueue<Result<TransferResponse, any Error>>()
-    start { results.add($0) }
-    // The queue is never closed, so it has an element.
-    return results.next() ?? .failure(CancellationError())
+    attempt()
   }
 
   private func cancel() {
@@ -225,15 +209,13 @@ private final class RequestRun: Sendable {
     loop.cancel(id)
   }
 
-  private func attempt(_ completion: @escaping Completion) {
+  private func attempt() {
     let now = loop.clock.uptime()
     let exchange = state.withLock { state in
       state.askedAt = now
       return state.attempts.exchange
     }
-    let collector = ResponseCollector(request, isExamined: isExamined, clock: loop.clock) {
-      self.end($0, completion)
-    }
+    let collector = ResponseCollector(request, clock: loop.clock) { self.end($0) }
     let id = loop.submit(exchange, ticket: ticket, handler: collector)
     // The attempt may have ended, and the next one may have a higher number.
     let isCancelled = state.withLock { state in
@@ -244,9 +226,9 @@ private final class RequestRun: Sendable {
   }
 
   /// Handles the end of an attempt.
-  private func end(_ response: TransferResponse, _ completion: @escaping Completion) {
+  private func end(_ response: TransferResponse) {
     let origin = request.url.origin
-    if !isExamined {
+    if !request.isExamined {
       let askedAt = state.withLock { $0.askedAt }
       health.note(response.fault, from: origin, startedAt: askedAt, on: loop)
     }
@@ -258,7 +240,7 @@ private final class RequestRun: Sendable {
     let (result, listener) = state.withLock { state in
       (state.attempts.end(response, pause, now: now, random: random), state.listener)
     }
-    guard let result else { return attempt(completion) }
+    guard let result else { return attempt() }
     if let listener { ticket.removeListener(listener) }
     completion(
       Result {
@@ -274,7 +256,6 @@ private struct RequestAttempts {
   /// The next attempt.
   private(set) var exchange: ExchangeRequest
   private let request: TransferRequest
-  private let isExamined: Bool
   private let retry: RetryPolicy
   private let start: Double
   /// The maximum number of attempts, or nil for that of the policy, without refusals.
@@ -285,14 +266,13 @@ private struct RequestAttempts {
   /// The number of attempts of an examination.
   private static let examinations = 2
 
-  init(_ request: TransferRequest, isExamined: Bool, _ retry: RetryPolicy, now: Double) {
+  init(_ request: TransferRequest, _ retry: RetryPolicy, now: Double) {
     self.request = request
-    self.isExamined = isExamined
     self.retry = retry
     start = now
     maximum = request.isAttemptedOnce ? 1 : request.attempts
     exchange = ExchangeRequest(request)
-    if isExamined {
+    if request.isExamined {
       examine(at: now)
       // The certificate is only known if the request opens a connection.
       exchange.isFresh = request.readsCertificate
@@ -322,10 +302,10 @@ private struct RequestAttempts {
   ) -> Result<TransferResponse, ContentError>? {
     guard let fault = response.fault else {
       var response = response
-      response.isRepeated = !isExamined && lastFault != nil
+      response.isRepeated = !request.isExamined && lastFault != nil
       return .success(response)
     }
-    guard !isExamined else {
+    guard !request.isExamined else {
       failures += 1
       if fault.isLasting || failures == Self.examinations { return .success(response) }
       examine(at: now)
@@ -380,7 +360,6 @@ private final class ResponseCollector: ExchangeHandler {
 
   private let state: Mutex<State>
   private let request: TransferRequest
-  private let isExamined: Bool
   private let clock: EngineClock
   private let completion: @Sendable (TransferResponse) -> Void
 
@@ -392,19 +371,18 @@ private final class ResponseCollector: ExchangeHandler {
   /// No status, encoding or length of an answer that is examined is a fault. `completion` is called
   /// on the loop's thread, and must not block.
   init(
-    _ request: TransferRequest, isExamined: Bool, clock: EngineClock,
+    _ request: TransferRequest, clock: EngineClock,
     completion: @escaping @Sendable (TransferResponse) -> Void
   ) {
     state = Mutex(State(response: TransferResponse(from: request.url)))
     self.request = request
-    self.isExamined = isExamined
     self.clock = clock
     self.completion = completion
   }
 
   func receive(_ head: HTTPHead) -> TransferFault? {
     state.withLock { $0.response.message.head = head }
-    if isExamined { return nil }
+    if request.isExamined { return nil }
     if !request.returnsEveryStatus, TransferFault.isTemporary(head.status) {
       return TransferFault(statusOf: head, now: clock.now())
     }
@@ -419,13 +397,13 @@ private final class ResponseCollector: ExchangeHandler {
     state.withLock { state in
       let head = state.response.head
       let room = request.limit - state.response.body.count
-      if body.count > room, head.isSuccess, !isExamined {
+      if body.count > room, head.isSuccess, !request.isExamined {
         return .refused(tooLong(head, state.response.body + body))
       }
       state.response.message.body += body.prefix(room)
       state.received += body.count
       if body.count > room { state.response.isCut = true }
-      if isExamined { return state.response.isCut ? .complete : .taken }
+      if request.isExamined { return state.response.isCut ? .complete : .taken }
       let length = max(Int64(state.received), head.contentLength ?? 0)
       return !head.isSuccess && length > Self.errorPageLimit ? .complete : .taken
     }

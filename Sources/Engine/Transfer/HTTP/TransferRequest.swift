@@ -28,6 +28,8 @@ package struct TransferRequest: Sendable {
   package var attempts: Int?
   /// Whether a web page is rejected as `answerUnusable`, since the file is not a web page.
   var refusesPages = false
+  /// Whether every answer is returned, as `HTTPSession.examine` describes.
+  var isExamined = false
   /// Whether temporary statuses are also returned, for callers with their own retry policy.
   package var returnsEveryStatus = false
   /// The time in seconds in which an answer may be silent, or nil for the session's timeouts.
@@ -39,7 +41,6 @@ package struct TransferRequest: Sendable {
   /// Stops the request and counts its bytes, or nil if neither is needed.
   package var ticket: TransferTicket?
 
-  /// Creates a request for at most `limit` bytes of `url`.
   package init(_ url: WebURL, headers: [HTTPHeader] = [], limit: Int) {
     self.url = url
     self.headers = headers
@@ -78,6 +79,5 @@ package struct TransferResponse: Sendable {
 
   package var body: [UInt8] { message.body }
 
-  /// Whether the body is a web page.
   package var isPage: Bool { WebPage.type(of: body) != nil }
 }

@@ -54,7 +54,6 @@ struct RateLimiter {
     for origin in byOrigin.keys { byOrigin[origin]?.setRate(rate, at: now) }
   }
 
-  /// Whether any limit is set.
   var isLimiting: Bool { total.rate != nil || ratePerHost != nil }
 
   /// Returns the seconds until bytes from `origin` may be taken.

@@ -43,7 +43,6 @@ struct TransferSchedule {
 
   init(limits: TransferLimits) { self.limits = limits }
 
-  /// Adds a waiting request.
   mutating func add(_ entry: Entry) { waiting.append(entry) }
 
   /// Removes a waiting or running request.

@@ -6,7 +6,7 @@ import HostedConcurrency
 /// Pure: callers pass the time and the state of the hosts, which are in the order of the addresses.
 struct MirrorBook {
   private var mirrors: [Mirror]
-  private var pace: MirrorPace
+  private(set) var pace: MirrorPace
 
   /// What the fetch has learned about one address.
   struct Mirror {
@@ -20,7 +20,7 @@ struct MirrorBook {
     var needsConnection = false
     private var strongValidator: String?
     /// The failures of requests for the file, except those of the host.
-    fileprivate var health = Health()
+    var health = Health()
     /// The number of times in a row that it did not have the file or denied access.
     fileprivate var refusals = 0
     fileprivate var lastRefusal = -Double.infinity
@@ -90,7 +90,6 @@ struct MirrorBook {
     return free.first { $0 != mirror } ?? free.first
   }
 
-  /// Whether all mirrors are excluded.
   var allRefuse: Bool { mirrors.allSatisfy(\.isExcluded) }
 
   /// Records that a mirror does not have the file.
@@ -117,20 +116,9 @@ struct MirrorBook {
     return (rate, next != nil)
   }
 
-  /// Returns the rates to record for other files at the end of the fetch.
-  func lastRates(at now: Double) -> [(mirror: Int, rate: Double)] { pace.lastRates(at: now) }
-
   mutating func succeed(at mirror: Int) {
     mirrors[mirror].refusals = 0
     mirrors[mirror].health = Health()
-  }
-
-  /// Delays the next request to `mirror` after a fault that does not concern its host.
-  mutating func fail(
-    at mirror: Int, _ fault: TransferFault, startedAt: Double, now: Double, _ retry: RetryPolicy,
-    random: Double
-  ) {
-    mirrors[mirror].health.fail(fault, startedAt: startedAt, now: now, retry, random: random)
   }
 }
 

@@ -58,7 +58,6 @@ package final class PackageSpool: @unchecked Sendable {
 
   deinit { buffer.deallocate() }
 
-  /// The bytes of verified blocks.
   package var verifiedBytes: Int64 {
     let hasBlock = state.withLock { $0.hasBlock }
     return hasBlock.indices.reduce(0) { $0 + (hasBlock[$1] ? length(of: $1) : 0) }
@@ -136,7 +135,6 @@ package final class PackageSpool: @unchecked Sendable {
 
   private func length(of number: Int) -> Int64 { Int64(index.range(ofBlock: number).count) }
 
-  /// The length of the package in bytes.
   package var length: Int64 { package.length }
 
   /// Reads verified bytes at `offset`, up to the end of their block.

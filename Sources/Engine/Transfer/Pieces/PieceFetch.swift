@@ -117,16 +117,15 @@ final class PieceFetch {
       return start..<end
     }
     let arrival = Arrival(loan: loan, places: places)
-    let verdicts = try state.missing(slab.pieces, of: number).map { index in
+    let missing = state.missing(slab.pieces, of: number)
+    let verdicts: [PieceFetchState.Verdict] = try missing.map { index in
       let piece = pieces[sent.request.pieces[index]]
       let bytes = arrival.bytes(of: index)
       let isValid = slab.isValid[index - slab.pieces.lowerBound]
-      if try isValid ?? piece.matches(bytes) {
-        return PieceFetchState.Verdict(index: index, fault: nil)
-      }
+      if try isValid ?? piece.matches(bytes) { return (index, nil) }
       let page = piece.offset == 0 ? WebPage.type(of: bytes) : nil
-      return PieceFetchState.Verdict(
-        index: index, fault: TransferFault(page.map { .unexpectedType($0) } ?? .damaged))
+      let kind = page.map(TransferFault.Kind.unexpectedType) ?? .damaged
+      return (index, TransferFault(kind))
     }
     self.arrival = arrival
     defer { self.arrival = nil }
@@ -141,8 +140,7 @@ final class PieceFetch {
       switch action {
       case .authorize(let mirror, let seconds):
         granted = try urls.request(at: mirror, for: seconds, waiter: handover)
-        actions +=
-          granted.map { state.granted($0.access, conditions) } ?? state.renewing(conditions)
+        actions += state.authorized(granted?.access, conditions)
       case .start(let request, let beginning): start(request, beginning)
       case .cancel(let number): if let sent = requests[number] { session.loop.cancel(sent.id) }
       case .deliver(let delivery):
@@ -154,7 +152,8 @@ final class PieceFetch {
           counters.fetched(bytes, from: urls.addresses[mirror].origin, at: now)
         }
       case .noteHost(let mirror, let fault, let start):
-        session.note(fault, from: urls.addresses[mirror].origin, startedAt: start)
+        let origin = urls.addresses[mirror].origin
+        session.health.note(fault, from: origin, startedAt: start, on: session.loop)
       case .noteRate(let mirror, let rate):
         session.rates.note(
           rate, of: urls.addresses[mirror].origin, at: session.loop.clock.uptime())
@@ -205,7 +204,6 @@ extension ExchangeRequest {
 
 /// What a request of a fetch has brought.
 enum FetchEvent: Sendable {
-  /// Complete pieces of a request.
   case pieces(request: Int, Slab)
   /// A request is idle.
   ///

@@ -12,8 +12,7 @@ struct PieceFetchState {
 
   /// What `PieceFetch` does for a decision.
   enum Action {
-    /// Get the file's URL at `mirror` for a request that takes `seconds`, and then call `granted`,
-    /// or `renewing` if a URL is missing now.
+    /// Get the file's URL at `mirror` for a request that takes `seconds`, and call `authorized`.
     case authorize(mirror: Int, seconds: Double)
     /// Send the request to the URL that was granted last.
     ///
@@ -68,13 +67,8 @@ struct PieceFetchState {
     var expiresAt = Double.infinity
   }
 
-  /// The verdict about a piece that has arrived.
-  struct Verdict {
-    /// The index of the piece in its request.
-    let index: Int
-    /// Nil if it matches its digest.
-    let fault: TransferFault?
-  }
+  /// The verdict about a piece that has arrived, by its index in its request; nil if it is right.
+  typealias Verdict = (index: Int, fault: TransferFault?)
 
   /// The end of a request.
   struct Ending {
@@ -118,12 +112,7 @@ struct PieceFetchState {
     var wrong = 0
     var activity = Activity.active
 
-    var isLeft: Bool {
-      switch activity {
-      case .left: true
-      case .active, .idle: false
-      }
-    }
+    var isLeft: Bool { if case .left = activity { true } else { false } }
   }
 
   private enum Activity {
@@ -177,12 +166,7 @@ struct PieceFetchState {
   }
 
   /// Whether the fetch has finished or failed, or was stopped.
-  var isEnded: Bool {
-    switch phase {
-    case .running, .authorizing: false
-    case .ended: true
-    }
-  }
+  var isEnded: Bool { if case .ended = phase { true } else { false } }
 
   // MARK: Events: requests
 
@@ -197,41 +181,26 @@ struct PieceFetchState {
     }
   }
 
-  /// The URL of an `authorize` action can be used.
-  mutating func granted(_ access: Access, _ conditions: Conditions) -> [Action] {
-    switch phase {
-    case .running, .ended: return []
-    case .authorizing(.pieces(let choice)):
-      phase = .running
+  /// The URL of an `authorize` action can be used; if it is nil, `proceed` follows its renewal.
+  mutating func authorized(_ access: Access?, _ conditions: Conditions) -> [Action] {
+    guard case .authorizing(let purpose) = phase else { return [] }
+    phase = .running
+    switch purpose {
+    case .pieces(let choice):
+      guard let access else { return hedge(conditions) ?? [] }
       let start = startNext(choice, access, conditions)
       return start + proceed(conditions)
-    case .authorizing(.hedge(let idle, let partial, let mirror)):
-      phase = .running
+    case .hedge(let idle, let partial, let mirror):
+      guard let access else { return [] }
       return startHedge(of: idle, partial, at: mirror, access, conditions)
-    }
-  }
-
-  /// The URL of an `authorize` action is renewed; `proceed` follows after the renewal.
-  mutating func renewing(_ conditions: Conditions) -> [Action] {
-    switch phase {
-    case .running, .ended: return []
-    case .authorizing(.pieces):
-      phase = .running
-      return hedge(conditions) ?? []
-    case .authorizing(.hedge):
-      phase = .running
-      return []
     }
   }
 
   /// No byte has arrived for a while; the request has the bytes of `partial` of its next piece.
   mutating func idle(_ number: Int, _ partial: PartialPiece?, _ conditions: Conditions) -> [Action]
   {
-    guard let running = requests[number] else { return [] }
-    switch running.activity {
-    case .left: return []
-    case .active, .idle: requests[number]?.activity = .idle(partial)
-    }
+    guard let running = requests[number], !running.isLeft else { return [] }
+    requests[number]?.activity = .idle(partial)
     // If no piece is complete, each request continues where the previous one stopped.
     guard hedges.isSecond(number), isAhead(running, partial) else { return [] }
     return endCompetingRequest(of: number, conditions)
@@ -335,12 +304,8 @@ struct PieceFetchState {
   }
 
   private var firstIdle: (number: Int, Running, PartialPiece?)? {
-    for number in requests.keys.sorted() {
-      guard let running = requests[number] else { continue }
-      switch running.activity {
-      case .idle(let partial): return (number, running, partial)
-      case .active, .left: break
-      }
+    for (number, running) in requests.sorted(by: { $0.key < $1.key }) {
+      if case .idle(let partial) = running.activity { return (number, running, partial) }
     }
     return nil
   }
@@ -386,17 +351,13 @@ struct PieceFetchState {
 
   /// Cancels the other request for the same pieces, since request `number` has delivered some.
   private mutating func endCompetingRequest(of number: Int, _ conditions: Conditions) -> [Action] {
-    guard let (part, competing) = hedges.end(number),
+    guard let (isSecond, competing) = hedges.end(number),
       let lost = requests.removeValue(forKey: competing)
     else { return [] }
-    switch part {
-    case .idle: hedges.lose(competing)
-    case .second where lost.request.mirror != requests[number]?.request.mirror:
-      return [.cancel(competing)]
-        + fail(lost.request.mirror, TransferFault(.stalled), since: lost.startedAt, conditions)
-    case .second: break
-    }
-    return [.cancel(competing)]
+    if !isSecond { hedges.lose(competing) }
+    let (cancel, mirror) = ([Action.cancel(competing)], lost.request.mirror)
+    guard isSecond, mirror != requests[number]?.request.mirror else { return cancel }
+    return cancel + fail(mirror, TransferFault(.stalled), since: lost.startedAt, conditions)
   }
 
   // MARK: Events: pieces
@@ -442,20 +403,14 @@ struct PieceFetchState {
     if !delivery.indices.isEmpty {
       lastProgress = conditions.now
       actions.append(.count(bytes: bytes, mirror: request.mirror))
-      stopWaiting(delivery.request)
+      if case .idle = requests[delivery.request]?.activity {
+        requests[delivery.request]?.activity = .active
+      }
       actions += endCompetingRequest(of: delivery.request, conditions)
     }
     if delivery.wrong > 0 { actions += judgeWrongPieces(of: delivery.request, conditions) }
     if isEnded { return actions }
     return actions + leaveSlowMirror(request.mirror, after: bytes, conditions)
-  }
-
-  /// Records that request `number` is not idle.
-  private mutating func stopWaiting(_ number: Int) {
-    switch requests[number]?.activity {
-    case .idle: requests[number]?.activity = .active
-    case .active, .left, nil: break
-    }
   }
 
   /// Ends request `number` if it brings another file, and fails if every mirror does.
@@ -505,8 +460,8 @@ struct PieceFetchState {
   ) -> [Action] {
     // All transfers wait for a host that cannot be reached.
     guard !fault.concernsHost else { return [.noteHost(mirror: mirror, fault, startedAt: start)] }
-    mirrors.fail(
-      at: mirror, fault, startedAt: start, now: conditions.now, retry, random: conditions.random)
+    mirrors[mirror].health.fail(
+      fault, startedAt: start, now: conditions.now, retry, random: conditions.random)
     return []
   }
 
@@ -514,10 +469,9 @@ struct PieceFetchState {
 
   /// Returns the grant that a server has refused with the answer to request `number`, if any.
   func refusedGrant(of number: Int, _ end: ExchangeEnd) -> Int? {
-    guard let running = requests[number], !running.isLeft else { return nil }
-    guard case .status(let status) = end.fault?.kind, [401, 403, 410].contains(status) else {
-      return nil
-    }
+    guard let running = requests[number], !running.isLeft,
+      case .status(let status) = end.fault?.kind, [401, 403, 410].contains(status)
+    else { return nil }
     return running.grant
   }
 
@@ -528,31 +482,25 @@ struct PieceFetchState {
     hedges.count(ending.received, of: number)
     rate.measure(ending.received, since: ending.end.startedAt, at: conditions.now)
     guard let running = requests.removeValue(forKey: number) else { return [] }
-    if let (part, _) = hedges.end(number) {
-      return running.isLeft ? [] : settle(running, ending, as: part, conditions)
-    }
-    let missing = plan.putBack(running.request.pieces)
-    return running.isLeft ? [] : settle(running, ending, missing, conditions)
+    let pair = hedges.end(number)
+    let missing = pair == nil ? plan.putBack(running.request.pieces) : nil
+    if running.isLeft { return [] }
+    guard let pair else { return settle(running, ending, missing, conditions) }
+    return settle(running, ending, isSecond: pair.isSecond, conditions)
   }
 
   /// Handles the end of one of two requests for the same pieces, while the other one continues.
   ///
   /// It has delivered no piece. The failure of a second request is ignored.
   private mutating func settle(
-    _ running: Running, _ ending: Ending, as part: HedgedRequests.Part, _ conditions: Conditions
+    _ running: Running, _ ending: Ending, isSecond: Bool, _ conditions: Conditions
   ) -> [Action] {
     guard let fault = ending.end.fault else { return [] }
     let mirror = running.request.mirror
-    switch renewal(after: fault, of: running, ending, conditions) {
-    case .again: return []
-    case .refused(let error): return end(error)
-    case .none: break
-    }
+    if let actions = renew(after: fault, of: running, ending, conditions) { return actions }
     if fault.retryAction == .wholeFile { mirrors[mirror].ranges = false }
-    switch part {
-    case .second: return []
-    case .idle: mirrors[mirror].needsConnection = fault.mayBeOfAddress
-    }
+    if isSecond { return [] }
+    mirrors[mirror].needsConnection = fault.mayBeOfAddress
     guard !fault.isRefusal, let piece = missing(of: running).first,
       let error = failure(of: piece, fault, at: mirror)
     else { return [] }
@@ -590,11 +538,7 @@ struct PieceFetchState {
     _ conditions: Conditions
   ) -> [Action] {
     let (end, mirror) = (ending.end, running.request.mirror)
-    switch renewal(after: fault, of: running, ending, conditions) {
-    case .again: return []
-    case .refused(let error): return self.end(error)
-    case .none: break
-    }
+    if let actions = renew(after: fault, of: running, ending, conditions) { return actions }
     // The host's pause delays the next request.
     if fault.isRefusal,
       !conditions.hosts[mirror].isBusyTooLong(since: lastProgress, at: conditions.now, retry)
@@ -629,31 +573,23 @@ struct PieceFetchState {
     return fail(mirror, fault, since: end.startedAt, conditions)
   }
 
-  private enum Renewal {
-    /// The fault has nothing to do with the URL.
-    case none
-    /// The request is sent again with a new URL.
-    case again
-    case refused(ContentError)
-  }
-
-  /// Returns whether a request that ended with `fault` is sent again with a new URL.
+  /// Handles a fault of the URL; nil if the fault has nothing to do with the URL.
   ///
-  /// This is not an attempt, and does not delay the mirror. A mirror that refuses two new grants in
-  /// a row is not used again.
-  private mutating func renewal(
+  /// The request is sent again with a new URL. This is not an attempt, and does not delay the
+  /// mirror. A mirror that refuses two new grants in a row is not used again.
+  private mutating func renew(
     after fault: TransferFault, of running: Running, _ ending: Ending, _ conditions: Conditions
-  ) -> Renewal {
-    guard running.grant != nil else { return .none }
-    if fault.kind == .expired { return .again }
+  ) -> [Action]? {
+    guard running.grant != nil else { return nil }
+    if fault.kind == .expired { return [] }
     guard let isFirst = ending.isFirstRefusal, case .status(let status) = fault.kind else {
-      return .none
+      return nil
     }
-    guard isFirst else { return .again }
+    guard isFirst else { return [] }
     mirrors.refuse(
       at: running.request.mirror, startedAt: ending.end.startedAt, now: conditions.now)
-    guard mirrors.allRefuse else { return .again }
-    return .refused(
+    guard mirrors.allRefuse else { return [] }
+    return end(
       ContentError(
         .accessDenied,
         "\(ending.end.url) was answered with status \(status), even with a new URL",
@@ -664,7 +600,7 @@ struct PieceFetchState {
   // MARK: The end
 
   private mutating func finish(_ conditions: Conditions) -> [Action] {
-    let rates = mirrors.lastRates(at: conditions.now)
+    let rates = mirrors.pace.lastRates(at: conditions.now)
     return rates.map { .noteRate(mirror: $0.mirror, $0.rate) } + stop() + [.finish]
   }
 
@@ -705,11 +641,6 @@ struct PieceRequest: Hashable {
 /// Pure. There is at most one pair of requests for the same pieces at a time. The first one to
 /// deliver a piece continues, and the other one is cancelled.
 private struct HedgedRequests {
-  /// The role of a request in the pair.
-  enum Part {
-    case idle, second
-  }
-
   /// The maximum share of wasted bytes is one in this many.
   private static let lostShare: Int64 = 20
 
@@ -719,7 +650,6 @@ private struct HedgedRequests {
   /// The bytes of useless second requests that have ended.
   private var lostBytes: Int64 = 0
 
-  /// Whether there is a pair now.
   var isActive: Bool { pair != nil }
 
   /// Whether few enough bytes were wasted for another pair, in a file of `length` bytes.
@@ -730,14 +660,14 @@ private struct HedgedRequests {
 
   /// Ends the pair if `number` belongs to it.
   ///
-  /// Returns its role, and the number of the other request.
-  mutating func end(_ number: Int) -> (part: Part, rival: Int)? {
+  /// Returns whether it is the second request, and the number of the other one.
+  mutating func end(_ number: Int) -> (isSecond: Bool, other: Int)? {
     guard let pair, number == pair.idle || number == pair.second else { return nil }
     self.pair = nil
-    return number == pair.idle ? (.idle, pair.second) : (.second, pair.idle)
+    let isSecond = number == pair.second
+    return (isSecond, isSecond ? pair.idle : pair.second)
   }
 
-  /// Whether `number` is the second request of the pair.
   func isSecond(_ number: Int) -> Bool { pair?.second == number }
 
   /// Records that `second` was cancelled because the idle request continued.
@@ -761,7 +691,6 @@ private struct RequestRate {
   /// Fewer bytes measure the latency, not the rate.
   private static let minimumSample: Int64 = 64 << 10
 
-  /// Returns the seconds that `bytes` take.
   func seconds(for bytes: Int) -> Double { Double(bytes) / rate }
 
   /// Returns the bytes of a request for a URL that expires in `seconds`.

@@ -101,14 +101,12 @@ package struct Piece: Hashable, Sendable {
   /// The offset after the last byte.
   package var end: Int64 { offset + Int64(length) }
 
-  /// Whether `bytes` match the digest.
   func matches(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
     try bytes.count == length && Digest(of: bytes) == digest
   }
 }
 
 extension PackageIndex {
-  /// Returns block `number` as a piece.
   func piece(_ number: Int) -> Piece {
     let range = range(ofBlock: number)
     return Piece(offset: range.lowerBound, length: range.count, digest: blocks[number])

@@ -53,7 +53,6 @@ package struct HTTPConnection: @unchecked Sendable {
 
   private static func response(_ body: HTTPBody) -> OpaquePointer? {
     switch body {
-    case .empty: return hc_http_response_empty()
     case .bytes(let bytes):
       return bytes.withUnsafeBytes { hc_http_response_bytes($0.baseAddress, $0.count) }
     case .file(let descriptor, let offset, let length):
@@ -83,7 +82,6 @@ package struct HTTPConnection: @unchecked Sendable {
 
 /// The body of a response.
 package enum HTTPBody {
-  case empty
   case bytes([UInt8])
   /// A part of a file, which the kernel sends directly (sendfile(2)); takes the descriptor.
   case file(descriptor: Int32, offset: Int64, length: Int64)

@@ -10,7 +10,6 @@ import Glibc
 package protocol HTTPExchange: AnyObject {
   /// The head has arrived. A response that is sent now is the last one of the connection.
   func receiveHead(_ connection: HTTPConnection) -> Bool
-  /// A part of the body has arrived.
   func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool
   /// The end of the request has arrived, or its connection was resumed.
   func respond(_ connection: HTTPConnection) -> Bool

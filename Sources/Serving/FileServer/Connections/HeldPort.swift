@@ -106,7 +106,6 @@ package final class HeldPort: Sendable {
     return (socket, bound)
   }
 
-  /// Returns the port of a bound TCP socket, or nil.
   private static func boundPort(_ socket: Int32) -> UInt16? {
     var address = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

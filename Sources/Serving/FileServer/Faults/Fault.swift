@@ -26,7 +26,6 @@ enum ConnectionFault: Hashable {
 }
 
 enum ResourceFault: Hashable {
-  /// Ignores Range.
   case ignoreRange
   case validators(Validators)
   /// Inverts every byte, with the same validators.
@@ -131,7 +130,6 @@ extension ResourceFault {
 }
 
 extension AnswerFault {
-  /// Changes the response to `request`.
   func change(_ answer: inout HTTPResponse<ServedBody>, to request: HTTPRequest) {
     switch self {
     case .partial(let partial): partial.change(&answer)

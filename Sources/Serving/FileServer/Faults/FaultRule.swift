@@ -14,11 +14,6 @@ struct FaultRule: Hashable, Sendable {
     var method: String?
     /// Whether it has a Range header.
     var hasRange: Bool?
-
-    func matches(_ request: HTTPRequest) -> Bool {
-      (method ?? request.method) == request.method
-        && (hasRange ?? (request.headers["range"] != nil)) == (request.headers["range"] != nil)
-    }
   }
 
   /// The matching requests for one path on which the rule acts.
@@ -37,7 +32,9 @@ struct FaultRule: Hashable, Sendable {
   }
 
   func matches(_ request: HTTPRequest) -> Bool {
-    filter.matches(request) && pattern.matches(request.path)
+    let hasRange = request.headers["range"] != nil
+    return (filter.method ?? request.method) == request.method
+      && (filter.hasRange ?? hasRange) == hasRange && pattern.matches(request.path)
   }
 }
 

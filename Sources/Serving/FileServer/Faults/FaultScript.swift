@@ -5,7 +5,6 @@ import HostedModel
 package struct FaultScript: Sendable, Hashable {
   let rules: [FaultRule]
 
-  /// A script without rules.
   package static let none = FaultScript(rules: [])
 
   private static let longestText: Int64 = 1 << 20
@@ -37,9 +36,6 @@ package struct FaultScript: Sendable, Hashable {
     }
     return try FaultScript(text, name: path)
   }
-
-  /// The first rule about connections; only a server with a certificate can apply it.
-  var firstConnectionRule: FaultRule? { rules.first { $0.fault.isOfConnection } }
 }
 
 /// The words of one line, read from left to right.
@@ -288,7 +284,6 @@ extension FaultWords {
   }
 }
 
-/// The names of faults in a script.
 enum FaultName: String, CaseIterable {
   case close, reset, cut, stall, drip, latency, rate, flip, gzip, status, redirect, longer, endless
   case partial, unsatisfiable, validators, body, tls

@@ -13,7 +13,6 @@ struct Representation: Sendable {
   /// The size of the file in bytes.
   var size: Int64 { body.length }
 
-  /// Creates the representation of an open file with this name.
   init(_ file: OpenedFile, name: String) {
     body = ServedBody(file)
     let identity = file.status.identity

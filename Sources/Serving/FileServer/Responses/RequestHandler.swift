@@ -90,7 +90,7 @@ final class RequestHandler: HTTPExchange {
     let length = answer.body.length
     let body: HTTPBody
     if length == 0 {
-      body = .empty
+      body = .bytes([])
     } else if entry == nil, pace.limiters.isEmpty, let (opened, range) = answer.body.plainFile {
       guard let descriptor = try? opened.file.duplicatedDescriptor() else { return false }
       body = .file(descriptor: descriptor, offset: range.lowerBound, length: length)

@@ -78,8 +78,6 @@ void hc_http_restart_idle_time(hc_http_connection *connection, unsigned int seco
 
 // MARK: Responses
 
-hc_http_response *hc_http_response_empty(void);
-
 // A copy of the bytes.
 hc_http_response *hc_http_response_bytes(const void *bytes, size_t count);
 
