@@ -1,5 +1,5 @@
 import HostedJournal
-package import HostedLibrary
+import HostedLibrary
 public import HostedModel
 package import HostedFileIO
 public import FoundationEssentials
