@@ -57,15 +57,18 @@ extension PurchaseState {
     switch self {
     case .purchased, .deferred: return nil
     case .failed(.declined(let reason)):
-      (code, what, remedy) = (.purchaseDeclined, "was declined\(Self.shown(reason))", "Ask the seller")
+      (code, remedy) = (.purchaseDeclined, "Ask the seller")
+      what = "was declined\(Self.shown(reason))"
     case .failed(.interrupted):
       code = .purchaseInterrupted
       what = "was interrupted, because the account must first do something at the seller"
       remedy = "Complete the purchase at the seller. It is delivered after that"
     case .refunded(_, let reason):
-      (code, what, remedy) = (.purchaseRevoked, "was refunded\(Self.shown(reason))", "Buy it again")
+      (code, remedy) = (.purchaseRevoked, "Buy it again")
+      what = "was refunded\(Self.shown(reason))"
     case .revoked(_, let reason):
-      (code, what, remedy) = (.purchaseRevoked, "was revoked\(Self.shown(reason))", "Ask the seller")
+      (code, remedy) = (.purchaseRevoked, "Ask the seller")
+      what = "was revoked\(Self.shown(reason))"
     }
     return ContentError(
       code, "The purchase of \(product) \(what)", remedy: remedy, subject: product.rawValue)

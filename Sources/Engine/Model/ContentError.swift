@@ -342,8 +342,8 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .outOfMemory, .libraryLocked, .diskFull, .fileFailed, .journalFailed, .ledgerFailed,
-      .sellerNotResponding, .awaitingDecision, .serviceFailed, .metadataExpired, .stopped, .timedOut, .serverFailed, .serverBusy,
-      .answerUnusable, .lookupThrottled:
+      .sellerNotResponding, .awaitingDecision, .serviceFailed, .metadataExpired, .stopped,
+      .timedOut, .serverFailed, .serverBusy, .answerUnusable, .lookupThrottled:
       true
     case .certificateUntrusted: false
     default: group == .network

@@ -43,9 +43,7 @@ extension StoreService {
 extension PurchaseOutcome {
   /// Creates the outcome of an order whose call failed: it may be sold, so it is undecided.
   package init(of order: PurchaseOrder, after error: any Error) {
-    let known = error as? ContentError
-    self = .undecided(
-      .undecided(order, cause: known.map { $0.errorDescription ?? $0.message } ?? "\(error)"))
+    self = .undecided(.undecided(order, cause: "\(error)"))
   }
 
   /// Creates the failure of an order that was not sent, or was refused.

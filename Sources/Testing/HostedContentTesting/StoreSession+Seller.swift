@@ -76,6 +76,7 @@ extension StoreSession {
     do {
       let seller = try seller()
       let outcome = try await seller.purchase(payment, transaction: transaction)
+      if case .undecided(let error) = outcome { throw error }
       seller.send(.answered(transaction: transaction, outcome))
     } catch {
       // The transaction still waits, so it can be decided again.

@@ -119,7 +119,7 @@ struct OrderBookTests {
     #expect(!book.end(0))
   }
 
-  @Test func `an undecided order is sent again after 1 to 256 seconds, also once withdrawn`() throws {
+  @Test func `an undecided order is sent again after 1 to 256 seconds, also if withdrawn`() throws {
     let book = Book(isOfGroups: false, start)
     _ = try book.add("a")
     #expect(book.next() == ["a"])

@@ -203,6 +203,15 @@ public final class PaymentQueue: Sendable {
     engine.answer(transaction.report.id, outcome)
   }
 
+  /// Asks the service again about a deferred transaction; returns its outcome.
+  package func ask(about transaction: PaymentTransaction) async -> PurchaseOutcome {
+    let outcome = await service.outcome(
+      of: PurchaseOrder(
+        payment: transaction.payment, transaction: transaction.id, isRepeated: true))
+    engine.answer(transaction.report.id, outcome)
+    return outcome
+  }
+
   /// Removes a transaction from the queue; its unfinished downloads are cancelled.
   ///
   /// Finish purchased, restored and failed transactions after handling them. A `.purchasing` or

@@ -44,7 +44,9 @@ final class CatalogStoreService: StoreService, GrantLookup {
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let order = PurchaseOrder(payment: payment, transaction: transaction)
-    guard let outcome = await purchase([order]).first else { throw CancellationError() }
+    guard let outcome = try await calls.run({ try self.sell([order]) }).first else {
+      throw CancellationError()
+    }
     return outcome
   }
 
