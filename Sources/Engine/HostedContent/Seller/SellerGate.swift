@@ -19,6 +19,7 @@ struct SellerGate: GrantLookup {
   let contents: SignedContents?
   /// Called with the error of each grant that is dropped, or that waits for its check.
   let report: @Sendable (ContentError) -> Void
+  let environment: Environment
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     try await service.products(identifiers)
@@ -165,8 +166,8 @@ struct SellerGate: GrantLookup {
       if failures == 0 { report(error) }
       failures += 1
       let delay = retryPolicy.delay(
-        afterFailure: failures, retryAfter: nil, random: .random(in: 0...1))
-      try await Task.sleep(for: .seconds(delay))
+        afterFailure: failures, retryAfter: nil, random: environment.random())
+      try await environment.sleep(.seconds(delay))
     }
     return nil
   }
@@ -204,6 +205,7 @@ extension PaymentQueue.Configuration {
     let contents = self.service == nil && seller == nil ? nil : contents
     guard checkReceipt != nil || contents != nil else { return service }
     return SellerGate(
-      service: service, checkReceipt: checkReceipt, contents: contents, report: report)
+      service: service, checkReceipt: checkReceipt, contents: contents, report: report,
+      environment: environment)
   }
 }

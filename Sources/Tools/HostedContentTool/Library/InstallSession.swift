@@ -97,7 +97,9 @@ final class InstallSession: Sendable {
       console.note("\(Console.count(delivered.count, "product")) installed, \(left.count) failed")
     }
     guard isComplete, !left.isEmpty else { return isComplete ? .done : .failed }
-    let waiting = results.count { if case .failure(let error) = $0 { error.isWaiting } else { false } }
+    let waiting = results.count {
+      if case .failure(let error) = $0 { error.isWaiting } else { false }
+    }
     return waiting == left.count ? .waiting : .failed
   }
 
