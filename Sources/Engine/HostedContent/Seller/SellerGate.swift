@@ -17,9 +17,10 @@ struct SellerGate: GrantLookup {
   let checkReceipt: (@Sendable (Grant) async throws -> Void)?
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
+  /// Delays between checks.
+  var environment = Environment()
   /// Called with the error of each grant that is dropped, or that waits for its check.
   let report: @Sendable (ContentError) -> Void
-  let environment: Environment
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     try await service.products(identifiers)
@@ -205,7 +206,7 @@ extension PaymentQueue.Configuration {
     let contents = self.service == nil && seller == nil ? nil : contents
     guard checkReceipt != nil || contents != nil else { return service }
     return SellerGate(
-      service: service, checkReceipt: checkReceipt, contents: contents, report: report,
-      environment: environment)
+      service: service, checkReceipt: checkReceipt, contents: contents, environment: environment,
+      report: report)
   }
 }
