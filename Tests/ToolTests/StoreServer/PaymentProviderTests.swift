@@ -67,6 +67,23 @@ struct PaymentProviderTests {
         == ["small": "purchased", "large": "purchased", "unknown": "failed"])
   }
 
+  @Test("get ends with status 4 while its purchase waits, and delivers it after the approval", .slow)
+  func later() throws {
+    try tool.write("{\"\(Tool.chapter1)\": 2000}", to: "prices.json")
+    let server = try server()
+    let words =
+      ["get", Tool.chapter1, "--store", "store", "--library", "lib", "--account", "alice"]
+      + server.service()
+    let waiting = try tool.fail(words, status: 4, saying: ["waits for a decision", "[708]"])
+    let named = try #require(waiting.errors.firstMatch(of: #/as transaction (\S+?)\. /#))
+    let transaction = String(named.output.1)
+    try tool.fail(words, status: 4, saying: [transaction])
+    try tool.succeed(["approve", transaction] + server.service())
+    try tool.succeed(words)
+    #expect(try tool.purchases("history", server, account: "alice") == [transaction: "purchased"])
+    try tool.succeed(["verify", "--library", "lib"])
+  }
+
   @Test(
     "While it does not answer, purchases get 503, and the same transaction succeeds later", .slow)
   func unreachable() throws {
