@@ -73,7 +73,7 @@ struct PaymentProviderTests {
         == ["small": "purchased", "large": "purchased", "unknown": "failed"])
   }
 
-  @Test("get ends with status 4 while its purchase waits, and delivers it after the approval", .slow)
+  @Test("While a purchase waits, get ends with status 4; it delivers it after the approval", .slow)
   func later() throws {
     try tool.write("{\"\(Tool.chapter1)\": 2000}", to: "prices.json")
     // It reads the prices when it starts.
