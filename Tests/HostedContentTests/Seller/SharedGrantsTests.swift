@@ -70,7 +70,7 @@ struct SharedGrantsTests {
     let queue = try queue("library")
     defer { queue.close() }
     let observer = RecordingObserver(of: queue)
-    queue.add(payment("a"))
+    queue.add(try payment("a"))
     await observer.wait { !$0.errors.isEmpty }
     let undecided = try #require(observer.log.errors.first)
     #expect(undecided.code == .serviceFailed)
