@@ -144,7 +144,7 @@ struct SessionTests {
       Issue.record("The declined payment has the outcome \(outcome)")
       return
     }
-    #expect(error.code == .notEntitled)
+    #expect(error.code == .purchaseDeclined)
   }
 
   @Test("A storefront is not changed before the first launch")
@@ -177,7 +177,7 @@ struct SessionTests {
     } else {
       try await session.decline(id)
       let transaction = try await state(.failed, of: id, in: &reports)
-      #expect(transaction.error?.code == .notEntitled)
+      #expect(transaction.error?.code == .purchaseDeclined)
     }
     await #expect(throws: ContentError.self) { try await session.approve(id) }
   }
@@ -257,7 +257,7 @@ struct SessionTests {
     let error = await #expect(throws: ContentError.self) {
       try await queue.purchase(Payment("book"))
     }
-    #expect(error?.code == .stopped)
+    #expect(error?.code == .purchaseInterrupted)
     var reports = queue.reports().makeAsyncIterator()
     try await session.resolveInterruption(of: "book")
     while let report = await reports.next() {

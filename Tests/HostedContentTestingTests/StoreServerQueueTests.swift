@@ -57,7 +57,7 @@ struct StoreServerQueueTests {
     await machine.recorder.wait { $0.isRemoved("book") }
     let states = machine.recorder.calls.states["book"] ?? []
     #expect(states.prefix(3) == ["purchasing", "deferred", isApproved ? "purchased" : "failed"])
-    let failure: ContentError.Code? = isApproved ? nil : .notEntitled
+    let failure: ContentError.Code? = isApproved ? nil : .purchaseDeclined
     #expect(machine.recorder.calls.failures["book"] == failure)
     let version: ContentVersion? = isApproved ? "1.0" : nil
     #expect(try await machine.queue.installedVersion(of: "book") == version)
@@ -72,7 +72,7 @@ struct StoreServerQueueTests {
     let machine = try Machine(server)
     let id = machine.queue.add(Payment("book"))
     await machine.recorder.wait { $0.isRemoved("book") }
-    #expect(machine.recorder.calls.failures["book"] == .notEntitled)
+    #expect(machine.recorder.calls.failures["book"] == .purchaseInterrupted)
     #expect(try server.purchases().map(\.state) == [.failed])
     try server.approve(id)
     await machine.recorder.wait { $0.counts["removed"] == 2 }

@@ -198,7 +198,10 @@ struct AppsQueueTests {
     (.accessDenied, 6, -1012), (.secureConnectionFailed, 7, -1200),
     (.certificateUntrusted, 7, -1202), (.stopped, 2, nil), (.paymentInvalid, 3, nil),
     (.identifierInvalid, 3, nil), (.notEntitled, 4, nil), (.productUnknown, 5, nil),
-    (.storefrontRefused, 5, nil), (.updateRequired, 1, nil), (.diskFull, 0, nil),
+    (.purchaseDeclined, 4, nil), (.purchaseRevoked, 4, nil), (.notForSale, 4, nil),
+    (.voucherRefused, 4, nil), (.purchaseInterrupted, 2, nil), (.awaitingDecision, 0, nil),
+    (.serviceFailed, 0, nil), (.storefrontRefused, 5, nil), (.updateRequired, 1, nil),
+    (.diskFull, 0, nil),
     (.archiveDamaged, 0, nil), (.signatureInvalid, 0, nil),
   ]
 

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+package import HostedModel
 
 /// A decision about an existing purchase.
 package enum PurchaseChange: Hashable, Sendable {
@@ -48,6 +49,33 @@ extension PurchaseState {
     case (.purchased, .reverse): .unchanged
     default: .impossible
     }
+  }
+
+  /// Returns why the buyer does not own `product`; nil if the purchase is purchased or deferred.
+  package func refusal(of product: ProductIdentifier) -> ContentError? {
+    let (code, what, remedy): (ContentError.Code, String, String)
+    switch self {
+    case .purchased, .deferred: return nil
+    case .failed(.declined(let reason)):
+      (code, remedy) = (.purchaseDeclined, "Ask the seller")
+      what = "was declined\(Self.shown(reason))"
+    case .failed(.interrupted):
+      code = .purchaseInterrupted
+      what = "was interrupted, because the account must first do something at the seller"
+      remedy = "Complete the purchase at the seller. It is delivered after that"
+    case .refunded(_, let reason):
+      (code, remedy) = (.purchaseRevoked, "Buy it again")
+      what = "was refunded\(Self.shown(reason))"
+    case .revoked(_, let reason):
+      (code, remedy) = (.purchaseRevoked, "Ask the seller")
+      what = "was revoked\(Self.shown(reason))"
+    }
+    return ContentError(
+      code, "The purchase of \(product) \(what)", remedy: remedy, subject: product.rawValue)
+  }
+
+  private static func shown(_ reason: String) -> String {
+    reason.isEmpty ? "" : ": \(reason.printable(limit: 500))"
   }
 
   /// Whether the buyer's queue may finish the purchase; also after it was taken back.

@@ -281,6 +281,20 @@ extension ContentError.Code {
   public static let transactionExists = Self(rawValue: 706)
   /// The seller did not respond in time; the order stays open.
   public static let sellerNotResponding = Self(rawValue: 707)
+  /// The purchase waits for an approval or a payment.
+  public static let awaitingDecision = Self(rawValue: 708)
+  /// The purchase was declined.
+  public static let purchaseDeclined = Self(rawValue: 709)
+  /// The account must first do something at the seller.
+  public static let purchaseInterrupted = Self(rawValue: 710)
+  /// The purchase was refunded or revoked, or has expired.
+  public static let purchaseRevoked = Self(rawValue: 711)
+  /// The product is not for sale anymore.
+  public static let notForSale = Self(rawValue: 712)
+  /// The store service failed; the purchase is undecided, and is repeated.
+  public static let serviceFailed = Self(rawValue: 713)
+  /// The voucher is unknown, used, expired, revoked, or for another product.
+  public static let voucherRefused = Self(rawValue: 714)
 
   // User: the request is invalid.
   /// The product identifier is invalid.
@@ -328,8 +342,8 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .outOfMemory, .libraryLocked, .diskFull, .fileFailed, .journalFailed, .ledgerFailed,
-      .sellerNotResponding, .metadataExpired, .stopped, .timedOut, .serverFailed, .serverBusy,
-      .answerUnusable, .lookupThrottled:
+      .sellerNotResponding, .awaitingDecision, .serviceFailed, .metadataExpired, .stopped,
+      .timedOut, .serverFailed, .serverBusy, .answerUnusable, .lookupThrottled:
       true
     case .certificateUntrusted: false
     default: group == .network

@@ -23,28 +23,44 @@ extension StoreService {
   /// One: the queue calls `purchase(_:transaction:)` for each order.
   public var maximumBatchSize: Int { 1 }
 
-  /// Calls `purchase(_:transaction:)` for each order; an error fails only its order.
+  /// Calls `purchase(_:transaction:)` for each order; an error leaves only its order undecided.
   public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     var outcomes: [PurchaseOutcome] = []
     for order in orders { outcomes.append(await outcome(of: order)) }
     return outcomes
   }
 
-  /// Calls `purchase(_:transaction:)` for one order; an error is the order's failure.
+  /// Calls `purchase(_:transaction:)` for one order; an error leaves it undecided.
   package func outcome(of order: PurchaseOrder) async -> PurchaseOutcome {
     do {
       return try await purchase(order.payment, transaction: order.transaction)
     } catch {
-      return PurchaseOutcome(failing: order, error)
+      return PurchaseOutcome(of: order, after: error)
     }
   }
 }
 
 extension PurchaseOutcome {
-  /// Creates the failure of an order from an error.
+  /// Creates the outcome of an order whose call failed: it may be sold, so it is undecided.
+  package init(of order: PurchaseOrder, after error: any Error) {
+    self = .undecided(.undecided(order, cause: "\(error)"))
+  }
+
+  /// Creates the failure of an order that was not sent, or was refused.
   package init(failing order: PurchaseOrder, _ error: any Error) {
     let product = order.payment.productIdentifier.rawValue
     self = .failed(ContentError(error, while: "buying \(product)").about(product))
+  }
+}
+
+extension ContentError {
+  /// Returns the error of an order without an outcome; `cause` says why it has none.
+  package static func undecided(_ order: PurchaseOrder, cause: String) -> ContentError {
+    ContentError(
+      .serviceFailed,
+      "The store service did not decide the purchase of \(order.payment.productIdentifier)",
+      remedy: "Check the service. The purchase is repeated with the same transaction",
+      subject: order.transaction.rawValue, cause: cause)
   }
 }
 

@@ -51,7 +51,8 @@ extension Result<LedgerOutcome, LedgerRefusal> {
   package func purchase(for order: PurchaseOrder) throws -> PurchaseRecord {
     switch self {
     case .success(let outcome):
-      guard let purchase = outcome.purchase, purchase.state == .purchased else { break }
+      guard let purchase = outcome.purchase else { break }
+      if let refusal = purchase.state.refusal(of: purchase.product) { throw refusal }
       return purchase
     case .failure(.otherRequest(let known)):
       throw ContentError(

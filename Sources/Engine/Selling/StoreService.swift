@@ -18,7 +18,9 @@ public protocol StoreService: Sendable {
 
   /// Buys the product of `payment`.
   ///
-  /// After a crash, the purchase is repeated with the same `transaction` and must get the same
+  /// A thrown error decides nothing, because the product may be sold: it is reported once as
+  /// `serviceFailed`, and the purchase is repeated. Return `failed` to refuse a purchase. After a
+  /// thrown error or a crash, the purchase has the same `transaction` and must get the same
   /// outcome. The grant must be for the same product, quantity and account. Its transaction
   /// identifier must be `transaction`, or a number of your own that no other purchase has.
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome
@@ -31,7 +33,7 @@ public protocol StoreService: Sendable {
 
   /// Buys the product of each order; returns one outcome for each, in the same order.
   ///
-  /// Orders without an outcome, such as after a cancellation, are repeated at the next start.
+  /// Orders without an outcome are undecided, and are repeated.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome]
 
   /// Whether the queue calls `finished(_:number:)`; false by default.

@@ -130,7 +130,7 @@ public final class HTTPStoreService: StoreService {
       case .purchased: _ = try await connection.finish(number)
       // The token says nothing about the purchase, so the queue tries again later.
       case .failed(let error) where error.code == .accessDenied: throw error
-      case .failed, .deferred, nil: break
+      case .failed, .deferred, .undecided, nil: break
       }
     }
     openOrders.forget(order.transaction)

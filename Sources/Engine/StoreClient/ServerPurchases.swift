@@ -142,31 +142,9 @@ extension StoreServerConnection {
 
   /// Returns the outcome that a purchase at the server has for its order, which named `account`.
   func outcome(of record: PurchaseRecord, for account: AccountID?) -> PurchaseOutcome {
-    switch record.state {
-    case .purchased:
-      return .purchased(grant(of: record, requested: account), contents: record.offers)
-    case .deferred: return .deferred
-    case .failed(.declined(let reason)):
-      return .failed(refusal(record, "was declined", reason, remedy: "Ask the seller"))
-    case .failed(.interrupted):
-      return .failed(
-        refusal(
-          record, "was interrupted, because the account must first do something at the seller", "",
-          remedy: "Complete the purchase at the seller. It is delivered after that"))
-    case .refunded(_, let reason):
-      return .failed(refusal(record, "was refunded", reason, remedy: "Buy it again"))
-    case .revoked(_, let reason):
-      return .failed(refusal(record, "was revoked", reason, remedy: "Ask the seller"))
-    }
-  }
-
-  private func refusal(
-    _ record: PurchaseRecord, _ what: String, _ reason: String, remedy: String
-  ) -> ContentError {
-    let product = record.product.rawValue
-    let cause = reason.isEmpty ? "" : ": \(shown(reason))"
-    return ContentError(
-      .notEntitled, "The purchase of \(product) \(what)\(cause)", remedy: remedy, subject: product)
+    if let error = record.state.refusal(of: record.product) { return .failed(error) }
+    return record.state == .deferred
+      ? .deferred : .purchased(grant(of: record, requested: account), contents: record.offers)
   }
 
   /// Records at the server that a purchase is finished; returns false if it is unknown there.

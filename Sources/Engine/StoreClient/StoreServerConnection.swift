@@ -145,8 +145,8 @@ package final class StoreServerConnection: Sendable {
     .storeMissing, .storeLocked, .storeDamaged, .serverFailed, .serverBusy, .accessDenied,
     .requestRefused, .storeRolledBack, .ledgerFailed, .diskFull, .metadataDamaged,
     .signatureInvalid, .metadataExpired, .metadataRolledBack, .digestMismatch, .keyUnusable,
-    .limitExceeded, .productUnknown, .notEntitled, .transactionExists, .identifierInvalid,
-    .cannotFinish, .paymentInvalid,
+    .limitExceeded, .productUnknown, .notEntitled, .transactionExists, .notForSale,
+    .serviceFailed, .identifierInvalid, .cannotFinish, .paymentInvalid,
   ]
 
   private static func code(ofStatus status: Int) -> ContentError.Code {

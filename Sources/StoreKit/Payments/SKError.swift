@@ -140,9 +140,10 @@ extension ContentError {
 
   private var skCode: SKError.Code {
     switch code {
-    case .stopped: .paymentCancelled
+    case .stopped, .purchaseInterrupted: .paymentCancelled
     case .paymentInvalid, .identifierInvalid: .paymentInvalid
-    case .notEntitled: .paymentNotAllowed
+    case .notEntitled, .purchaseDeclined, .purchaseRevoked, .notForSale, .voucherRefused:
+      .paymentNotAllowed
     case .productUnknown, .storefrontRefused: .storeProductNotAvailable
     case .accessDenied: .cloudServicePermissionDenied
     case .rootMissing, .rootMismatch, .insecureConnectionRefused, .updateRequired, .usage:

@@ -33,7 +33,7 @@ struct SellerScript: Sendable {
     case .declined:
       return .failed(
         ContentError(
-          .notEntitled, "The purchase of \(product) was declined", remedy: "Ask again",
+          .purchaseDeclined, "The purchase of \(product) was declined", remedy: "Ask again",
           subject: product.rawValue))
     case nil: if deferred[transaction] != nil { return .deferred }
     }
@@ -48,7 +48,7 @@ struct SellerScript: Sendable {
     case .interrupt:
       interrupted[product, default: []].append(payment)
       error = ContentError(
-        .stopped, "The purchase of \(product) was interrupted",
+        .purchaseInterrupted, "The purchase of \(product) was interrupted",
         remedy: "Wait for the buyer to resolve it. The purchase is then another transaction",
         subject: product.rawValue)
     case .fail(let scripted): error = scripted

@@ -54,7 +54,7 @@ extension StoreSession {
 
   /// Declines a deferred transaction.
   ///
-  /// It fails with `notEntitled`. Throws what `approve` throws.
+  /// It fails with `purchaseDeclined`. Throws what `approve` throws.
   public func decline(_ transaction: TransactionID) async throws {
     try await decide(transaction, .declined)
   }
@@ -76,6 +76,7 @@ extension StoreSession {
     do {
       let seller = try seller()
       let outcome = try await seller.purchase(payment, transaction: transaction)
+      if case .undecided(let error) = outcome { throw error }
       seller.send(.answered(transaction: transaction, outcome))
     } catch {
       // The transaction still waits, so it can be decided again.
@@ -121,7 +122,7 @@ extension StoreSession {
     script.change { $0.decisions[transaction] = .approved }
     switch try await seller.purchase(payment, transaction: transaction) {
     case .purchased(let grant, let contents): seller.send(.granted(grant, contents: contents))
-    case .failed(let error): throw error
+    case .failed(let error), .undecided(let error): throw error
     case .deferred:
       throw ContentError(
         .usage, "\(payment.productIdentifier) waits for a decision",

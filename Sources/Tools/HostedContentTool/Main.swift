@@ -87,6 +87,8 @@ enum ExitStatus: Int32, CaseIterable {
   case wrongUsage = 2
   /// Nothing to do, if an option makes that an error.
   case nothingToDo = 3
+  /// At least one purchase waits for a decision, and nothing else failed.
+  case waiting = 4
   /// The status that a shell reports for a program that SIGINT has ended.
   case interrupted = 130
 
@@ -97,6 +99,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .failed: "something failed, and each failure is named"
     case .wrongUsage: "invalid usage"
     case .nothingToDo: "nothing to update, with --require-update"
+    case .waiting: "a purchase waits for a decision"
     case .interrupted: "interrupted (SIGINT or SIGTERM); servers then end with 0"
     }
   }

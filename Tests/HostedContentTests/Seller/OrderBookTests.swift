@@ -44,6 +44,17 @@ struct OrderBookTests {
       book.late(by: start + .seconds(seconds))
     }
     var nextDeadline: DispatchTime? { book.nextDeadline }
+
+    /// Notes that a call had no outcome for a transaction; its delay is the longest possible.
+    func postpone(_ transaction: String, after seconds: Int) -> Bool {
+      book.postpone(
+        PurchaseOrder(
+          payment: Payment(productIdentifier: "a"),
+          transaction: TransactionID(rawValue: transaction)),
+        at: start + .seconds(seconds), random: 1)
+    }
+    func settle(_ transaction: String) { book.settle(TransactionID(rawValue: transaction)) }
+    func resume(after seconds: Int) -> Int { book.resume(by: start + .seconds(seconds)) }
   }
 
   @Test func `each order has its own call, as many at once as there are workers`() throws {
@@ -106,5 +117,29 @@ struct OrderBookTests {
     #expect(book.late(after: 60).subjects.isEmpty)
     #expect(book.late(after: 110).subjects == ["restore"])
     #expect(!book.end(0))
+  }
+
+  @Test func `an undecided order is sent again after 1 to 256 seconds, also if withdrawn`() throws {
+    let book = Book(isOfGroups: false, start)
+    _ = try book.add("a")
+    #expect(book.next() == ["a"])
+    #expect(book.postpone("a", after: 0), "its first failure")
+    #expect(book.end(0))
+    #expect(book.next() == nil)
+    #expect(book.nextDeadline == start + .seconds(1))
+    book.withdraw("a")
+    #expect(book.resume(after: 0) == 0)
+    var now = 0
+    for failure in 1..<12 {
+      now += min(256, 1 << (failure - 1))
+      #expect(book.nextDeadline == start + .seconds(now))
+      #expect(book.resume(after: now) == 1)
+      #expect(book.next() == ["a"])
+      #expect(!book.postpone("a", after: now))
+      #expect(book.end(failure))
+      #expect(book.next() == nil)
+    }
+    book.settle("a")
+    #expect(book.postpone("a", after: now), "after an outcome, another failure is reported")
   }
 }

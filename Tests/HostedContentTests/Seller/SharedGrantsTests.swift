@@ -69,11 +69,12 @@ struct SharedGrantsTests {
     try Data(text.utf8).write(to: URL(filePath: ledgerPath))
     let queue = try queue("library")
     defer { queue.close() }
-    let bought = await #expect(throws: ContentError.self) {
-      try await queue.purchase(payment("a"))
-    }
-    #expect(bought?.code == .ledgerFailed)
-    #expect(bought?.remedy.contains("backup") == true, "\(bought?.remedy ?? "")")
+    let observer = RecordingObserver(of: queue)
+    queue.add(try payment("a"))
+    await observer.wait { !$0.errors.isEmpty }
+    let undecided = try #require(observer.log.errors.first)
+    #expect(undecided.code == .serviceFailed)
+    #expect(undecided.cause?.contains("backup") == true, "\(undecided)")
     let listed = await #expect(throws: ContentError.self) { try await queue.grants() }
     #expect(listed?.code == .ledgerFailed)
     #expect(try String(contentsOfFile: ledgerPath, encoding: .utf8) == text)

@@ -51,7 +51,7 @@ struct StoreServiceTests {
     queue.close()
   }
 
-  @Test("Orders without outcome stay open, are reported, and are repeated at the next start")
+  @Test("Orders without outcome stay open, are reported once, and are repeated")
   func missingOutcomes() async throws {
     service.dropsLastOutcome = true
     service.gate.close()
@@ -63,15 +63,15 @@ struct StoreServiceTests {
     await observer.wait { log in batch.allSatisfy { log.transactions[$0] != nil } }
     service.gate.open()
     await observer.wait { !$0.errors.isEmpty }
-    #expect(observer.log.errors.first?.code == .sellerNotResponding)
+    #expect(observer.log.errors.first?.code == .serviceFailed)
     let open = try #require(observer.log.errors.first?.subject)
     #expect(batch.map(\.rawValue).contains(open) && !ids.map(\.rawValue).contains(open))
-    first.close()
     service.dropsLastOutcome = false
-    let again = RecordingObserver()
-    let second = try queue(again)
-    await again.wait { $0.transactionStates[TransactionID(rawValue: open)]?.last == .purchased }
-    second.close()
+    await observer.wait { log in
+      (ids + batch).allSatisfy { log.transactionStates[$0]?.last == .purchased }
+    }
+    #expect(observer.log.errors.count == 1)
+    first.close()
   }
 
   // MARK: Finished purchases

@@ -37,13 +37,11 @@ struct InstallSessionTests {
     func location() throws -> StoreLocation { try StoreLocation(folder.path("store")) }
 
     /// Runs one session.
-    ///
-    /// Returns true if everything is installed.
     func install(
       _ texts: [String], into library: String = "lib", service: (any StoreService)? = nil,
       fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 15,
       mayBuy: Bool = true, endProcess: @escaping @Sendable () -> Void = {}
-    ) async throws -> Bool {
+    ) async throws -> HostedContentTool.ExitStatus {
       var configuration = PaymentQueue.Configuration(
         library: URL(filePath: folder.path(library)), store: try location())
       configuration.service = service
@@ -123,12 +121,13 @@ struct InstallSessionTests {
     for round in 1...4 {
       let library = "lib\(round)"
       #expect(
-        try await shop.install(shop.products, into: library, service: Seller(shop)), "\(round)")
+        try await shop.install(shop.products, into: library, service: Seller(shop)) == .done,
+        "\(round)")
       #expect(try shop.installed(in: library).count == 25)
     }
-    #expect(try await shop.install(shop.products))
+    #expect(try await shop.install(shop.products) == .done)
     try shop.publish("1.1")
-    #expect(try await shop.install(shop.products, mayBuy: false))
+    #expect(try await shop.install(shop.products, mayBuy: false) == .done)
     #expect(Set(try shop.installed().values) == ["1.1"])
     #expect(try shop.unfinished() == 0)
   }
@@ -137,25 +136,44 @@ struct InstallSessionTests {
   func twice() async throws {
     let shop = try Shop(2)
     let seller = try Seller(shop, repeating: 3)
-    #expect(try await shop.install(shop.products + shop.products, service: seller))
+    #expect(try await shop.install(shop.products + shop.products, service: seller) == .done)
     #expect(seller.purchases == 2)
     #expect(try shop.installed().count == 2)
   }
 
-  @Test("A deferred purchase ends the run with an error, and stays open")
+  @Test("A deferred purchase ends the run with status 4, and stays open")
   func deferred() async throws {
     let shop = try Shop(2)
     let first = shop.products[0]
     let seller = try Seller(shop) { product, _ in
       product.productIdentifier.rawValue == first ? .deferred : nil
     }
-    #expect(try await !shop.install(shop.products, service: seller))
+    #expect(try await shop.install(shop.products, service: seller) == .waiting)
     #expect(try shop.installed().keys.sorted() == [shop.products[1]])
     #expect(try shop.unfinished() == 1)
     // Still deferred: the run finds the open transaction and buys nothing else. Whether the launch
     // repeats the request before the run ends is a race.
-    #expect(try await !shop.install([first], service: seller))
+    #expect(try await shop.install([first], service: seller) == .waiting)
     #expect(seller.transactions == 2)
+  }
+
+  @Test("A purchase that was approved or declined since the last run is delivered, or fails")
+  func decided() async throws {
+    let shop = try Shop(2)
+    let (approved, declined) = (shop.products[0], shop.products[1])
+    let deferring = try Seller(shop) { _, _ in .deferred }
+    #expect(try await shop.install(shop.products, service: deferring) == .waiting)
+    // Each run asks again, and only its answer counts.
+    #expect(try await shop.install(shop.products, service: deferring) == .waiting)
+    #expect(deferring.transactions == 2)
+    let deciding = try Seller(shop) { product, _ in
+      guard product.productIdentifier.rawValue == declined else { return nil }
+      return .failed(ContentError(.purchaseDeclined, "A parent declined", remedy: "Ask"))
+    }
+    #expect(try await shop.install(shop.products, service: deciding) == .failed)
+    #expect(deciding.transactions == 2)
+    #expect(try shop.installed().keys.sorted() == [approved])
+    #expect(try shop.unfinished() == 0)
   }
 
   @Test("A seller that delivers nothing is an error, and is not asked forever")
@@ -168,7 +186,7 @@ struct InstallSessionTests {
           transactionIdentifier: "\(number)", date: Date(timeIntervalSince1970: 0), payment: payment
         ), contents: [])
     }
-    #expect(try await !shop.install(shop.products, service: seller))
+    #expect(try await shop.install(shop.products, service: seller) != .done)
     #expect(seller.purchases <= 2)
     #expect(try shop.unfinished() == 0)
   }
@@ -180,13 +198,13 @@ struct InstallSessionTests {
     let refusing = try Seller(shop) { _, _ in
       .failed(ContentError(.notEntitled, "Not for you", remedy: "Pay first"))
     }
-    #expect(try await !shop.install(shop.products, service: refusing))
+    #expect(try await shop.install(shop.products, service: refusing) != .done)
     #expect(refusing.purchases == 1)
     let stumbling = try Seller(shop) { _, number in
       if number == 1 { throw ContentError(.fileFailed, "A hiccup", remedy: "Try again") }
       return nil
     }
-    #expect(try await shop.install(shop.products, service: stumbling))
+    #expect(try await shop.install(shop.products, service: stumbling) == .done)
     #expect(stumbling.purchases == 2)
     #expect(try shop.unfinished() == 0)
   }
@@ -195,8 +213,8 @@ struct InstallSessionTests {
   func silentSeller() async throws {
     let shop = try Shop(1)
     let seller = try SilentSeller(shop.location())
-    #expect(try await !shop.install(shop.products, service: seller, seconds: 1))
-    #expect(try await shop.install(shop.products))
+    #expect(try await shop.install(shop.products, service: seller, seconds: 1) != .done)
+    #expect(try await shop.install(shop.products) == .done)
     #expect(try shop.unfinished() == 0)
   }
 
@@ -226,14 +244,14 @@ struct InstallSessionTests {
     let shop = try Shop(1)
     let disk = HangingDisk()
     // Instead of the end of the process, so that the queue is closed at last.
-    let isComplete = try await shop.install(
+    let status = try await shop.install(
       shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1
     ) {
       disk.release()
     }
-    #expect(!isComplete)
+    #expect(status == .failed)
     #expect(disk.hangs)
-    #expect(try await shop.install(shop.products))
+    #expect(try await shop.install(shop.products) == .done)
     #expect(try shop.unfinished() == 0)
   }
 
@@ -286,7 +304,7 @@ struct InstallSessionTests {
     "After a failure of the journal at any step of an install or update, a retry succeeds", .slow)
   func journalFailsOnce() async throws {
     let shop = try Shop(2)
-    #expect(try await shop.install(shop.products, into: "warm-up"))
+    #expect(try await shop.install(shop.products, into: "warm-up") == .done)
     for isUpdate in [false, true] {
       if isUpdate { try shop.publish("1.1") }
       var number = 1
@@ -299,15 +317,16 @@ struct InstallSessionTests {
         }
         let fault = FaultPlan(failing: number) { operation, _ in operation == .journal }
         do {
-          let healed = try await shop.install(
-            shop.products, into: library, fileSystem: fault.fileSystem)
+          let healed =
+            try await shop.install(
+              shop.products, into: library, fileSystem: fault.fileSystem) == .done
           #expect(healed, "update \(isUpdate), journal step \(number)")
         } catch {
           // The library could not be opened, which is reported at once.
           #expect(fault.hasFired, "\(error)")
         }
         lastFired = fault.hasFired
-        #expect(try await shop.install(shop.products, into: library))
+        #expect(try await shop.install(shop.products, into: library) == .done)
         #expect(Set(try shop.installed(in: library).values) == [isUpdate ? "1.1" : "1.0"])
         #expect(try shop.unfinished(in: library) == 0)
         number += 1
@@ -327,9 +346,9 @@ struct InstallSessionTests {
     )
     let disk = FileSystem.failing(
       .remove, at: "/stubborn", as: ContentError(.notPermitted, "Not removed", remedy: "Wait"))
-    #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))
+    #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk) == .done)
     try shop.publish("1.1")
-    #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))
+    #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk) == .done)
     #expect(Set(try shop.installed(in: "lib").values) == ["1.1"])
     #expect(try shop.unfinished(in: "lib") == 0)
   }

@@ -37,9 +37,15 @@ struct PaymentProviderTests {
     provider = try Provider(tool)
   }
 
-  private func server(_ secret: String = "webhook-secret") throws -> SellingProcess {
+  private func server(
+    _ secret: String = "webhook-secret", at other: Provider? = nil
+  ) throws -> SellingProcess {
     try SellingProcess(
-      tool, ["--decide", "webhook", "--webhook-url", provider.url, "--webhook-secret-file", secret])
+      tool,
+      [
+        "--decide", "webhook", "--webhook-url", (other ?? provider).url, "--webhook-secret-file",
+        secret,
+      ])
   }
 
   private func buy(
@@ -65,6 +71,25 @@ struct PaymentProviderTests {
     #expect(
       try tool.purchases("history", server, account: "alice")
         == ["small": "purchased", "large": "purchased", "unknown": "failed"])
+  }
+
+  @Test("While a purchase waits, get ends with status 4; it delivers it after the approval", .slow)
+  func later() throws {
+    try tool.write("{\"\(Tool.chapter1)\": 2000}", to: "prices.json")
+    // It reads the prices when it starts.
+    let expensive = try Provider(tool)
+    let server = try server(at: expensive)
+    let words =
+      ["get", Tool.chapter1, "--store", "store", "--library", "lib", "--account", "alice"]
+      + server.service()
+    let waiting = try tool.fail(words, status: 4, saying: ["waits for a decision", "[708]"])
+    let named = try #require(waiting.errors.firstMatch(of: #/as transaction (\S+?)\. /#))
+    let transaction = String(named.output.1)
+    try tool.fail(words, status: 4, saying: [transaction])
+    try tool.succeed(["approve", transaction] + server.service())
+    try tool.succeed(words)
+    #expect(try tool.purchases("history", server, account: "alice") == [transaction: "purchased"])
+    try tool.succeed(["verify", "--library", "lib"])
   }
 
   @Test(

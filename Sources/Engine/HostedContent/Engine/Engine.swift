@@ -426,6 +426,10 @@ final class Engine: @unchecked Sendable {
     _ transaction: TransactionID, _ outcome: PurchaseOutcome,
     onEnd: @escaping @Sendable () -> Void = {}
   ) {
+    if case .undecided(let error) = outcome {
+      delivery.report(error: error)
+      return onEnd()
+    }
     submit(.purchaseAnswered(transaction: transaction, outcome)) { [weak self] in
       guard let self, case .purchased(let grant, let contents) = outcome else { return onEnd() }
       deliver(grant, contents, ifFailed: transaction, onEnd: onEnd)

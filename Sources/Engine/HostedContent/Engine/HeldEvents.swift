@@ -88,7 +88,8 @@ extension QueueEvent {
     switch self {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
       .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded(_, .failed),
-      .workEnded(_, .stopped), .purchaseAnswered(_, .deferred), .restoreRequested, .restoreLost,
+      .workEnded(_, .stopped), .purchaseAnswered(_, .deferred), .purchaseAnswered(_, .undecided),
+      .restoreRequested, .restoreLost,
       .restoreEnded, .finishAcknowledged, .storeEventsHandled:
       ([self], nil)
     // Otherwise the next start asks the seller again and may get another response.

@@ -195,12 +195,21 @@ public final class PaymentQueue: Sendable {
     }
     payment.simulatesAskToBuy = false
     let declined = ContentError(
-      .notEntitled, "The purchase of \(product) was declined", remedy: "Ask again",
+      .purchaseDeclined, "The purchase of \(product) was declined", remedy: "Ask again",
       subject: product.rawValue)
     let outcome =
       try isApproved
       ? await service.purchase(payment, transaction: transaction.id) : .failed(declined)
     engine.answer(transaction.report.id, outcome)
+  }
+
+  /// Asks the service again about a deferred transaction; returns its outcome.
+  package func ask(about transaction: PaymentTransaction) async -> PurchaseOutcome {
+    let outcome = await service.outcome(
+      of: PurchaseOrder(
+        payment: transaction.payment, transaction: transaction.id, isRepeated: true))
+    engine.answer(transaction.report.id, outcome)
+    return outcome
   }
 
   /// Removes a transaction from the queue; its unfinished downloads are cancelled.
@@ -431,8 +440,8 @@ public final class PaymentQueue: Sendable {
 
   /// Buys a product; returns the purchased transaction, whose downloads are waiting.
   ///
-  /// Throws the error of a failed transaction after finishing it, and `notEntitled` if the purchase
-  /// is deferred. Waits as long as the seller does not answer, which is reported to observers.
+  /// Throws the error of a failed transaction after finishing it, and `awaitingDecision` if the
+  /// purchase is deferred. Waits as long as it is undecided, which is reported to observers.
   /// Cancelling the task does not take the payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newTransaction()
@@ -447,8 +456,8 @@ public final class PaymentQueue: Sendable {
       case .deferred:
         let product = payment.productIdentifier
         throw ContentError(
-          .notEntitled, "The purchase of \(product) is waiting for approval",
-          remedy: "Wait until its transaction is purchased or failed", subject: product.rawValue)
+          .awaitingDecision, "The purchase of \(product) waits for an approval or a payment",
+          remedy: "Wait until its transaction is purchased or failed", subject: id.rawValue)
       }
     }
     guard transaction.transactionState == .failed else { return transaction }

@@ -149,6 +149,7 @@ final class Diagnostics: Sendable {
         ["transaction": transaction.rawValue, "contents": "\(contents.count)"]
       }
     case .deferred: log(.info, "purchase deferred") { ["transaction": transaction.rawValue] }
+    case .undecided: break
     case .failed(let error):
       log(.warning, "purchase failed") {
         ["transaction": transaction.rawValue, "error": "\(error.code.rawValue)"]

@@ -43,10 +43,11 @@ final class CatalogStoreService: StoreService, GrantLookup {
   }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    let order = PurchaseOrder(payment: payment, transaction: transaction)
-    let outcome = await purchase([order]).first ?? .deferred
-    if case .failed(let error) = outcome { throw error }
-    return outcome
+    // It may be repeated by a service that wraps this one.
+    let order = PurchaseOrder(payment: payment, transaction: transaction, isRepeated: true)
+    let sales = try await calls.run { try self.sell([order]) }
+    guard let sale = sales.first else { throw CancellationError() }
+    return try sale.get()
   }
 
   let maximumBatchSize = 64
@@ -54,7 +55,13 @@ final class CatalogStoreService: StoreService, GrantLookup {
   /// Reads the catalog once, and records all grants in one commit.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     do {
-      return try await calls.run { try self.sell(orders) }
+      let sales = try await calls.run { try self.sell(orders) }
+      return zip(orders, sales).map { order, sale in
+        switch sale {
+        case .success(let outcome): outcome
+        case .failure(let error): PurchaseOutcome(of: order, after: error)
+        }
+      }
     } catch {
       return await purchaseAlone(orders, after: error)
     }
@@ -69,41 +76,65 @@ final class CatalogStoreService: StoreService, GrantLookup {
     let code = (error as? ContentError)?.code
     guard orders.count > 1, code?.group == .file || code?.group == .diskSpace,
       code != .ledgerFailed
-    else {
-      return orders.map { PurchaseOutcome(failing: $0, error) }
-    }
+    else { return orders.map { PurchaseOutcome(of: $0, after: error) } }
     var outcomes: [PurchaseOutcome] = []
     for order in orders { outcomes += await purchase([order]) }
     return outcomes
   }
 
-  private func sell(_ orders: [PurchaseOrder]) throws -> [PurchaseOutcome] {
-    let products = try catalog.refresh().lookUp(orders.map(\.payment.productIdentifier))
-    let offered = zip(orders, products).map { order, product in
-      Result {
-        guard let product = try product.get() else {
-          throw ContentError.notOffered(order.payment.productIdentifier.rawValue)
-        }
-        return product
-      }
-    }
+  /// Returns the outcome of each order, or why it is undecided.
+  ///
+  /// Throws if the ledger fails: what was not recorded may appear after a crash. A catalog that
+  /// cannot be read decides an order that was never recorded before: it fails.
+  private func sell(_ orders: [PurchaseOrder]) throws -> [Result<PurchaseOutcome, any Error>] {
+    let offered = offers(of: orders)
     let drafts = try zip(orders, offered).compactMap { order, product in
       order.payment.simulatesAskToBuy
         ? nil : try (try? product.get()).map { try order.draft(of: $0) }
     }
     var recorded = try ledger.commit(drafts.map { .purchase($0) }, at: clock.now()).makeIterator()
     return zip(orders, offered).map { order, product in
-      do {
-        let contents = try product.get().contents
-        guard !order.payment.simulatesAskToBuy, let result = recorded.next() else {
-          return .deferred
-        }
-        let purchase = try result.purchase(for: order)
-        return .purchased(
-          try grant(purchase, original: original(of: purchase)), contents: contents)
-      } catch {
-        return PurchaseOutcome(failing: order, error)
+      switch product {
+      case .success(let product) where !order.payment.simulatesAskToBuy:
+        guard let result = recorded.next() else { return .success(.deferred) }
+        return Result { try outcome(of: order, product, result) }
+      case .success: return .success(.deferred)
+      case .failure(let error):
+        let isUnknown = (error as? ContentError)?.code == .productUnknown
+        return isUnknown || !order.isRepeated
+          ? .success(PurchaseOutcome(failing: order, error)) : .failure(error)
       }
+    }
+  }
+
+  private func outcome(
+    of order: PurchaseOrder, _ product: Product, _ result: Result<LedgerOutcome, LedgerRefusal>
+  ) throws -> PurchaseOutcome {
+    do {
+      let purchase = try result.purchase(for: order)
+      return .purchased(
+        try grant(purchase, original: original(of: purchase)), contents: product.contents)
+    } catch let error as ContentError
+      where error.code == .transactionExists || error.code == .purchaseRevoked
+    {
+      return PurchaseOutcome(failing: order, error)
+    }
+  }
+
+  /// Returns the product of each order; fails if it is not offered, or cannot be read.
+  private func offers(of orders: [PurchaseOrder]) -> [Result<Product, any Error>] {
+    do {
+      let products = try catalog.refresh().lookUp(orders.map(\.payment.productIdentifier))
+      return zip(orders, products).map { order, product in
+        Result {
+          guard let product = try product.get() else {
+            throw ContentError.notOffered(order.payment.productIdentifier.rawValue)
+          }
+          return product
+        }
+      }
+    } catch {
+      return orders.map { _ in .failure(error) }
     }
   }
 

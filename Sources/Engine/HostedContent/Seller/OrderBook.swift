@@ -1,11 +1,13 @@
 import HostedSelling
 import HostedModel
+import HostedTransfer
 import Dispatch
 
 /// Schedules purchase orders and detects late calls; without clock and tasks.
 ///
 /// A few workers make the calls. A late call does not count, so another worker replaces its worker.
-/// Orders of one transaction are never in progress at the same time.
+/// Orders of one transaction are never in progress at the same time. An order without an outcome is
+/// sent again later.
 struct OrderBook {
   /// The maximum number of orders in a call, so that the first does not wait long for its outcome.
   private let groupLimit: Int
@@ -17,6 +19,10 @@ struct OrderBook {
   private var lastCall = 0
   /// Transactions with a call in progress.
   private var transactions: Set<String> = []
+  /// Undecided orders, and when each is sent again.
+  private var postponed: [(order: PurchaseOrder, time: DispatchTime)] = []
+  /// The number of calls in a row without an outcome, by transaction.
+  private var failures: [TransactionID: Int] = [:]
   /// The number of workers whose calls are not late.
   private var workers = 0
 
@@ -35,9 +41,10 @@ struct OrderBook {
     self.timeout = timeout
   }
 
-  /// When the next call becomes late; nil if none can.
+  /// When the next call becomes late, or the next order is sent again; nil if none is.
   var nextDeadline: DispatchTime? {
-    calls.values.lazy.filter { !$0.isLate }.map(\.deadline).min()
+    let late = calls.values.lazy.filter { !$0.isLate }.map(\.deadline).min()
+    return [late, postponed.lazy.map(\.time).min()].compactMap(\.self).min()
   }
 
   /// Adds an order; returns whether a worker must be started.
@@ -51,17 +58,44 @@ struct OrderBook {
     waiting.removeAll { $0.transaction == transaction && !$0.isRepeated }
   }
 
+  /// When an undecided order is sent again.
+  private static let retryPolicy = RetryPolicy(firstDelay: 1, longestDelay: 256)
+
+  /// Sends an undecided order again later; returns whether its first call had no outcome.
+  ///
+  /// `random` is from 0 to 1.
+  mutating func postpone(_ order: PurchaseOrder, at now: DispatchTime, random: Double) -> Bool {
+    let count = failures[order.transaction, default: 0] + 1
+    failures[order.transaction] = count
+    let delay = Self.retryPolicy.delay(afterFailure: count, retryAfter: nil, random: random)
+    let repeated = PurchaseOrder(
+      payment: order.payment, transaction: order.transaction, isRepeated: true)
+    postponed.append((repeated, now + delay))
+    return count == 1
+  }
+
+  /// Notes that an order has an outcome.
+  mutating func settle(_ transaction: TransactionID) { failures[transaction] = nil }
+
+  /// Returns how many workers to start for the undecided orders that are due.
+  mutating func resume(by now: DispatchTime) -> Int {
+    let due = postponed.filter { $0.time <= now }
+    postponed.removeAll { $0.time <= now }
+    waiting += due.map(\.order)
+    return addWorkers()
+  }
+
   /// Returns the next call of a worker, or nil if the worker must end.
   mutating func nextCall(at now: DispatchTime) -> (number: Int, orders: [PurchaseOrder])? {
-    var (orders, postponed): ([PurchaseOrder], [PurchaseOrder]) = ([], [])
+    var (orders, blocked): ([PurchaseOrder], [PurchaseOrder]) = ([], [])
     while orders.count < groupLimit, let order = waiting.popFirst() {
       if transactions.insert(order.transaction.rawValue).inserted {
         orders.append(order)
       } else {
-        postponed.append(order)
+        blocked.append(order)
       }
     }
-    if !postponed.isEmpty { waiting = postponed + waiting }
+    if !blocked.isEmpty { waiting = blocked + waiting }
     guard !orders.isEmpty else {
       workers -= 1
       return nil
@@ -96,15 +130,21 @@ struct OrderBook {
 
   /// Returns the subjects of calls that became late, and how many workers to start instead.
   mutating func late(by now: DispatchTime) -> (subjects: [String], newWorkers: Int) {
-    var (subjects, newWorkers): ([String], Int) = ([], 0)
+    var subjects: [String] = []
     for (number, call) in calls.sorted(by: { $0.key < $1.key })
     where !call.isLate && call.deadline <= now {
       calls[number]?.isLate = true
       subjects += call.subjects
       if call.isOfWorker { workers -= 1 }
     }
-    while newWorkers < waiting.count, addWorker() { newWorkers += 1 }
-    return (subjects, newWorkers)
+    return (subjects, addWorkers())
+  }
+
+  /// Returns how many workers to start for the orders that wait.
+  private mutating func addWorkers() -> Int {
+    var count = 0
+    while count < waiting.count, addWorker() { count += 1 }
+    return count
   }
 
   private mutating func addWorker() -> Bool {

@@ -2,16 +2,18 @@ import HostedSelling
 import HostedModel
 import Dispatch
 import HostedConcurrency
+import HostedTransfer
 
 /// Calls the store service for purchases and restores, and listens to its events.
 ///
 /// Orders do not wait for each other: one without an answer is reported after a timeout, and the
-/// others continue. If the service takes batches, waiting purchases are sent together.
+/// others continue. An undecided one is reported once and repeated. If the service takes batches,
+/// waiting purchases are sent together.
 final class Seller: Sendable {
   let service: any StoreService
   private let environment: Environment
   private let timeout: Double
-  /// The serial queue that checks for late calls.
+  /// The serial queue that checks for late calls, and sends again.
   private let timer: any SerialLine
   /// Jobs to run concurrently until the seller is closed.
   private let jobs: AsyncStream<Job>.Continuation
@@ -41,7 +43,8 @@ final class Seller: Sendable {
     var notices: ArraySlice<FinishNotice> = []
     /// Whether a task sends them, which `sending` counts.
     var isSendingNotices = false
-    var hasTimer = false
+    /// When the next check for late calls and undecided orders is.
+    var nextCheck: DispatchTime?
   }
 
   /// `timeout` is in seconds; longer calls are reported.
@@ -149,9 +152,7 @@ final class Seller: Sendable {
     repeat {
       let call = begin { $0.nextCall(at: $1) }
       guard let (number, orders) = call ?? nil else { return }
-      for (order, outcome) in zip(orders, await outcomes(of: orders)) {
-        receiver?.onOutcome(order.transaction, outcome)
-      }
+      for (order, outcome) in zip(orders, await outcomes(of: orders)) { handle(outcome, of: order) }
       guard state.withLock({ $0.book.end(number) }) else { return }
     } while true
   }
@@ -161,14 +162,22 @@ final class Seller: Sendable {
       return [await service.outcome(of: order)]
     }
     let outcomes = await service.purchase(orders)
-    for order in orders.dropFirst(outcomes.count) {
-      receiver?.onProblem(
-        ContentError(
-          .sellerNotResponding, "The seller returned no outcome for an order of its batch",
-          remedy: "Return one outcome for each order. The next start retries this order",
-          subject: order.transaction.rawValue))
-    }
     return outcomes
+      + orders.dropFirst(outcomes.count).map {
+        .undecided(.undecided($0, cause: "its batch has fewer outcomes than orders"))
+      }
+  }
+
+  private func handle(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {
+    guard case .undecided(let error) = outcome else {
+      state.withLock { $0.book.settle(order.transaction) }
+      receiver?.onOutcome(order.transaction, outcome)
+      return
+    }
+    let (now, random) = (environment.execution.now, environment.random())
+    let isFirst = state.withLock { $0.book.postpone(order, at: now, random: random) }
+    if isFirst { receiver?.onProblem(error) }
+    scheduleCheck()
   }
 
   /// Sends pending notices one at a time; after a failure, continues later with the next one.
@@ -203,9 +212,12 @@ final class Seller: Sendable {
     return notice
   }
 
-  /// Retries after 1 second, doubling with each failure up to 256 seconds.
+  /// When a failed notice is repeated.
+  private static let noticePolicy = RetryPolicy(firstDelay: 1, longestDelay: 256)
+
   private func retryNotices(after failures: Int) {
-    let delay = DispatchTimeInterval.seconds(1 << min(failures, 8))
+    let delay = Self.noticePolicy.delay(
+      afterFailure: failures + 1, retryAfter: nil, random: environment.random())
     timer.enqueue(at: environment.execution.now + delay) { [weak self] in
       self?.run { [weak self] in await self?.sendNotices(failures: failures + 1) }
     }
@@ -235,30 +247,30 @@ final class Seller: Sendable {
     let value: Value? = state.withLock { state in
       state.receiver == nil ? nil : body(&state.book, now)
     }
-    expectLateCalls()
+    scheduleCheck()
     return value
   }
 
-  // MARK: Late calls
+  // MARK: Late calls and undecided orders
 
-  /// Schedules `reportLateCalls` for when the next call becomes late.
-  private func expectLateCalls() {
-    let deadline = state.withLock { state -> DispatchTime? in
-      guard !state.hasTimer, state.receiver != nil, let deadline = state.book.nextDeadline else {
-        return nil
-      }
-      state.hasTimer = true
-      return deadline
+  /// Schedules a check for when the next call becomes late, or the next order is sent again.
+  private func scheduleCheck() {
+    let time = state.withLock { state -> DispatchTime? in
+      guard state.receiver != nil, let time = state.book.nextDeadline,
+        state.nextCheck.map({ time < $0 }) ?? true
+      else { return nil }
+      state.nextCheck = time
+      return time
     }
-    guard let deadline else { return }
-    timer.enqueue(at: deadline) { [weak self] in self?.reportLateCalls() }
+    guard let time else { return }
+    timer.enqueue(at: time) { [weak self] in self?.check(scheduledFor: time) }
   }
 
-  private func reportLateCalls() {
+  private func check(scheduledFor time: DispatchTime) {
     let now = environment.execution.now
-    let (late, receiver) = state.withLock { state in
-      state.hasTimer = false
-      return (state.book.late(by: now), state.receiver)
+    let (late, repetitions, receiver) = state.withLock { state in
+      if state.nextCheck == time { state.nextCheck = nil }
+      return (state.book.late(by: now), state.book.resume(by: now), state.receiver)
     }
     for subject in late.subjects {
       receiver?.onProblem(
@@ -267,7 +279,7 @@ final class Seller: Sendable {
           remedy: "Wait for the response. If it does not arrive, check the seller and restart the "
             + "service", subject: subject))
     }
-    for _ in 0..<late.newWorkers { startWorker() }
-    expectLateCalls()
+    for _ in 0..<late.newWorkers + repetitions { startWorker() }
+    scheduleCheck()
   }
 }

@@ -3,6 +3,7 @@ import HostedSelling
 import HostedStoreClient
 import HostedConcurrency
 import HostedModel
+import HostedTransfer
 
 /// Checks a seller's responses as they arrive, before anything is journaled.
 ///
@@ -16,6 +17,8 @@ struct SellerGate: GrantLookup {
   let checkReceipt: (@Sendable (Grant) async throws -> Void)?
   /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
+  /// Delays between checks.
+  var environment = Environment()
   /// Called with the error of each grant that is dropped, or that waits for its check.
   let report: @Sendable (ContentError) -> Void
 
@@ -41,7 +44,7 @@ struct SellerGate: GrantLookup {
         return try await checked(outcome)
       } catch {
         // The queue is closed, and ignores the outcome.
-        return .failed(ContentError(error, while: "checking a receipt"))
+        return .undecided(ContentError(error, while: "checking a receipt"))
       }
     }
   }
@@ -154,16 +157,18 @@ struct SellerGate: GrantLookup {
   /// such as because the catalog cannot be read.
   ///
   /// The buyer may have paid, so that the purchase can neither fail nor be accepted unchecked.
-  /// Reports the first error. Waits 1 second after a failure, doubling with each one up to 64
-  /// seconds. Throws if the task is cancelled or the queue is closed.
+  /// Reports the first error. Throws if the task is cancelled or the queue is closed.
   private func decidedRefusal(of grant: Grant) async throws -> ContentError? {
+    let retryPolicy = RetryPolicy(firstDelay: 1, longestDelay: 64)
     var failures = 0
     while let error = await refusal(of: grant) {
       if error.code == .receiptInvalid { return error }
       if error.code == .stopped { throw error }
       if failures == 0 { report(error) }
-      try await Task.sleep(for: .seconds(1 << min(failures, 6)))
       failures += 1
+      let delay = retryPolicy.delay(
+        afterFailure: failures, retryAfter: nil, random: environment.random())
+      try await environment.sleep(.seconds(delay))
     }
     return nil
   }
@@ -201,6 +206,7 @@ extension PaymentQueue.Configuration {
     let contents = self.service == nil && seller == nil ? nil : contents
     guard checkReceipt != nil || contents != nil else { return service }
     return SellerGate(
-      service: service, checkReceipt: checkReceipt, contents: contents, report: report)
+      service: service, checkReceipt: checkReceipt, contents: contents, environment: environment,
+      report: report)
   }
 }

@@ -55,10 +55,15 @@ public enum PurchaseOutcome: Hashable, Codable, Sendable, CustomStringConvertibl
   /// identifiers and versions of the contents are used if there is a catalog, which provides the
   /// rest.
   case purchased(Grant, contents: [ContentOffer])
-  /// Refused or failed; the account was not charged.
+  /// Refused; the account was not charged, and nothing is sold under this transaction later.
   case failed(ContentError)
-  /// Waiting for approval.
+  /// Waiting for a decision, such as an approval or a payment.
   case deferred
+  /// Unknown: the product may be sold.
+  ///
+  /// The transaction stays purchasing. The error is reported once, and the order is repeated with
+  /// the same transaction after 1 second at first and 256 seconds at most.
+  case undecided(ContentError)
 
   /// The outcome with its grant and contents, or its error.
   public var description: String {
@@ -66,6 +71,7 @@ public enum PurchaseOutcome: Hashable, Codable, Sendable, CustomStringConvertibl
     case .purchased(let grant, let contents): "purchased: \(grant), contents: \(contents)"
     case .failed(let error): "failed: \(error)"
     case .deferred: "deferred"
+    case .undecided(let error): "undecided: \(error)"
     }
   }
 }

@@ -226,6 +226,7 @@ package struct QueueState: Hashable, Sendable {
     case .deferred:
       guard record.state != .deferred else { return }
       record.status = .deferred
+    case .undecided: return
     }
     store(record, &draft)
   }

@@ -181,7 +181,7 @@ private struct WebhookSender: Sendable {
 
   private func unusable(_ reason: String) -> ContentError {
     ContentError(
-      .sellerNotResponding, "The webhook at \(url) did not decide: \(reason)",
+      .serviceFailed, "The webhook at \(url) did not decide: \(reason)",
       remedy: "Check the webhook. The buyer repeats the purchase with the same transaction")
   }
 }

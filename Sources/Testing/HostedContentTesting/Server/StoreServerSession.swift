@@ -176,7 +176,7 @@ extension StoreServerSession {
     try change(transaction, .approve)
   }
 
-  /// Declines a purchase that waits for a decision; it fails with `notEntitled`.
+  /// Declines a purchase that waits for a decision; it fails with `purchaseDeclined`.
   @discardableResult
   public func decline(_ transaction: TransactionID, reason: String = "Declined") throws
     -> Purchase
@@ -300,11 +300,11 @@ extension StoreServerSession {
     case approve
     /// Sold if the request has an unused voucher for the product; otherwise it fails.
     case requireVoucher
-    /// It fails with `notEntitled`.
+    /// It fails with `purchaseDeclined`.
     case decline(reason: String)
     /// It waits until `approve` or `decline` (Ask to Buy).
     case later
-    /// It fails with `notEntitled`, because the buyer must first do something at the seller.
+    /// It fails with `purchaseInterrupted`, because the buyer must first do something at the seller.
     ///
     /// After `approve`, it is delivered as another transaction.
     case interrupt

@@ -10,7 +10,7 @@ enum GetCommand {
     let identifiers = try arguments.operands.map { try arguments.identifier($0) }
     let session = try InstallSession(arguments, console)
     defer { session.close() }
-    return try await session.install(identifiers, mayBuy: true) ? .done : .failed
+    return try await session.install(identifiers, mayBuy: true)
   }
 }
 
@@ -31,7 +31,8 @@ enum UpdateCommand {
     let outdated = try await session.outdated()
     let wanted = given.isEmpty ? outdated : given.filter { !missing.contains($0) }
     if outdated.contains(where: wanted.contains) {
-      return try await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
+      let status = try await session.install(wanted, mayBuy: false)
+      return missing.isEmpty ? status : .failed
     }
     guard missing.isEmpty else { return .failed }
     try console.print(["products": [DeliveredProduct]()]) {

@@ -67,9 +67,9 @@ final class InstallSession: Sendable {
 
   /// Installs the offered version of each product.
   ///
-  /// Prints the installed products, and how many if others failed; returns true if all succeed. If
-  /// `mayBuy` is false, a product that was never granted to the account is an error.
-  func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async throws -> Bool {
+  /// Prints the installed products, and how many if others failed. If `mayBuy` is false, a product
+  /// that was never granted to the account is an error.
+  func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async throws -> ExitStatus {
     let response = try await queue.products(Set(identifiers.map(\.rawValue)))
     let isComplete = console.reportMissing(in: response)
     // Until here, a signal may end the process, because nothing is in progress.
@@ -81,9 +81,10 @@ final class InstallSession: Sendable {
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
     let lengths = products.flatMap(\.downloadContentLengths)
     queue.setMaximumActiveDownloads(Self.activeDownloads(of: lengths))
-    let delivered = await concurrently(products) { product in
+    let results = await concurrently(products) { product in
       await self.install(product, unfinished[product.productIdentifier] ?? [], mayBuy)
-    }.compactMap(\.self)
+    }
+    let delivered = results.compactMap { try? $0.get() }
     progress.end()
     if driver.abortReason == nil { await queue.waitForNotices(Self.noticeLimit) }
     if console.printsJSON {
@@ -95,7 +96,11 @@ final class InstallSession: Sendable {
     if driver.abortReason == nil, !left.isEmpty, left.count + delivered.count > 1 {
       console.note("\(Console.count(delivered.count, "product")) installed, \(left.count) failed")
     }
-    return left.isEmpty && isComplete
+    guard isComplete, !left.isEmpty else { return isComplete ? .done : .failed }
+    let waiting = results.count {
+      if case .failure(let error) = $0 { error.isWaiting } else { false }
+    }
+    return waiting == left.count ? .waiting : .failed
   }
 
   /// Restores the account's purchases and finishes them, after their installation if `installing`.
@@ -160,10 +165,10 @@ final class InstallSession: Sendable {
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 
-  /// Runs the steps for one product until the offered version is installed; nil after a failure.
+  /// Runs the steps for one product until the offered version is installed; reports a failure.
   private func install(
     _ product: Product, _ open: [PaymentTransaction], _ mayBuy: Bool
-  ) async -> DeliveredProduct? {
+  ) async -> Result<DeliveredProduct, ContentError> {
     let identifier = product.productIdentifier
     do {
       try await takeSteps(product, open, mayBuy)
@@ -172,10 +177,11 @@ final class InstallSession: Sendable {
         throw ContentError.notDelivered(identifier)
       }
       if !console.printsJSON { progress.print(delivered.summary) }
-      return delivered
+      return .success(delivered)
     } catch {
-      report(ContentError(error, while: "installing \(identifier)").naming(identifier))
-      return nil
+      let error = ContentError(error, while: "installing \(identifier)")
+      report(error.isWaiting ? error : error.naming(identifier))
+      return .failure(error)
     }
   }
 
@@ -211,7 +217,9 @@ final class InstallSession: Sendable {
       }
       triesLeft -= 1
       let isAborted = driver.abortReason != nil
-      guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
+      guard error.isRetryable, !error.isWaiting, triesLeft > 0, !isAborted else { throw error }
+      // The queue repeats the purchase, and does not report why it was undecided again.
+      if error.code == .serviceFailed { report(error) }
       open = queue.transactions.filter { $0.payment.productIdentifier == identifier }
     }
   }
@@ -268,7 +276,9 @@ final class InstallSession: Sendable {
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {
     switch step {
-    case .proceed(let open): return await driver.end(of: open.id, known: open)
+    case .proceed(let open):
+      return open.transactionState == .deferred
+        ? await driver.end(ofDeferred: open) : await driver.end(of: open.id, known: open)
     case .buy: return await driver.end(of: buy(product))
     case .update(let update):
       let transaction: TransactionID
@@ -323,6 +333,8 @@ private final class TransactionDriver: PaymentTransactionObserver {
     let waiter: CheckedContinuation<ContentError?, Never>
     /// Nil until a new transaction was reported.
     var transaction: PaymentTransaction?
+    /// Whether it waited for a decision before this run; then the service is asked again.
+    var isAskedAgain = false
     var isStarted = false
     /// Whether the download was seen in progress; earlier reports are from an earlier run.
     var hasMoved = false
@@ -341,18 +353,48 @@ private final class TransactionDriver: PaymentTransactionObserver {
   var abortReason: ContentError? { state.withLock { $0.abort } }
 
   /// Waits until `transaction` is finished; returns the error if it fails.
-  func end(of transaction: TransactionID, known: PaymentTransaction? = nil) async -> ContentError? {
+  ///
+  /// Calls `onBegin` once a failure of it is noticed.
+  func end(
+    of transaction: TransactionID, known: PaymentTransaction? = nil, isAskedAgain: Bool = false,
+    onBegin: () -> Void = {}
+  ) async -> ContentError? {
     await withCheckedContinuation { continuation in
       let abort = state.withLock { state in
         if state.abort == nil {
-          state.works[transaction] = Work(waiter: continuation, transaction: known)
+          state.works[transaction] = Work(
+            waiter: continuation, transaction: known, isAskedAgain: isAskedAgain)
         }
         return state.abort
       }
       if let abort { return continuation.resume(returning: abort) }
+      onBegin()
       // Check again what was reported before the transaction was registered, between callbacks.
       callbacks.async { self.recheck(at: transaction) }
     }
+  }
+
+  /// Asks about a transaction that waited for a decision in an earlier run, and waits for its end.
+  func end(ofDeferred transaction: PaymentTransaction) async -> ContentError? {
+    let asking = Mutex<Task<Void, Never>?>(nil)
+    defer { asking.withLock { $0 }?.cancel() }
+    return await end(of: transaction.id, known: transaction, isAskedAgain: true) {
+      let task = Task { [self] in
+        if case .deferred = await queue.ask(about: transaction) { endWaiting(transaction) }
+      }
+      asking.withLock { $0 = task }
+    }
+  }
+
+  /// Ends the wait for a transaction because it needs a decision.
+  private func endWaiting(_ transaction: PaymentTransaction) {
+    let product = transaction.payment.productIdentifier
+    end(
+      transaction.id,
+      ContentError(
+        .awaitingDecision,
+        "The purchase of \(product) waits for a decision, as transaction \(transaction.id)",
+        remedy: "Run the command again after the decision", subject: transaction.id.rawValue))
   }
 
   private func recheck(at transaction: TransactionID) {
@@ -422,19 +464,14 @@ private final class TransactionDriver: PaymentTransactionObserver {
   }
 
   private func proceed(_ transaction: PaymentTransaction) {
-    let isOurs = state.withLock { state in
+    let work = state.withLock { state in
       state.works[transaction.id]?.transaction = transaction
-      return state.works[transaction.id] != nil
+      return state.works[transaction.id]
     }
-    guard isOurs else { return }
+    guard let work else { return }
     switch transaction.transactionState {
     case .purchasing: break
-    case .deferred:
-      let product = transaction.payment.productIdentifier
-      let waiting = ContentError(
-        .notEntitled, "The purchase of \(product) waits for a decision",
-        remedy: "Run the command again after the decision", subject: product.rawValue)
-      end(transaction.id, waiting)
+    case .deferred: if !work.isAskedAgain { endWaiting(transaction) }
     case .failed:
       queue.finishTransaction(transaction)
       end(transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
@@ -549,6 +586,8 @@ final class QueueCloser: Sendable {
 }
 
 extension ContentError {
+  fileprivate var isWaiting: Bool { code == .awaitingDecision }
+
   fileprivate static func notDelivered(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .inconsistent, "\(product) was sold, but its offered version is still not installed",

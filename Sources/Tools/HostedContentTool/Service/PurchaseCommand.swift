@@ -46,23 +46,9 @@ enum PurchaseCommand {
     } catch let error as ContentError where mayBeSold && error.code != .usage {
       throw error.with(remedy: "\(error.remedy). \(repetition)")
     }
-    guard case .failed(let failure) = purchase.state else { return .done }
-    throw failure.error(of: product)
-  }
-}
-
-extension PurchaseState.Failure {
-  fileprivate func error(of product: String) -> ContentError {
-    switch self {
-    case .declined(let reason):
-      ContentError(
-        .notEntitled, "The purchase of \(product) was declined: \(reason.printable(limit: 240))",
-        remedy: "Buy it again with a new transaction", subject: product)
-    case .interrupted:
-      ContentError(
-        .notEntitled, "The purchase of \(product) was interrupted by the seller",
-        remedy: "Do what the seller asks for, then repeat the purchase or wait for its approval",
-        subject: product)
+    if case .failed = purchase.state, let error = purchase.state.refusal(of: purchase.product) {
+      throw error
     }
+    return .done
   }
 }
