@@ -118,12 +118,12 @@ struct UndecidedPurchaseTests {
   func ledger() async throws {
     try fixture.publish("a", "1.0")
     // Only the ledger fails: the journal has the payment.
-    let isFull = Mutex(true)
+    let isBroken = Mutex(true)
     let queue = try fixture.queue {
       $0.ledgerFile = URL(filePath: fixture.folder.path("ledger.sqlite"))
       $0.fileSystem = FileSystem { operation, path in
-        if operation == .journal, path.contains("ledger"), isFull.withLock({ $0 }) {
-          throw ContentError(.diskFull, "The disk is full", remedy: "Free space")
+        if operation == .journal, path.contains("ledger"), isBroken.withLock({ $0 }) {
+          throw ContentError(.fileFailed, "The disk failed", remedy: "Check the disk")
         }
       }
       $0.environment.random = { 0.01 }
@@ -133,7 +133,7 @@ struct UndecidedPurchaseTests {
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.serviceFailed])
     #expect(observer.log.transactionStates[id] == [.purchasing])
-    isFull.withLock { $0 = false }
+    isBroken.withLock { $0 = false }
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     #expect(observer.log.transactionStates[id] == [.purchasing, .purchased])
     #expect(try await queue.grants().map(\.transactionIdentifier) == [id.rawValue])

@@ -73,13 +73,22 @@ final class CatalogStoreService: StoreService, GrantLookup {
   private func purchaseAlone(_ orders: [PurchaseOrder], after error: any Error) async
     -> [PurchaseOutcome]
   {
-    let code = (error as? ContentError)?.code
-    guard orders.count > 1, code?.group == .file || code?.group == .diskSpace,
-      code != .ledgerFailed
-    else { return orders.map { PurchaseOutcome(of: $0, after: error) } }
+    guard orders.count > 1, Self.mayConcernOne(error) else {
+      // SQLite has written nothing that counts on a full disk, so a new order fails.
+      let isCertain = (error as? ContentError)?.code == .diskFull
+      return orders.map {
+        isCertain && !$0.isRepeated
+          ? PurchaseOutcome(failing: $0, error) : PurchaseOutcome(of: $0, after: error)
+      }
+    }
     var outcomes: [PurchaseOutcome] = []
     for order in orders { outcomes += await purchase([order]) }
     return outcomes
+  }
+
+  private static func mayConcernOne(_ error: any Error) -> Bool {
+    let code = (error as? ContentError)?.code
+    return code != .ledgerFailed && (code?.group == .file || code?.group == .diskSpace)
   }
 
   /// Returns the outcome of each order, or why it is undecided.
@@ -87,7 +96,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
   /// Throws if the ledger fails: what was not recorded may appear after a crash. A catalog that
   /// cannot be read decides an order that was never recorded before: it fails.
   private func sell(_ orders: [PurchaseOrder]) throws -> [Result<PurchaseOutcome, any Error>] {
-    let offered = offers(of: orders)
+    let offered = try offers(of: orders)
     let drafts = try zip(orders, offered).compactMap { order, product in
       order.payment.simulatesAskToBuy
         ? nil : try (try? product.get()).map { try order.draft(of: $0) }
@@ -122,7 +131,9 @@ final class CatalogStoreService: StoreService, GrantLookup {
   }
 
   /// Returns the product of each order; fails if it is not offered, or cannot be read.
-  private func offers(of orders: [PurchaseOrder]) -> [Result<Product, any Error>] {
+  ///
+  /// Throws errors after which each order of several is tried alone.
+  private func offers(of orders: [PurchaseOrder]) throws -> [Result<Product, any Error>] {
     do {
       let products = try catalog.refresh().lookUp(orders.map(\.payment.productIdentifier))
       return zip(orders, products).map { order, product in
@@ -134,6 +145,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
         }
       }
     } catch {
+      if orders.count > 1, Self.mayConcernOne(error) { throw error }
       return orders.map { _ in .failure(error) }
     }
   }

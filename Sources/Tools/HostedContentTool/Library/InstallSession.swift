@@ -217,9 +217,9 @@ final class InstallSession: Sendable {
       }
       triesLeft -= 1
       let isAborted = driver.abortReason != nil
-      guard error.isRetryable, !error.isWaiting, triesLeft > 0, !isAborted else { throw error }
-      // The queue repeats the purchase, and does not report why it was undecided again.
-      if error.code == .serviceFailed { report(error) }
+      // The queue repeats an undecided purchase, but does not report again why it is undecided.
+      let isOpen = error.isWaiting || error.code == .serviceFailed
+      guard error.isRetryable, !isOpen, triesLeft > 0, !isAborted else { throw error }
       open = queue.transactions.filter { $0.payment.productIdentifier == identifier }
     }
   }
