@@ -41,7 +41,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable, CustomStringConverti
       case every(seconds: Double)
     }
 
-    /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
+    /// The maximum interval to read, 100 years: not every number of seconds is a `Duration`.
     fileprivate static let maximumSeconds = 3_155_760_000.0
 
     /// Reads the frequency; an interval is in seconds, and at most 100 years.

@@ -32,7 +32,7 @@ public struct LookupQuery: Hashable, Sendable, CustomStringConvertible {
       }
     }
 
-    /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
+    /// Bundle identifiers have letters, digits, hyphens, periods, underscores; others have digits.
     fileprivate func check(_ value: String) throws {
       let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
       let isValid =

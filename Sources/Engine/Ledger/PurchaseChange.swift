@@ -52,30 +52,31 @@ extension PurchaseState {
   }
 
   /// Returns why the buyer does not own `product`; nil if the purchase is purchased or deferred.
-  package func refusal(of product: ProductIdentifier) -> ContentError? {
+  ///
+  /// `shown` returns the seller's reason as one line that is safe for messages.
+  package func refusal(
+    of product: ProductIdentifier, shown: (String) -> String = { $0.printable(limit: 500) }
+  ) -> ContentError? {
+    func end(_ reason: String) -> String { reason.isEmpty ? "" : ": \(shown(reason))" }
     let (code, what, remedy): (ContentError.Code, String, String)
     switch self {
     case .purchased, .deferred: return nil
     case .failed(.declined(let reason)):
       (code, remedy) = (.purchaseDeclined, "Ask the seller")
-      what = "was declined\(Self.shown(reason))"
+      what = "was declined\(end(reason))"
     case .failed(.interrupted):
       code = .purchaseInterrupted
       what = "was interrupted, because the account must first do something at the seller"
       remedy = "Complete the purchase at the seller. It is delivered after that"
     case .refunded(_, let reason):
       (code, remedy) = (.purchaseRevoked, "Buy it again")
-      what = "was refunded\(Self.shown(reason))"
+      what = "was refunded\(end(reason))"
     case .revoked(_, let reason):
       (code, remedy) = (.purchaseRevoked, "Ask the seller")
-      what = "was revoked\(Self.shown(reason))"
+      what = "was revoked\(end(reason))"
     }
     return ContentError(
       code, "The purchase of \(product) \(what)", remedy: remedy, subject: product.rawValue)
-  }
-
-  private static func shown(_ reason: String) -> String {
-    reason.isEmpty ? "" : ": \(reason.printable(limit: 500))"
   }
 
   /// Whether the buyer's queue may finish the purchase; also after it was taken back.

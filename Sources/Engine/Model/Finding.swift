@@ -37,7 +37,7 @@ public struct Finding: Error, Hashable, Codable, Sendable {
   public let cause: String?
   /// Nil for a finding that is not about a hosted store.
   package var severity: Severity?
-  /// The number of other paths with the same finding; nil if there are none.
+  /// How many other paths have the same finding; nil for none.
   package var others: Int?
 
   /// Creates a finding; `message` and `remedy` are without a final period.

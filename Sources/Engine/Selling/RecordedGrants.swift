@@ -53,6 +53,7 @@ extension Result<LedgerOutcome, LedgerRefusal> {
     case .success(let outcome):
       guard let purchase = outcome.purchase else { break }
       if let refusal = purchase.state.refusal(of: purchase.product) { throw refusal }
+      guard purchase.state == .purchased else { break }
       return purchase
     case .failure(.otherRequest(let known)):
       throw ContentError(

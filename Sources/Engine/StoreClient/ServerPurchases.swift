@@ -142,7 +142,7 @@ extension StoreServerConnection {
 
   /// Returns the outcome that a purchase at the server has for its order, which named `account`.
   func outcome(of record: PurchaseRecord, for account: AccountID?) -> PurchaseOutcome {
-    if let error = record.state.refusal(of: record.product) { return .failed(error) }
+    if let error = record.state.refusal(of: record.product, shown: shown) { return .failed(error) }
     return record.state == .deferred
       ? .deferred : .purchased(grant(of: record, requested: account), contents: record.offers)
   }

@@ -127,6 +127,7 @@ struct HTTPStoreServiceTests {
     "A purchase that was not sold or was taken back fails with the reason",
     arguments: [
       ("failed", #","reason":"No money""#, ContentError.Code.purchaseDeclined),
+      ("failed", #","reason":"No money for \#(Script.token)""#, .purchaseDeclined),
       ("failed", #","isInterrupted":true"#, .purchaseInterrupted),
       ("refunded", #","reason":"Broken""#, .purchaseRevoked), ("revoked", "", .purchaseRevoked),
     ])
@@ -137,6 +138,7 @@ struct HTTPStoreServiceTests {
     let error = try #require(error(try await buy(server)))
     #expect(error.code == code && error.subject == "a")
     if more.contains("No money") { #expect(error.message.contains("No money")) }
+    #expect(!error.description.contains(Script.token))
   }
 
   @Test("A purchase that is cancelled throws, and does not fail")

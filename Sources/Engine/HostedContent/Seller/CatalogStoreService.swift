@@ -123,9 +123,7 @@ final class CatalogStoreService: StoreService, GrantLookup {
       let purchase = try result.purchase(for: order)
       return .purchased(
         try grant(purchase, original: original(of: purchase)), contents: product.contents)
-    } catch let error as ContentError
-      where error.code == .transactionExists || error.code == .purchaseRevoked
-    {
+    } catch let error as ContentError where error.group == .entitlement {
       return PurchaseOutcome(failing: order, error)
     }
   }

@@ -58,8 +58,8 @@ struct OrderBook {
     waiting.removeAll { $0.transaction == transaction && !$0.isRepeated }
   }
 
-  /// When an undecided order is sent again.
-  private static let retryPolicy = RetryPolicy(firstDelay: 1, longestDelay: 256)
+  /// When an undecided order or a failed notice is sent again.
+  static let retryPolicy = RetryPolicy(firstDelay: 1, longestDelay: 256)
 
   /// Sends an undecided order again later; returns whether its first call had no outcome.
   ///

@@ -2,7 +2,6 @@ import HostedSelling
 import HostedModel
 import Dispatch
 import HostedConcurrency
-import HostedTransfer
 
 /// Calls the store service for purchases and restores, and listens to its events.
 ///
@@ -212,11 +211,8 @@ final class Seller: Sendable {
     return notice
   }
 
-  /// When a failed notice is repeated.
-  private static let noticePolicy = RetryPolicy(firstDelay: 1, longestDelay: 256)
-
   private func retryNotices(after failures: Int) {
-    let delay = Self.noticePolicy.delay(
+    let delay = OrderBook.retryPolicy.delay(
       afterFailure: failures + 1, retryAfter: nil, random: environment.random())
     timer.enqueue(at: environment.execution.now + delay) { [weak self] in
       self?.run { [weak self] in await self?.sendNotices(failures: failures + 1) }

@@ -304,7 +304,7 @@ extension StoreServerSession {
     case decline(reason: String)
     /// It waits until `approve` or `decline` (Ask to Buy).
     case later
-    /// It fails with `purchaseInterrupted`, because the buyer must first do something at the seller.
+    /// It fails with `purchaseInterrupted`: the buyer must first do something at the seller.
     ///
     /// After `approve`, it is delivered as another transaction.
     case interrupt
