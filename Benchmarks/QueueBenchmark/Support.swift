@@ -121,11 +121,13 @@ struct InstantSeller: StoreService {
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: AccountID?) async throws -> [Grant] { [] }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(
-      Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment),
-      contents: offers[payment.productIdentifier] ?? [])
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    orders.map { order in
+      .purchased(
+        Grant(
+          transactionIdentifier: order.transaction.rawValue,
+          date: Date(timeIntervalSince1970: 0), payment: order.payment),
+        contents: offers[order.payment.productIdentifier] ?? [])
+    }
   }
 }

@@ -7,12 +7,23 @@ struct MembersOnly: StoreService {
   let seller: any StoreService
   let members: URL
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    guard try isMember(payment.applicationUsername) else {
-      return .failed(
-        ContentError(.notEntitled, "The account is not a member", remedy: "Join the club first"))
+  /// Sells to members.
+  ///
+  /// An error decides nothing: the purchase is repeated with the same transaction. Return `failed`
+  /// to refuse a purchase.
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    var outcomes: [PurchaseOutcome] = []
+    for order in orders {
+      if try isMember(order.payment.applicationUsername) {
+        outcomes += try await seller.purchase([order])
+      } else {
+        outcomes.append(
+          .failed(
+            ContentError(
+              .notEntitled, "The account is not a member", remedy: "Join the club first")))
+      }
     }
-    return try await seller.purchase(payment, transaction: transaction)
+    return outcomes
   }
 
   func grants(account: AccountID?) async throws -> [Grant] {

@@ -74,11 +74,14 @@ struct OpenShop: StoreService {
     try await store.products()
   }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    let product = try await products([payment.productIdentifier]).products.first
-    let grant = Grant(
-      transactionIdentifier: transaction.rawValue, date: Date(), payment: payment)
-    return .purchased(grant, contents: product?.contents ?? [])
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    let offered = try await products(Set(orders.map(\.payment.productIdentifier))).products
+    return orders.map { order in
+      let product = offered.first { $0.productIdentifier == order.payment.productIdentifier }
+      let grant = Grant(
+        transactionIdentifier: order.transaction.rawValue, date: Date(), payment: order.payment)
+      return .purchased(grant, contents: product?.contents ?? [])
+    }
   }
 
   func grants(account: AccountID?) async throws -> [Grant] { [] }

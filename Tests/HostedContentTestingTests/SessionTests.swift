@@ -135,13 +135,13 @@ struct SessionTests {
     let makeSeller = try #require(session.configuration().seller)
     // The script answers, so this service gets no calls.
     let seller = makeSeller(try HTTPStoreService(url: session.storeURL, token: "none"))
-    let payment = Payment("book")
-    _ = try await seller.purchase(payment, transaction: "order")
+    let order = PurchaseOrder(payment: Payment("book"), transaction: "order")
+    _ = try await seller.purchase([order])
     try await session.decline("order")
     await #expect(throws: ContentError.self) { try await session.approve("order") }
-    let outcome = try await seller.purchase(payment, transaction: "order")
-    guard case .failed(let error) = outcome else {
-      Issue.record("The declined payment has the outcome \(outcome)")
+    let outcomes = try await seller.purchase([order])
+    guard case .failed(let error)? = outcomes.first else {
+      Issue.record("The declined payment has the outcome \(outcomes)")
       return
     }
     #expect(error.code == .purchaseDeclined)

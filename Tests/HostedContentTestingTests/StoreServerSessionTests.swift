@@ -71,7 +71,7 @@ struct StoreServerSessionTests {
     let token = try server.makeToken(scopes: [.read, .purchase])
     let order = PurchaseOrder(payment: Payment("book", account: "ada"), transaction: "order-1")
     let service = try server.service(token: token)
-    let outcome = try await service.purchase(order.payment, transaction: order.transaction)
+    let outcomes = try await service.purchase([order])
     server.stop()
     server.stop()
     #expect(try server.purchases(account: "ada").map(\.state) == [.purchased])
@@ -80,7 +80,7 @@ struct StoreServerSessionTests {
     try server.start()
     try server.start()
     #expect(server.url == url)
-    #expect(try await service.purchase(order.payment, transaction: order.transaction) == outcome)
+    #expect(try await service.purchase([order]) == outcomes)
     #expect(try server.events().map(\.kind) == [.purchased, .refunded, .reversed])
     #expect(server.errors.isEmpty)
   }
@@ -108,7 +108,7 @@ struct StoreServerSessionTests {
     let service = try server.service(token: token)
     #expect(try await service.allProducts().products.count == 1)
     let order = PurchaseOrder(payment: Payment("book"), transaction: "order-1")
-    let outcomes = await service.purchase([order])
+    let outcomes = try await service.purchase([order])
     guard case .failed(let error)? = outcomes.first else {
       Issue.record("\(outcomes)")
       return

@@ -81,14 +81,16 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     return ProductsResponse(products: products.map(described))
   }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    guard world.step("purchase \(payment.productIdentifier)"), !world.sellerFails() else {
-      throw Self.down
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    try orders.map { order in
+      guard world.step("purchase \(order.payment.productIdentifier)"), !world.sellerFails() else {
+        throw Self.down
+      }
+      let outcome = answer(order.payment, order.transaction.rawValue, isRefused: nil)
+      // The answer may be lost, although the purchase counts.
+      guard world.step("answer the purchase"), !world.sellerFails() else { throw Self.down }
+      return outcome
     }
-    let outcome = answer(payment, transaction.rawValue, isRefused: nil)
-    // The answer may be lost, although the purchase counts.
-    guard world.step("answer the purchase"), !world.sellerFails() else { throw Self.down }
-    return outcome
   }
 
   private func answer(_ payment: Payment, _ transaction: String, isRefused: Bool?)

@@ -21,10 +21,14 @@ struct OpeningTests {
 
     func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
 
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-      .purchased(
-        Grant(transactionIdentifier: transaction.rawValue, date: Date(), payment: payment),
-        contents: [])
+    func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+      orders.map { order in
+        .purchased(
+          Grant(
+            transactionIdentifier: order.transaction.rawValue, date: Date(),
+            payment: order.payment),
+          contents: [])
+      }
     }
 
     func grants(account: AccountID?) async throws -> [Grant] { [] }

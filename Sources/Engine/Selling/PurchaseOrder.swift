@@ -19,27 +19,6 @@ public struct PurchaseOrder: Hashable, Sendable {
   }
 }
 
-extension StoreService {
-  /// One: the queue calls `purchase(_:transaction:)` for each order.
-  public var maximumBatchSize: Int { 1 }
-
-  /// Calls `purchase(_:transaction:)` for each order; an error leaves only its order undecided.
-  public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
-    var outcomes: [PurchaseOutcome] = []
-    for order in orders { outcomes.append(await outcome(of: order)) }
-    return outcomes
-  }
-
-  /// Calls `purchase(_:transaction:)` for one order; an error leaves it undecided.
-  package func outcome(of order: PurchaseOrder) async -> PurchaseOutcome {
-    do {
-      return try await purchase(order.payment, transaction: order.transaction)
-    } catch {
-      return PurchaseOutcome(of: order, after: error)
-    }
-  }
-}
-
 extension PurchaseOutcome {
   /// Creates the outcome of an order whose call failed: it may be sold, so it is undecided.
   package init(of order: PurchaseOrder, after error: any Error) {

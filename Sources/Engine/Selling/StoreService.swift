@@ -16,39 +16,32 @@ public protocol StoreService: Sendable {
   /// Returns all offered products.
   func allProducts() async throws -> ProductsResponse
 
-  /// Buys the product of `payment`.
+  /// Buys the product of each order; returns one outcome for each, in the same order.
   ///
-  /// A thrown error decides nothing, because the product may be sold: it is reported once as
-  /// `serviceFailed`, and the purchase is repeated. Return `failed` to refuse a purchase. After a
-  /// thrown error or a crash, the purchase has the same `transaction` and must get the same
+  /// `orders` has at least one order, and at most `maximumBatchSize`. A thrown error decides
+  /// nothing, because the products may be sold: each order of the call is reported once as
+  /// `serviceFailed`, and repeated. The same applies to orders without an outcome. Return `failed`
+  /// to refuse a purchase.
+  ///
+  /// After a thrown error or a crash, an order has the same `transaction` and must get the same
   /// outcome. The grant must be for the same product, quantity and account. Its transaction
-  /// identifier must be `transaction`, or a number of your own that no other purchase has.
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome
+  /// identifier must be the order's, or a number of your own that no other purchase has.
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome]
 
   /// The maximum number of orders in one call of `purchase(_:)`, 1 to 64.
   ///
-  /// If it is 1, the default, the queue makes up to 64 calls of `purchase(_:transaction:)` at the
-  /// same time. Otherwise it makes one call at a time, with all waiting orders.
+  /// If it is 1, the default, the queue makes up to 64 calls at the same time. Otherwise it makes
+  /// one call at a time, with all waiting orders.
   var maximumBatchSize: Int { get }
-
-  /// Buys the product of each order; returns one outcome for each, in the same order.
-  ///
-  /// Orders without an outcome are undecided, and are repeated.
-  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome]
 
   /// Whether the queue calls `finished(_:number:)`; false by default.
   var needsFinishes: Bool { get }
 
-  /// Records that a purchase was finished in the queue; `number` is the grant's.
+  /// Records that the purchase of `order` was finished in the queue; `number` is the grant's.
   ///
   /// Called at least once for each finished purchase, even after a crash. If it throws, the queue
-  /// calls it again later, after those of other purchases. Calls are made one at a time.
-  func finished(_ transaction: TransactionID, number: String) async throws
-
-  /// Records that the purchase of `order` was finished; `number` is the grant's.
-  ///
-  /// The queue calls this method; by default, it calls `finished(_:number:)` with the transaction.
-  /// Implement it if a seller that lost the purchase must sell it again.
+  /// calls it again later, after those of other purchases. Calls are made one at a time. The order
+  /// has the payment, so that a service that has lost the purchase can sell it again.
   func finished(_ order: PurchaseOrder, number: String) async throws
 
   /// Returns the grants of an account, oldest first; nil means the library's own account.
@@ -126,16 +119,14 @@ extension StoreService {
     if let failure = response.failures.first { throw failure }
   }
 
-  /// Returns false: the seller is not notified.
+  /// Returns 1: each call has one order.
+  public var maximumBatchSize: Int { 1 }
+
+  /// Returns false: the service is not notified.
   public var needsFinishes: Bool { false }
 
   /// Does nothing.
-  public func finished(_ transaction: TransactionID, number: String) async throws {}
-
-  /// Calls `finished(_:number:)` with the transaction.
-  public func finished(_ order: PurchaseOrder, number: String) async throws {
-    try await finished(order.transaction, number: number)
-  }
+  public func finished(_ order: PurchaseOrder, number: String) async throws {}
 
   /// Returns an empty stream.
   public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {

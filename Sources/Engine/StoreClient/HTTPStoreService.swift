@@ -76,30 +76,14 @@ public final class HTTPStoreService: StoreService {
 
   // MARK: Purchases
 
-  /// Buys a product; repeats the request until the server decides.
-  ///
-  /// Throws only if the task is cancelled. The purchase may then be sold. It may have been sold
-  /// before, so that a refused token decides nothing: `purchase(_:)` knows whether it is repeated.
-  public func purchase(_ payment: Payment, transaction: TransactionID) async throws
-    -> PurchaseOutcome
-  {
-    let order = PurchaseOrder(payment: payment, transaction: transaction, isRepeated: true)
-    guard let outcome = try await buy([order]).first else { throw CancellationError() }
-    return outcome
-  }
-
   /// 64.
   public var maximumBatchSize: Int { Self.batchSize }
 
   /// Buys products with one request, which is repeated for those without an outcome.
   ///
-  /// Outcomes that are known before the others are also sent as events. If the task is cancelled,
-  /// no outcome is returned, and the products may be sold: repeat the orders.
-  public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
-    (try? await buy(orders)) ?? []
-  }
-
-  private func buy(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+  /// Outcomes that are known before the others are also sent as events. Throws
+  /// `CancellationError` if the task is cancelled. The products may be sold then: repeat the orders.
+  public func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
     openOrders.begin(orders)
     defer { openOrders.end(orders) }
     let outcomes = try await connection.purchase(orders) { [openOrders] order, outcome in
@@ -111,12 +95,6 @@ public final class HTTPStoreService: StoreService {
 
   /// True.
   public var needsFinishes: Bool { true }
-
-  /// Records that a purchase was finished; does nothing if the server does not know it.
-  public func finished(_ transaction: TransactionID, number: String) async throws {
-    _ = try await connection.finish(number)
-    openOrders.forget(transaction)
-  }
 
   /// Records that a purchase was finished.
   ///

@@ -26,16 +26,27 @@ final class ScriptedSeller: StoreService {
 
   func allProducts() async throws -> ProductsResponse { try await store.allProducts() }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    let answer = script.change { $0.answer(to: payment, transaction: transaction) }
-    if let answer { return answer }
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    var outcomes: [PurchaseOutcome] = []
+    for order in orders { outcomes += try await purchase(order) }
+    return outcomes
+  }
+
+  private func purchase(_ order: PurchaseOrder) async throws -> [PurchaseOutcome] {
+    let answer = script.change { $0.answer(to: order.payment, transaction: order.transaction) }
+    if let answer { return [answer] }
     // The store's own seller would ask again.
-    var payment = payment
+    var payment = order.payment
     payment.simulatesAskToBuy = false
-    let outcome = try await store.purchase(payment, transaction: transaction)
+    let outcomes = try await store.purchase([
+      PurchaseOrder(
+        payment: payment, transaction: order.transaction, isRepeated: order.isRepeated)
+    ])
     // If the queue repeats it, later rules do not apply to a payment that is sold.
-    if case .purchased = outcome { script.change { $0.decisions[transaction] = .approved } }
-    return outcome
+    if case .purchased? = outcomes.first {
+      script.change { $0.decisions[order.transaction] = .approved }
+    }
+    return outcomes
   }
 
   func grants(account: AccountID?) async throws -> [Grant] {

@@ -75,9 +75,9 @@ extension StoreSession {
     }
     do {
       let seller = try seller()
-      let outcome = try await seller.purchase(payment, transaction: transaction)
-      if case .undecided(let error) = outcome { throw error }
-      seller.send(.answered(transaction: transaction, outcome))
+      seller.send(
+        .answered(
+          transaction: transaction, try await buy(payment, transaction, from: seller)))
     } catch {
       // The transaction still waits, so it can be decided again.
       script.change { $0.decisions[transaction] = nil }
@@ -120,7 +120,7 @@ extension StoreSession {
     let transaction = TransactionID(rawValue: "elsewhere-\(nextNumber())")
     // The rule for the product does not apply.
     script.change { $0.decisions[transaction] = .approved }
-    switch try await seller.purchase(payment, transaction: transaction) {
+    switch try await buy(payment, transaction, from: seller) {
     case .purchased(let grant, let contents): seller.send(.granted(grant, contents: contents))
     case .failed(let error), .undecided(let error): throw error
     case .deferred:
@@ -128,6 +128,17 @@ extension StoreSession {
         .usage, "\(payment.productIdentifier) waits for a decision",
         remedy: "Approve it at the service that sells it")
     }
+  }
+
+  /// Throws if the purchase is undecided.
+  private func buy(
+    _ payment: Payment, _ transaction: TransactionID, from seller: ScriptedSeller
+  ) async throws -> PurchaseOutcome {
+    // Repeated, so that a failed store leaves it undecided.
+    let order = PurchaseOrder(payment: payment, transaction: transaction, isRepeated: true)
+    guard let outcome = try await seller.purchase([order]).first else { throw CancellationError() }
+    if case .undecided(let error) = outcome { throw error }
+    return outcome
   }
 
   /// Revokes a product, as a refund does.

@@ -221,8 +221,9 @@ private struct StoreSeller: PartialService {
     try await store.products()
   }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    let product = try await products([payment.productIdentifier]).products.first
-    return .purchased(Grant(transaction.rawValue, payment), contents: product?.contents ?? [])
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    let product = try await products([order.payment.productIdentifier]).products.first
+    return .purchased(
+      Grant(order.transaction.rawValue, order.payment), contents: product?.contents ?? [])
   }
 }

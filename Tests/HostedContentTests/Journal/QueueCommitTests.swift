@@ -125,9 +125,10 @@ private final class ReceiptService: PartialService {
           contents: [])
       })
   }
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
     let grant = Grant(
-      transaction.rawValue, payment, receipt: "signed \(payment.productIdentifier)")
+      order.transaction.rawValue, order.payment,
+      receipt: "signed \(order.payment.productIdentifier)")
     sold.withLock { $0.append(grant) }
     return .purchased(grant, contents: [])
   }

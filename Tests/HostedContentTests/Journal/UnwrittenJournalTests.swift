@@ -280,8 +280,8 @@ final class AnsweringService: PartialService {
   /// The requested transactions, in order.
   var asked: [TransactionID] { orders.withLock { $0 } }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    orders.withLock { $0.append(transaction) }
-    return try await answer(transaction)
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    orders.withLock { $0.append(order.transaction) }
+    return try await answer(order.transaction)
   }
 }

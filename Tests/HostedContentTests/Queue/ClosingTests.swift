@@ -227,7 +227,7 @@ struct ClosingTests {
       self.isAwaited = isAwaited
     }
 
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
       isAsked.signal()
       if isAwaited {
         try? await Task.sleep(for: .seconds(3600))

@@ -304,7 +304,7 @@ struct PaymentQueueTests {
 
 /// A seller that never responds.
 struct SilentService: PartialService {
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
     try await Task.sleep(for: .seconds(3600))
     return .deferred
   }

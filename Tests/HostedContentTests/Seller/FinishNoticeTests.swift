@@ -137,12 +137,12 @@ private struct FinishLog: PartialService {
 
   var needsFinishes: Bool { true }
 
-  func finished(_ transaction: TransactionID, number: String) async throws {
+  func finished(_ order: PurchaseOrder, number: String) async throws {
     calls.change { $0 += 1 }
     await isHeld.wait { !$0 }
-    if transaction.rawValue == failing {
+    if order.transaction.rawValue == failing {
       throw ContentError(.serverFailed, "Failed", remedy: "Try again")
     }
-    finished.change { $0.append(transaction.rawValue) }
+    finished.change { $0.append(order.transaction.rawValue) }
   }
 }

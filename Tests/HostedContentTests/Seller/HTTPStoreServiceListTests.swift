@@ -230,8 +230,8 @@ struct HTTPStoreServiceListTests {
   /// Buys `t1`, which is deferred, and expects its decision before the first position.
   private func expectEarlyDecision(_ server: ScriptedServer) async throws {
     let service = try Script.service(server)
-    let payment = Payment(productIdentifier: "a")
-    #expect(try await service.purchase(payment, transaction: "t1") == .deferred)
+    let order = PurchaseOrder(payment: Payment(productIdentifier: "a"), transaction: "t1")
+    #expect(try await service.purchase([order]) == [.deferred])
     var events = service.events(after: nil).makeAsyncIterator()
     let first = await events.next()
     guard case .answered("t1", .purchased)? = first?.event else {
@@ -276,8 +276,8 @@ struct HTTPStoreServiceListTests {
       return Script.noEvents(path, after: "old.5")
     }
     let service = try Script.service(server)
-    let payment = Payment(productIdentifier: "a")
-    #expect(try await service.purchase(payment, transaction: "t1") == .deferred)
+    let order = PurchaseOrder(payment: Payment(productIdentifier: "a"), transaction: "t1")
+    #expect(try await service.purchase([order]) == [.deferred])
     let stream = service.events(after: "old.5")
     var found: [StoreEventRecord] = []
     for await record in stream {

@@ -56,10 +56,10 @@ struct HTTPStoreServiceTests {
     let server = try ScriptedServer { _ in
       .json("201 Created", Script.purchase("t1", account: "ada", state: "deferred"))
     }
-    let order = Payment(
+    let payment = Payment(
       productIdentifier: "a", quantity: 3, applicationUsername: "ada", simulatesAskToBuy: true)
-    let outcome = try await Script.service(server).purchase(order, transaction: "t1")
-    #expect(outcome == .deferred)
+    let order = PurchaseOrder(payment: payment, transaction: "t1")
+    #expect(try await Script.service(server).purchase([order]) == [.deferred])
     let json = server.requests.first?.json
     #expect(json?["account"] == .string("ada") && json?["quantity"] == .integer(3))
     #expect(json?["askToBuy"] == .bool(true))
@@ -145,7 +145,8 @@ struct HTTPStoreServiceTests {
   func cancelled() async throws {
     let server = try ScriptedServer { _ in .init([], then: .hang) }
     let service = try Script.service(server)
-    let task = Task { try await service.purchase(payment, transaction: "t1") }
+    let order = PurchaseOrder(payment: payment, transaction: "t1")
+    let task = Task { try await service.purchase([order]) }
     await waitUntil { !server.requests.isEmpty }
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
@@ -167,7 +168,7 @@ struct HTTPStoreServiceTests {
     }
     let orders = ["t1", "t2", "t3"].map { PurchaseOrder(payment: payment, transaction: $0) }
     let service = try Script.service(server)
-    let outcomes = await service.purchase(orders)
+    let outcomes = try await service.purchase(orders)
     #expect(outcomes.map(isSold) == [true, true, false])
     #expect(error(outcomes[2])?.code == .productUnknown)
     #expect(server.requests.map(\.path) == ["/v1/purchases:batch", "/v1/purchases"])
@@ -189,7 +190,7 @@ struct HTTPStoreServiceTests {
     }
     let orders = ["t1", "t2"].map { PurchaseOrder(payment: payment, transaction: $0) }
     let service = try Script.service(server)
-    let outcomes = await service.purchase(orders)
+    let outcomes = try await service.purchase(orders)
     #expect(outcomes.map(isSold) == [true, true])
     #expect(server.requests.count == 2)
   }
@@ -228,7 +229,8 @@ struct HTTPStoreServiceTests {
       .http("\(status) No", ["Content-Type: text/html"], body: Array("<html>".utf8))
     }
     let service = try Script.service(server)
-    await #expect(throws: ContentError.self) { try await service.finished("t1", number: "t1") }
+    let order = PurchaseOrder(payment: payment, transaction: "t1")
+    await #expect(throws: ContentError.self) { try await service.finished(order, number: "t1") }
   }
 
   // MARK: Tokens
@@ -243,7 +245,7 @@ struct HTTPStoreServiceTests {
     let service = try HTTPStoreService(
       url: try #require(URL(string: server.url("/store/"))),
       tokenFile: URL(filePath: folder.path("link")))
-    _ = try await service.purchase(payment, transaction: "t1")
+    _ = try await service.purchase([PurchaseOrder(payment: payment, transaction: "t1")])
     #expect(server.requests.first?.path == "/store/v1/purchases")
     #expect(server.requests.first?.header("authorization") == "Bearer \(Script.token)")
   }

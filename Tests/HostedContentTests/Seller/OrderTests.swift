@@ -282,9 +282,6 @@ private final class GroupSeller: PartialService {
   /// The largest batch.
   var largest: Int { size.withLock { $0 } }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(Grant(number, payment), contents: [])
-  }
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     size.withLock { $0 = max($0, orders.count) }
     await mayAnswer.wait { $0 }

@@ -85,10 +85,10 @@ final class GatedService: PartialService {
 
   func open() { state.change { $0.isOpen = true } }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    state.change { $0.asked.append(transaction) }
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    state.change { $0.asked.append(order.transaction) }
     await state.wait { $0.isOpen }
-    return .purchased(Grant(transaction.rawValue, payment), contents: [])
+    return .purchased(Grant(order.transaction.rawValue, order.payment), contents: [])
   }
 }
 

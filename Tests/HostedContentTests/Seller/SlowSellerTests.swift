@@ -205,10 +205,10 @@ private final class HangingService: PartialService {
   }
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> { eventStream }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    state.change { $0.asked.append(transaction) }
-    if hanging.contains(payment.productIdentifier) { await waitUntilOpen() }
-    return .purchased(Grant(transaction.rawValue, payment), contents: [])
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    state.change { $0.asked.append(order.transaction) }
+    if hanging.contains(order.payment.productIdentifier) { await waitUntilOpen() }
+    return .purchased(Grant(order.transaction.rawValue, order.payment), contents: [])
   }
 }
 
@@ -223,20 +223,8 @@ private final class HangingGroup: PartialService {
   /// The number of calls.
   var calls: Int { count.withLock { $0 } }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    try await service.purchase(payment, transaction: transaction)
-  }
-  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
     count.withLock { $0 += 1 }
-    var outcomes: [PurchaseOutcome] = []
-    for order in orders {
-      do {
-        outcomes.append(
-          try await service.purchase(order.payment, transaction: order.transaction))
-      } catch {
-        outcomes.append(PurchaseOutcome(failing: order, error))
-      }
-    }
-    return outcomes
+    return try await service.purchase(orders)
   }
 }

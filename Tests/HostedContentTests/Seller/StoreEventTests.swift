@@ -269,8 +269,8 @@ private struct Relay: PartialService {
 
   var base: any StoreService { others }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    try await purchases.purchase(payment, transaction: transaction)
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    try await purchases.purchase(orders)
   }
 
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {

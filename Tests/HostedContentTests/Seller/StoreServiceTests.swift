@@ -272,10 +272,6 @@ private final class BackEnd: StoreService {
 
   let maximumBatchSize = batchSize
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    await purchase([PurchaseOrder(payment: payment, transaction: transaction)]).first ?? .deferred
-  }
-
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     await gate.pass()
     let (drops, refuses) = state.change { state in
@@ -294,14 +290,14 @@ private final class BackEnd: StoreService {
 
   let needsFinishes = true
 
-  func finished(_ transaction: TransactionID, number: String) async throws {
+  func finished(_ order: PurchaseOrder, number: String) async throws {
     let fails = state.change { state in
       state.finishCalls += 1
-      if !state.failsFinishes { state.finished.append(transaction) }
+      if !state.failsFinishes { state.finished.append(order.transaction) }
       return state.failsFinishes
     }
     if fails { throw ContentError(.serverFailed, "Down", remedy: "Wait") }
-    #expect(number == transaction.rawValue)
+    #expect(number == order.transaction.rawValue)
   }
 
   func grants(account: AccountID?) async throws -> [Grant] { state.value.grants }

@@ -182,17 +182,18 @@ private final class Bank: PartialService {
 
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> { stream }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    let (product, transaction) = (order.payment.productIdentifier, order.transaction)
     let fails = state.withLock { state in
       state.asked.append(transaction)
       if !state.charges.contains(transaction) { state.charges.append(transaction) }
-      guard failing ?? payment.productIdentifier == payment.productIdentifier,
+      guard failing ?? product == product,
         state.failuresLeft > 0
       else { return false }
       state.failuresLeft -= 1
       return true
     }
     if fails { throw error }
-    return .purchased(Grant(transaction.rawValue, payment), contents: [])
+    return .purchased(Grant(transaction.rawValue, order.payment), contents: [])
   }
 }

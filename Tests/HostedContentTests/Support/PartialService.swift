@@ -1,11 +1,15 @@
 import HostedModel
 import FoundationEssentials
 import HostedContent
+import Testing
 
 /// A service that implements only what its test needs, and passes other calls to `base`.
 protocol PartialService: StoreService {
   /// By default, a seller without products that defers each purchase.
   var base: any StoreService { get }
+
+  /// Buys the product of one order; by default, from `base`.
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome
 }
 
 extension PartialService {
@@ -17,8 +21,14 @@ extension PartialService {
 
   func allProducts() async throws -> ProductsResponse { try await base.allProducts() }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    try await base.purchase(payment, transaction: transaction)
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    var outcomes: [PurchaseOutcome] = []
+    for order in orders { outcomes.append(try await purchase(order)) }
+    return outcomes
+  }
+
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    try #require(try await base.purchase([order]).first)
   }
 
   func grants(account: AccountID?) async throws -> [Grant] {
@@ -34,8 +44,8 @@ struct EmptySeller: StoreService {
 
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .deferred
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    orders.map { _ in .deferred }
   }
 
   func grants(account: AccountID?) async throws -> [Grant] { [] }
@@ -45,8 +55,8 @@ struct EmptySeller: StoreService {
 struct OneOfferSeller: PartialService {
   let offer: ContentOffer
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    .purchased(Grant(transaction.rawValue, payment), contents: [offer])
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    .purchased(Grant(order.transaction.rawValue, order.payment), contents: [offer])
   }
 }
 

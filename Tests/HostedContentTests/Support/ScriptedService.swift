@@ -4,7 +4,7 @@ import HostedContent
 import HostedConcurrency
 
 /// A seller with responses and events set by a test, and the contents of a store.
-final class ScriptedService: StoreService {
+final class ScriptedService: PartialService {
   private let state = Mutex(State())
   private let eventStream: AsyncStream<StoreEventRecord>
   private let sender: AsyncStream<StoreEventRecord>.Continuation
@@ -81,13 +81,14 @@ final class ScriptedService: StoreService {
     ProductsResponse(products: state.withLock { Array($0.products.values) })
   }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+  func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
+    let name = order.payment.productIdentifier
     let (outcome, product) = state.withLock { state in
-      state.purchases.append(transaction)
-      return (state.outcomes[payment.productIdentifier], state.products[payment.productIdentifier])
+      state.purchases.append(order.transaction)
+      return (state.outcomes[name], state.products[name])
     }
     if let outcome { return outcome }
-    let grant = Grant(transaction.rawValue, payment)
+    let grant = Grant(order.transaction.rawValue, order.payment)
     state.withLock { $0.grants.append(grant) }
     return .purchased(grant, contents: product?.contents ?? [])
   }

@@ -97,17 +97,22 @@ struct InstallSessionTests {
 
     func allProducts() async throws -> ProductsResponse { ProductsResponse(products: all) }
 
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-      let product = try #require(all.first { $0.productIdentifier == payment.productIdentifier })
+    func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+      try orders.map(outcome(of:))
+    }
+
+    private func outcome(of order: PurchaseOrder) throws -> PurchaseOutcome {
+      let product = try #require(
+        all.first { $0.productIdentifier == order.payment.productIdentifier })
       let number = state.withLock {
         $0.purchases += 1
-        $0.transactions.insert(transaction)
+        $0.transactions.insert(order.transaction)
         return $0.purchases
       }
       if let outcome = try answer(product, number) { return outcome }
       let grant = Grant(
-        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
-        payment: payment)
+        transactionIdentifier: order.transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+        payment: order.payment)
       state.withLock { $0.grants.append(grant) }
       return .purchased(grant, contents: product.contents)
     }
@@ -232,9 +237,9 @@ struct InstallSessionTests {
       try await StoreReader(location).products()
     }
 
-    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
       try await Task.sleep(for: .seconds(100_000))
-      return .deferred
+      return []
     }
 
     func grants(account: AccountID?) async throws -> [Grant] { [] }

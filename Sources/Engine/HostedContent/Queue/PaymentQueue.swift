@@ -181,7 +181,8 @@ public final class PaymentQueue: Sendable {
 
   /// Approves or declines a deferred payment that was added with `simulatesAskToBuy`.
   ///
-  /// An approved payment is bought now. Throws its errors, and `usage` for other transactions.
+  /// An approved payment is bought now. Throws `serviceFailed` if that is undecided, and `usage` for
+  /// other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // A transaction of an earlier queue does not change anymore.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction
@@ -197,19 +198,28 @@ public final class PaymentQueue: Sendable {
     let declined = ContentError(
       .purchaseDeclined, "The purchase of \(product) was declined", remedy: "Ask again",
       subject: product.rawValue)
-    let outcome =
-      try isApproved
-      ? await service.purchase(payment, transaction: transaction.id) : .failed(declined)
+    var outcome = PurchaseOutcome.failed(declined)
+    if isApproved {
+      outcome = await self.outcome(of: payment, transaction.id)
+      if case .undecided(let error) = outcome {
+        try Task.checkCancellation()
+        throw error
+      }
+    }
     engine.answer(transaction.report.id, outcome)
   }
 
   /// Asks the service again about a deferred transaction; returns its outcome.
   package func ask(about transaction: PaymentTransaction) async -> PurchaseOutcome {
-    let outcome = await service.outcome(
-      of: PurchaseOrder(
-        payment: transaction.payment, transaction: transaction.id, isRepeated: true))
+    let outcome = await outcome(of: transaction.payment, transaction.id)
     engine.answer(transaction.report.id, outcome)
     return outcome
+  }
+
+  /// Asks the service about a payment that was sent before.
+  private func outcome(of payment: Payment, _ id: TransactionID) async -> PurchaseOutcome {
+    let order = PurchaseOrder(payment: payment, transaction: id, isRepeated: true)
+    return await service.outcomes(of: [order])[0]
   }
 
   /// Removes a transaction from the queue; its unfinished downloads are cancelled.

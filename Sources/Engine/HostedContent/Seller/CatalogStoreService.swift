@@ -42,14 +42,6 @@ final class CatalogStoreService: StoreService, GrantLookup {
     try await calls.run { try self.catalog.refresh().products(nil) }
   }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    // It may be repeated by a service that wraps this one.
-    let order = PurchaseOrder(payment: payment, transaction: transaction, isRepeated: true)
-    let sales = try await calls.run { try self.sell([order]) }
-    guard let sale = sales.first else { throw CancellationError() }
-    return try sale.get()
-  }
-
   let maximumBatchSize = 64
 
   /// Reads the catalog once, and records all grants in one commit.

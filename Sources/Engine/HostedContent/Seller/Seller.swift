@@ -151,20 +151,11 @@ final class Seller: Sendable {
     repeat {
       let call = begin { $0.nextCall(at: $1) }
       guard let (number, orders) = call ?? nil else { return }
-      for (order, outcome) in zip(orders, await outcomes(of: orders)) { handle(outcome, of: order) }
+      for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
+        handle(outcome, of: order)
+      }
       guard state.withLock({ $0.book.end(number) }) else { return }
     } while true
-  }
-
-  private func outcomes(of orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
-    if service.maximumBatchSize <= 1, let order = orders.first {
-      return [await service.outcome(of: order)]
-    }
-    let outcomes = await service.purchase(orders)
-    return outcomes
-      + orders.dropFirst(outcomes.count).map {
-        .undecided(.undecided($0, cause: "its batch has fewer outcomes than orders"))
-      }
   }
 
   private func handle(_ outcome: PurchaseOutcome, of order: PurchaseOrder) {
@@ -277,5 +268,20 @@ final class Seller: Sendable {
     }
     for _ in 0..<late.newWorkers + repetitions { startWorker() }
     scheduleCheck()
+  }
+}
+
+extension StoreService {
+  /// Buys orders; a thrown error or a missing outcome leaves them undecided.
+  func outcomes(of orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+    do {
+      let outcomes = try await purchase(orders)
+      return outcomes
+        + orders.dropFirst(outcomes.count).map {
+          .undecided(.undecided($0, cause: "it returned fewer outcomes than orders"))
+        }
+    } catch {
+      return orders.map { PurchaseOutcome(of: $0, after: error) }
+    }
   }
 }

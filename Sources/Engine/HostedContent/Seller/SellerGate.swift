@@ -30,30 +30,22 @@ struct SellerGate: GrantLookup {
 
   func storefront() async -> Storefront? { await service.storefront() }
 
-  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    try await checked(try await service.purchase(payment, transaction: transaction))
-  }
-
   var maximumBatchSize: Int { service.maximumBatchSize }
 
-  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
-    let outcomes = await service.purchase(orders)
+  func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
+    let outcomes = try await service.purchase(orders)
     // At the same time, so that they share a refresh of the catalog.
-    return await concurrently(outcomes) { outcome in
+    return await concurrently(Array(zip(orders, outcomes))) { order, outcome in
       do {
         return try await checked(outcome)
       } catch {
         // The queue is closed, and ignores the outcome.
-        return .undecided(ContentError(error, while: "checking a receipt"))
+        return PurchaseOutcome(of: order, after: error)
       }
     }
   }
 
   var needsFinishes: Bool { service.needsFinishes }
-
-  func finished(_ transaction: TransactionID, number: String) async throws {
-    try await service.finished(transaction, number: number)
-  }
 
   func finished(_ order: PurchaseOrder, number: String) async throws {
     try await service.finished(order, number: number)
