@@ -75,7 +75,7 @@ enum Idle {
   private static func configuration(_ path: String) throws -> PaymentQueue.Configuration {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: path), store: try StoreLocation("\(path)-no-store"))
-    configuration.service = InstantSeller()
+    configuration.service = InstantService()
     return configuration
   }
 }

@@ -46,17 +46,17 @@ enum ManyDownloads {
   }
 
   static func run(_ path: String, _ count: Int) async throws {
-    let seller = InstantSeller(offers: try await offers(path, count))
+    let service = InstantService(offers: try await offers(path, count))
     for (number, limit) in [(10, 3), (count, 3), (10, 10), (count, count)] {
-      try measure(path, number, limit: limit, seller)
+      try measure(path, number, limit: limit, service)
     }
   }
 
-  private static func measure(_ path: String, _ count: Int, limit: Int, _ seller: InstantSeller)
+  private static func measure(_ path: String, _ count: Int, limit: Int, _ service: InstantService)
     throws
   {
     var configuration = try configuration(path, library: "library-\(count)-\(limit)")
-    configuration.service = seller
+    configuration.service = service
     configuration.maximumActiveDownloads = limit
     let queue = try PaymentQueue(configuration)
     let observers = (0..<3).map { number in

@@ -18,7 +18,7 @@ enum Queued {
     try server.start()
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: path), store: try StoreLocation(server.url))
-    configuration.service = InstantSeller()
+    configuration.service = InstantService()
     let before = try Process.residentBytes()
     let queue = try PaymentQueue(configuration)
     let observer = Deliverer(acting: false) { $0.downloads >= 2 * count }

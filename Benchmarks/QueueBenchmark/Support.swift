@@ -112,8 +112,8 @@ final class Deliverer: PaymentTransactionObserver {
   }
 }
 
-/// A seller in memory that responds at once; products without `offers` have no content.
-struct InstantSeller: StoreService {
+/// A store service in memory that responds at once; products without `offers` have no content.
+struct InstantService: StoreService {
   var offers: [ProductIdentifier: [ContentOffer]] = [:]
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {

@@ -8,21 +8,21 @@ import HostedConcurrency
 enum TinyProducts {
   /// Without `comparing`, only the queue runs, to count its system calls.
   static func withoutContent(_ path: String, _ count: Int, comparing: Bool = true) throws {
-    try measure("products without content", path, count, InstantSeller(), comparing)
+    try measure("products without content", path, count, InstantService(), comparing)
   }
 
   static func withContent(_ path: String, _ count: Int, comparing: Bool = true) async throws {
-    let seller = InstantSeller(offers: try await ManyDownloads.offers(path, count))
-    try measure("products with tiny content", path, count, seller, comparing)
+    let service = InstantService(offers: try await ManyDownloads.offers(path, count))
+    try measure("products with tiny content", path, count, service, comparing)
   }
 
   private static func measure(
-    _ what: String, _ path: String, _ count: Int, _ seller: InstantSeller, _ isComparing: Bool
+    _ what: String, _ path: String, _ count: Int, _ service: InstantService, _ isComparing: Bool
   ) throws {
     let operations = Mutex([FileOperation: Int]())
     var configuration = try ManyDownloads.configuration(
       path, library: "library-\(UUID().uuidString)")
-    configuration.service = seller
+    configuration.service = service
     configuration.fileSystem = FileSystem { operation, _ in
       operations.withLock { $0[operation, default: 0] += 1 }
     }

@@ -55,7 +55,7 @@ enum AsyncBookshelf {
       let isInstalled = try product.contents.allSatisfy {
         try queue.installedVersion(of: $0.contentIdentifier) != nil
       }
-      // Only the seller knows whether a product without content was bought.
+      // Only the store service knows whether a product without content was bought.
       let isBought = try await queue.isGranted(product.productIdentifier)
       if isInstalled, product.isDownloadable || isBought { continue }
       let folders = try await queue.deliver(

@@ -54,7 +54,7 @@ final class Bookshelf: PaymentTransactionObserver {
       let isInstalled = try product.contents.allSatisfy {
         try queue.installedVersion(of: $0.contentIdentifier) != nil
       }
-      // Only the seller knows whether a product without content was bought.
+      // Only the store service knows whether a product without content was bought.
       let isBought = try await queue.isGranted(product.productIdentifier)
       if isInstalled, product.isDownloadable || isBought { continue }
       queue.add(Payment(productIdentifier: product.productIdentifier))

@@ -3,8 +3,8 @@ import HostedContent
 
 /// Sells only to the accounts that are in a file, one per line.
 struct MembersOnly: StoreService {
-  /// The built-in seller, which grants everything.
-  let seller: any StoreService
+  /// The built-in store service, which grants everything.
+  let service: any StoreService
   let members: URL
 
   /// Sells to members.
@@ -15,7 +15,7 @@ struct MembersOnly: StoreService {
     var outcomes: [PurchaseOutcome] = []
     for order in orders {
       if try isMember(order.payment.applicationUsername) {
-        outcomes += try await seller.purchase([order])
+        outcomes += try await service.purchase([order])
       } else {
         outcomes.append(
           .failed(
@@ -27,7 +27,7 @@ struct MembersOnly: StoreService {
   }
 
   func grants(account: AccountID?) async throws -> [Grant] {
-    try isMember(account) ? try await seller.grants(account: account) : []
+    try isMember(account) ? try await service.grants(account: account) : []
   }
 
   private func isMember(_ account: AccountID?) throws -> Bool {
@@ -36,10 +36,10 @@ struct MembersOnly: StoreService {
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await seller.products(identifiers)
+    try await service.products(identifiers)
   }
 
-  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
+  func allProducts() async throws -> ProductsResponse { try await service.allProducts() }
 }
 
 /// Buys a product for an account: `Members STORE LIBRARY MEMBERS ACCOUNT PRODUCT`.
@@ -54,7 +54,7 @@ enum Members {
     do {
       var configuration = PaymentQueue.Configuration(
         library: URL(filePath: words[1]), store: try StoreLocation(words[0]))
-      configuration.seller = { MembersOnly(seller: $0, members: URL(filePath: words[2])) }
+      configuration.seller = { MembersOnly(service: $0, members: URL(filePath: words[2])) }
       let queue = try PaymentQueue(configuration)
       let payment = Payment(
         productIdentifier: try ProductIdentifier(validating: words[4]),

@@ -34,10 +34,10 @@ extension PaymentQueue {
     }
   }
 
-  /// Delivers and finishes a transaction, even if the seller has not answered yet.
+  /// Delivers and finishes a transaction, even if the service has not answered yet.
   package func complete(_ transaction: PaymentTransaction) async throws {
     if transaction.transactionState == .purchasing {
-      // The reports start with the current state, and the launch asks the seller again.
+      // The reports start with the current state, and the launch asks the service again.
       for await report in reports() {
         if case .transactions = report, transaction.transactionState != .purchasing { break }
       }

@@ -43,9 +43,10 @@ struct RepeatedPaymentTests {
     let refusal = ContentError(.notEntitled, "No", remedy: "Pay")
     try session.setDecision(.fail(refusal), about: "book")
     let seller = try #require(sellers.value.last)
-    let outcome = try await seller.purchase(Payment("book"), transaction: transaction.id)
-    guard case .purchased = outcome else {
-      Issue.record("The repeated payment has the outcome \(outcome)")
+    let order = PurchaseOrder(payment: Payment("book"), transaction: transaction.id)
+    let outcomes = try await seller.purchase([order])
+    guard case .purchased? = outcomes.first else {
+      Issue.record("The repeated payment has the outcome \(outcomes)")
       return
     }
     await #expect(throws: ContentError.self) { try await queue.purchase(Payment("book")) }

@@ -2,15 +2,15 @@ import HostedContentTesting
 import HostedTestTraits
 import Testing
 
-/// Observers cannot see which seller a queue has.
-@Suite("The same calls from each seller", .waiting, .timeLimit(.hang))
+/// Observers cannot see which service a queue has.
+@Suite("The same calls from each service", .waiting, .timeLimit(.hang))
 struct SameCallsTests {
-  @Test("Observers get the same calls from the built-in seller and from a store server", .slow)
+  @Test("Observers get the same calls from the built-in service and from a store server", .slow)
   func same() async throws {
     let session = try StoreSession()
-    let builtIn = try await calls(Seller(session: try StoreSession(), server: nil))
+    let builtIn = try await calls(Shop(session: try StoreSession(), server: nil))
     let server = try await calls(
-      Seller(session: session, server: try StoreServerSession(session)))
+      Shop(session: session, server: try StoreServerSession(session)))
     for product in Set(builtIn.states.keys).union(server.states.keys) {
       #expect(builtIn.states[product] == server.states[product], "\(product)")
     }
@@ -24,34 +24,34 @@ struct SameCallsTests {
   }
 
   /// Buys, fails, asks, is interrupted, loses and restores products, one after the other.
-  private func calls(_ seller: Seller) async throws -> CallRecorder.Calls {
+  private func calls(_ shop: Shop) async throws -> CallRecorder.Calls {
     for product in ["book", "asked", "declined", "interrupted"] as [ProductIdentifier] {
-      try seller.session.publish(product)
+      try shop.session.publish(product)
     }
-    try seller.session.offer("club")
-    let queue = try seller.launch()
+    try shop.session.offer("club")
+    let queue = try shop.launch()
     let recorder = CallRecorder()
     queue.add(recorder)
     for product in ["book", "club", "missing"] {
       queue.add(Payment(try ProductIdentifier(validating: product)))
       await recorder.wait { $0.isRemoved(product) }
     }
-    try seller.deferPurchase(of: "asked")
+    try shop.deferPurchase(of: "asked")
     let asked = queue.add(Payment("asked"))
     await recorder.wait { $0.states["asked"]?.last == "deferred" }
-    try await seller.approve(asked)
+    try await shop.approve(asked)
     await recorder.wait { $0.isRemoved("asked") }
-    try seller.deferPurchase(of: "declined")
+    try shop.deferPurchase(of: "declined")
     let declined = queue.add(Payment("declined"))
     await recorder.wait { $0.states["declined"]?.last == "deferred" }
-    try await seller.decline(declined)
+    try await shop.decline(declined)
     await recorder.wait { $0.isRemoved("declined") }
-    try seller.interruptPurchase(of: "interrupted")
+    try shop.interruptPurchase(of: "interrupted")
     let interrupted = queue.add(Payment("interrupted"))
     await recorder.wait { $0.isRemoved("interrupted") }
-    try await seller.resolve(interrupted, of: "interrupted")
+    try await shop.resolve(interrupted, of: "interrupted")
     await recorder.wait { $0.counts["removed"] == 7 }
-    try await seller.refund("book")
+    try await shop.refund("book")
     await recorder.wait { $0.revoked.count == 1 }
     queue.restoreCompletedTransactions()
     await recorder.wait { $0.restores.count == 1 && $0.counts["removed"] == 10 }
@@ -59,8 +59,8 @@ struct SameCallsTests {
     return recorder.calls
   }
 
-  /// A session with its own seller, or with a server.
-  private struct Seller {
+  /// A session with the built-in service, or with a server.
+  private struct Shop {
     let session: StoreSession
     let server: StoreServerSession?
 

@@ -69,7 +69,7 @@ struct SessionTests {
       try await queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
 
-  @Test("The clock is not advanced if the seller of a killed engine cannot answer")
+  @Test("The clock is not advanced if the service of a killed engine cannot answer")
   func clockAfterKill() async throws {
     let session = try StoreSession()
     try session.launch()

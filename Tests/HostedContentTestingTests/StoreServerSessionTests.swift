@@ -155,9 +155,10 @@ struct StoreServerSessionTests {
     let server = try StoreServerSession(session)
     #expect(throws: ContentError.self) { try server.approve("unknown") }
     #expect(throws: ContentError.self) { try server.setDecision(.later, about: "book", count: 0) }
-    let outcome = try await server.service().purchase(Payment("book"), transaction: "order-1")
-    guard case .purchased = outcome else {
-      Issue.record("\(outcome)")
+    let order = PurchaseOrder(payment: Payment("book"), transaction: "order-1")
+    let outcomes = try await server.service().purchase([order])
+    guard case .purchased? = outcomes.first else {
+      Issue.record("\(outcomes)")
       return
     }
     #expect(throws: ContentError.self) { try server.decline("order-1") }
@@ -169,7 +170,8 @@ struct StoreServerSessionTests {
     let session = try StoreSession()
     try session.publish("book")
     let server = try StoreServerSession(session)
-    _ = try await server.service().purchase(Payment("book"), transaction: "order-1")
+    let order = PurchaseOrder(payment: Payment("book"), transaction: "order-1")
+    _ = try await server.service().purchase([order])
     await waitUntil { server.requests == ["POST /v1/purchases 201"] }
   }
 }

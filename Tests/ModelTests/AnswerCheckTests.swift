@@ -2,7 +2,7 @@ import FoundationEssentials
 @testable import HostedModel
 import Testing
 
-/// Checks of a seller's response by the queue itself.
+/// Checks of a service's response by the queue itself.
 @Suite("Responses that do not match")
 struct AnswerCheckTests {
   private func ordered(_ payment: Payment) -> QueueState {
@@ -54,7 +54,7 @@ struct AnswerCheckTests {
   {
     let order = try order()
     var queue = ordered(order)
-    // The seller's grant does not have the simulation flag.
+    // The service's grant does not have the simulation flag.
     var payment = order
     payment.simulatesAskToBuy = false
     let grant = Grant(

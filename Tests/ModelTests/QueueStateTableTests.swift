@@ -121,7 +121,7 @@ struct QueueStateTableTests {
     (.restored, .deferred, .restored),
   ]
 
-  @Test("The seller's response changes only pending transactions", arguments: answers.indices)
+  @Test("The service's response changes only pending transactions", arguments: answers.indices)
   func answer(row: Int) throws {
     let (state, answer, expected) = Self.answers[row]
     var queue = QueueState(transactions: [try Sample.transaction(state)])

@@ -9,8 +9,8 @@ import Testing
 /// Calls during the opening of a library, which runs user code.
 @Suite("While the library is opening", .waiting, .timeLimit(.hang))
 struct OpeningTests {
-  /// A seller that sells everything, with a hook for the request of events.
-  private struct HookedSeller: StoreService {
+  /// A service that sells everything, with a hook for the request of events.
+  private struct HookedService: StoreService {
     let onEvents: @Sendable () -> Void
     /// Called when the queue ends its request of events.
     let onEnd: @Sendable () -> Void
@@ -51,7 +51,7 @@ struct OpeningTests {
   ) throws -> SKHostConfiguration {
     var queue = try session.configuration()
     queue.deliveryQueue = delivery
-    queue.seller = { _ in HookedSeller(onEvents: onEvents, onEnd: onEnd) }
+    queue.seller = { _ in HookedService(onEvents: onEvents, onEnd: onEnd) }
     return SKHostConfiguration(queue: queue)
   }
 

@@ -260,7 +260,7 @@ struct QueueTests {
   }
 
   @Test("Ask to buy, interrupted purchases, refunds, promotions and storefronts reach the observer")
-  func sellerSide() async throws {
+  func serviceSide() async throws {
     let fixture = try KitFixture()
     let session = fixture.session
     for product in ["asked", "broken", "offered"] as [ProductIdentifier] {

@@ -73,7 +73,7 @@ struct RequestTests {
     #expect(book.localizedTitle == "Book" && book.localizedDescription == "A book")
     #expect(book.price == NSDecimalNumber(string: "2.99"))
     #expect(book.priceLocale.currency?.identifier == "EUR")
-    #expect(book.priceLocale.regionCode == "US", "the region of the seller's storefront")
+    #expect(book.priceLocale.regionCode == "US", "the region of the service's storefront")
     #expect(book.isDownloadable && book.downloadContentVersion == "1.10")
     #expect(book.downloadContentLengths.count == 1 && book.downloadContentLengths[0].int64Value > 0)
     let plain = try #require(response.products.first { $0.productIdentifier == "plain" })
@@ -132,7 +132,7 @@ struct RequestTests {
     fixture.queue.close()
   }
 
-  @Test("Refreshing the receipt calls the seller")
+  @Test("Refreshing the receipt calls the service")
   func receipt() async throws {
     let fixture = try KitFixture()
     let recorder = Recorder()

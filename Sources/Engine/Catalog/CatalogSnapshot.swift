@@ -38,7 +38,7 @@ package struct CatalogSnapshot: Sendable {
     try record(of: product)?.offers ?? []
   }
 
-  /// Returns the offer of a content that a seller names: its version, or else the newest.
+  /// Returns the offer of a content that a service names: its version, or else the newest.
   ///
   /// Throws `answerMismatch` if the product does not have this content, and the errors of
   /// `product(_:)` if the catalog contradicts itself about the product.

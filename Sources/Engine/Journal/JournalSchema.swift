@@ -84,7 +84,7 @@ struct JournalSchema: Sendable {
       id TEXT NOT NULL                 -- of the transaction; kept after it is finished
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE finish_notice (
-      id TEXT PRIMARY KEY,             -- of a finished transaction the seller must acknowledge
+      id TEXT PRIMARY KEY,             -- of a finished transaction, until the service knows it
       number TEXT NOT NULL,            -- the seller's
       product TEXT NOT NULL,
       quantity INTEGER NOT NULL,
@@ -95,13 +95,13 @@ struct JournalSchema: Sendable {
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE store_cursor (
       id INTEGER PRIMARY KEY CHECK (id = 0),
-      cursor TEXT NOT NULL             -- the position in the seller's events
+      cursor TEXT NOT NULL             -- the position in the service's events
     ) STRICT;
     """
 
   /// Version 1 did not record the accounts of finished transactions, and not what was bought.
   ///
-  /// A notice needs that only if the seller has lost the purchase.
+  /// A notice needs that only if the service has lost the purchase.
   private static let fromVersion1 = """
     ALTER TABLE finished_transaction ADD COLUMN account TEXT;
     ALTER TABLE finish_notice RENAME TO earlier_notice;

@@ -264,7 +264,7 @@ extension ContentError.Code {
   /// A package cannot be built from the folder.
   public static let buildFailed = Self(rawValue: 609)
 
-  // Entitlement: the seller and the account.
+  // Entitlement: the service and the account.
   /// The store does not offer the product.
   public static let productUnknown = Self(rawValue: 700)
   /// The account is not entitled to the product.
@@ -275,12 +275,12 @@ extension ContentError.Code {
   public static let contentClaimed = Self(rawValue: 703)
   /// The app stopped the purchase in the account's storefront.
   public static let storefrontRefused = Self(rawValue: 704)
-  /// The seller's response does not match the order or the catalog.
+  /// The store service's response does not match the order or the catalog.
   public static let answerMismatch = Self(rawValue: 705)
   /// The transaction identifier is already used.
   public static let transactionExists = Self(rawValue: 706)
-  /// The seller did not respond in time; the order stays open.
-  public static let sellerNotResponding = Self(rawValue: 707)
+  /// The store service did not respond in time; the order stays open.
+  public static let serviceNotResponding = Self(rawValue: 707)
   /// The purchase waits for an approval or a payment.
   public static let awaitingDecision = Self(rawValue: 708)
   /// The purchase was declined.
@@ -342,7 +342,7 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .outOfMemory, .libraryLocked, .diskFull, .fileFailed, .journalFailed, .ledgerFailed,
-      .sellerNotResponding, .awaitingDecision, .serviceFailed, .metadataExpired, .stopped,
+      .serviceNotResponding, .awaitingDecision, .serviceFailed, .metadataExpired, .stopped,
       .timedOut, .serverFailed, .serverBusy, .answerUnusable, .lookupThrottled:
       true
     case .certificateUntrusted: false

@@ -2,7 +2,7 @@ package import HostedModel
 package import FoundationEssentials
 package import HostedLedger
 
-/// Purchases of the built-in seller in its ledger.
+/// Purchases of the built-in store service in its ledger.
 extension PurchaseOrder {
   /// Returns the purchase of `product` to be recorded.
   package func draft(of product: Product) throws -> PurchaseDraft {

@@ -1,6 +1,6 @@
 public import HostedModel
 
-/// An event at the seller.
+/// An event of a store service.
 public enum StoreEvent: Hashable, Sendable {
   /// A deferred, late or interrupted purchase was decided; the outcome is checked like any other.
   ///
@@ -25,7 +25,7 @@ public enum StoreEvent: Hashable, Sendable {
   case checkpoint
 }
 
-/// An event of the seller with its cursor.
+/// An event of a store service with its cursor.
 public struct StoreEventRecord: Hashable, Sendable {
   /// The event.
   public let event: StoreEvent
@@ -45,7 +45,7 @@ public struct Revocation: Hashable, Sendable {
   public let productIdentifiers: [ProductIdentifier]
   /// The account; nil for the library's own.
   public let account: AccountID?
-  /// The seller's number of the purchase that was revoked; nil if the seller names only products.
+  /// The seller's number of the purchase that was revoked; nil if the service names only products.
   public let transactionIdentifier: String?
 
   /// Creates a revocation.

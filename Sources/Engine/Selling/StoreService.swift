@@ -2,7 +2,7 @@ public import HostedCatalog
 public import HostedModel
 import HostedLedger
 
-/// A seller of products: describes them, sells them and lists what an account owns.
+/// Answers payments: describes products, sells them and lists what an account owns.
 ///
 /// Implement it over your own entitlements, or use the built-in one, which grants every product of
 /// a store to every caller. The queue may call several methods at the same time, from any task.
@@ -61,7 +61,7 @@ public protocol StoreService: Sendable {
   /// Do not wait here for another thread that uses the queue: it waits until the queue is open.
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord>
 
-  /// Returns the storefront of the library's account; nil if the seller does not have one.
+  /// Returns the storefront of the library's account; nil if the service does not have one.
   ///
   /// Requests of the module StoreKit wait for the first response, because prices depend on its
   /// region.

@@ -6,7 +6,7 @@ import HostedFileIO
 public import FoundationEssentials
 import HostedLedger
 
-/// A seller behind the HTTP API of a store server.
+/// A store service behind the HTTP API of a store server.
 ///
 /// Use it as `PaymentQueue.Configuration.service`, with the store's `trustedRoot`. The server
 /// records purchases and decides about them; the store's signed catalog still determines what is
@@ -81,8 +81,8 @@ public final class HTTPStoreService: StoreService {
 
   /// Buys products with one request, which is repeated for those without an outcome.
   ///
-  /// Outcomes that are known before the others are also sent as events. Throws
-  /// `CancellationError` if the task is cancelled. The products may be sold then: repeat the orders.
+  /// Outcomes that are known before the others are also sent as events. Throws `CancellationError`
+  /// if the task is cancelled. The products may be sold then: repeat the orders.
   public func purchase(_ orders: [PurchaseOrder]) async throws -> [PurchaseOutcome] {
     openOrders.begin(orders)
     defer { openOrders.end(orders) }

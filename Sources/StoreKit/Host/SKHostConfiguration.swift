@@ -5,7 +5,7 @@ public import HostedContent
 ///
 /// Pass it to `SKPaymentQueue.configure(_:)` at launch, or set environment variables.
 public struct SKHostConfiguration: Sendable {
-  /// The engine's configuration: library, store, trusted root, network, seller and more.
+  /// The engine's configuration: library, store, trusted root, network, store service and more.
   ///
   /// If it does not set a delivery queue, observers are called on the main queue.
   public var queue: PaymentQueue.Configuration

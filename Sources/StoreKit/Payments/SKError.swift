@@ -86,13 +86,13 @@ public struct SKError: _BridgedStoredNSError {
   public static var paymentNotAllowed: Code { .paymentNotAllowed }
   /// The product is not available in this store or storefront.
   public static var storeProductNotAvailable: Code { .storeProductNotAvailable }
-  /// The seller requires other credentials.
+  /// The store service requires other credentials.
   public static var cloudServicePermissionDenied: Code { .cloudServicePermissionDenied }
-  /// The seller cannot be reached.
+  /// The store service cannot be reached.
   public static var cloudServiceNetworkConnectionFailed: Code {
     .cloudServiceNetworkConnectionFailed
   }
-  /// The seller revoked a permission.
+  /// The store service revoked a permission.
   public static var cloudServiceRevoked: Code { .cloudServiceRevoked }
   /// The buyer must accept a privacy notice first.
   public static var privacyAcknowledgementRequired: Code { .privacyAcknowledgementRequired }

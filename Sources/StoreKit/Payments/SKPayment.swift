@@ -45,7 +45,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
   open var applicationUsername: String? { fields.applicationUsername }
   /// Reserved; anything but nil fails with `SKError.unauthorizedRequestData`.
   open var requestData: Data? { fields.requestData }
-  /// Whether the built-in seller defers it, as if it needed approval.
+  /// Whether the built-in store service defers it, as if it needed approval.
   open var simulatesAskToBuyInSandbox: Bool { fields.simulatesAskToBuyInSandbox }
   /// A discount for a subscription; not supported, fails with `.ineligibleForOffer`.
   open var paymentDiscount: SKPaymentDiscount? { fields.paymentDiscount }
@@ -133,7 +133,7 @@ open class SKMutablePayment: SKPayment, @unchecked Sendable {
     set { change { $0.requestData = newValue } }
   }
 
-  /// Whether the built-in seller defers it, as if it needed approval.
+  /// Whether the built-in store service defers it, as if it needed approval.
   open override var simulatesAskToBuyInSandbox: Bool {
     get { fields.simulatesAskToBuyInSandbox }
     set { change { $0.simulatesAskToBuyInSandbox = newValue } }

@@ -68,7 +68,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     set { host.setDelegate(newValue, of: self) }
   }
 
-  /// The account's storefront as last reported by the seller; nil if not reported.
+  /// The account's storefront as last reported by the service; nil if not reported.
   open var storefront: SKStorefront? {
     host.useSession { $0.engine.storefront.map(SKStorefront.init) } ?? nil
   }

@@ -130,7 +130,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
 
 /// The state of a transaction.
 public enum SKPaymentTransactionState: Int, Sendable {
-  /// Sent to the seller, without outcome.
+  /// Sent to the service, without outcome.
   case purchasing = 0
   /// Purchased; deliver the content, then finish.
   case purchased = 1

@@ -1,9 +1,9 @@
 import HostedContent
 
-/// Requests the account's grants from the seller.
+/// Requests the account's grants from the store service.
 ///
 /// Instead of one receipt for the app, each purchase has a receipt signed by the seller, in
-/// `SKPaymentTransaction.transactionReceipt`. The request finishes when the seller has responded.
+/// `SKPaymentTransaction.transactionReceipt`. The request finishes when the service has responded.
 // Sendable because SKRequest is, and it is immutable.
 open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
   private let properties: [String: String]?
@@ -27,7 +27,7 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
     super.init(host: host)
   }
 
-  /// Creates a request to the seller of another queue; not in Apple's API.
+  /// Creates a request to the service of another queue; not in Apple's API.
   public convenience init(receiptProperties properties: [String: Any]?, queue: SKPaymentQueue) {
     self.init(properties?.mapValues { "\($0)" }, host: queue.host)
   }

@@ -40,7 +40,7 @@ open class SKProduct: NSObject, @unchecked Sendable {
 
   /// A locale with the configured language, the storefront's region and the price's currency.
   ///
-  /// A free product has US dollars. The region is nil if the seller does not report a storefront.
+  /// A free product has US dollars. The region is nil if the service does not report a storefront.
   open var priceLocale: Locale {
     var components = Locale.Components(identifier: language)
     components.languageComponents.region = region ?? components.languageComponents.region

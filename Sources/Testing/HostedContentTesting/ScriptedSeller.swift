@@ -3,7 +3,7 @@ import FoundationEssentials
 import HostedContent
 import HostedConcurrency
 
-/// The seller of one engine: the store's own seller, overridden by the session's script.
+/// The service of one engine: the built-in one, overridden by the session's script.
 final class ScriptedSeller: StoreService {
   private let store: any StoreService
   private let script: SessionScript
@@ -35,7 +35,7 @@ final class ScriptedSeller: StoreService {
   private func purchase(_ order: PurchaseOrder) async throws -> [PurchaseOutcome] {
     let answer = script.change { $0.answer(to: order.payment, transaction: order.transaction) }
     if let answer { return [answer] }
-    // The store's own seller would ask again.
+    // The built-in service would ask again.
     var payment = order.payment
     payment.simulatesAskToBuy = false
     let outcomes = try await store.purchase([
@@ -81,7 +81,7 @@ final class ScriptedSeller: StoreService {
   func storefront() async -> Storefront? { script.change { $0.storefront } }
 }
 
-/// The script of a session; it outlives the sellers that use it.
+/// The script of a session; it outlives the services that use it.
 final class SessionScript: Sendable {
   private let script = Mutex(SellerScript())
 

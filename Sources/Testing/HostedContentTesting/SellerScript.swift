@@ -2,7 +2,7 @@ import HostedModel
 import FoundationEssentials
 import HostedContent
 
-/// The rules and the state of a seller; it outlives the engines of a session.
+/// The rules and the state of a store service; it outlives the engines of a session.
 struct SellerScript: Sendable {
   /// A decision about a deferred payment.
   enum Decision: Sendable {

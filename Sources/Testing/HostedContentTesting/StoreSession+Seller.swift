@@ -2,7 +2,7 @@ public import HostedModel
 import FoundationEssentials
 import HostedContent
 
-/// Controls the seller's answers and events.
+/// Controls the store service's answers and events.
 extension StoreSession {
   // MARK: Answers
 

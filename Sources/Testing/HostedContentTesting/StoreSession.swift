@@ -5,14 +5,14 @@ import HostedFileIO
 import HostedFileServer
 import HostedPackage
 
-/// A store, its seller and a library for one test.
+/// A store, its store service and a library for one test.
 ///
 /// Each session has its own temporary folder, port and clock, so that tests can run in parallel
 /// with reproducible results. Content is served over HTTP on this machine, optionally with scripted
 /// faults. One engine at a time uses the library: `launch`, `kill` and `relaunch` simulate a
-/// service's process. Before the first launch, functions that act as the seller throw `usage`. What
-/// the seller announces to a killed engine is lost. Thread-safe. `reset` starts again; the folder
-/// is removed with the session.
+/// service's process. Before the first launch, functions that act as the store service throw
+/// `usage`. What it announces to a killed engine is lost. Thread-safe. `reset` starts again; the
+/// folder is removed with the session.
 public final class StoreSession: Sendable {
   /// The clock of the engine and the store.
   public let clock: TestClock
@@ -23,7 +23,7 @@ public final class StoreSession: Sendable {
   private struct State {
     var place: Place
     var engine: (queue: PaymentQueue, process: SimulatedProcess)?
-    /// The seller of the last launched engine.
+    /// The store service of the last launched engine.
     var seller: ScriptedSeller?
     var number = 0
     var publicationHandlers: [@Sendable () throws -> Void] = []
@@ -99,7 +99,7 @@ public final class StoreSession: Sendable {
     configuration.clock = clock.engineClock
     configuration.seller = { [weak self, script, clock] store in
       let seller = ScriptedSeller(store, script, clock)
-      // The earlier seller is released outside the lock.
+      // The earlier one is released outside the lock.
       _ = self?.state.withLock { state in
         defer { state.seller = seller }
         return state.seller
@@ -152,13 +152,13 @@ public final class StoreSession: Sendable {
     return try launch(change)
   }
 
-  // MARK: The seller of the running engine
+  // MARK: The store service of the running engine
 
-  /// Returns the seller of the last launched engine; throws `usage` before the first launch.
+  /// Returns the store service of the last launched engine; throws `usage` before the first launch.
   func seller() throws -> ScriptedSeller {
     guard let seller = state.withLock({ $0.seller }) else {
       throw ContentError(
-        .usage, "No engine has been launched", remedy: "Call launch() before the seller acts")
+        .usage, "No engine has been launched", remedy: "Call launch() before the service acts")
     }
     return seller
   }

@@ -29,13 +29,13 @@ struct GatedContentTests {
     try fixture.queue(at: server.url) {
       $0.network.firstRetryDelay = .milliseconds(10)
       $0.network.limits.connectionsPerTransfer = 1
-      $0.seller = seller()
+      $0.seller = gatedService()
       try change(&$0)
     }
   }
 
-  private func seller() -> @Sendable (any StoreService) -> any StoreService {
-    { [gate, url = server.url] in GatedSeller(base: $0, gate: gate, contentURL: url) }
+  private func gatedService() -> @Sendable (any StoreService) -> any StoreService {
+    { [gate, url = server.url] in GatedContentService(base: $0, gate: gate, contentURL: url) }
   }
 
   private func payment(_ name: String, account: AccountID? = nil) throws -> Payment {
@@ -204,7 +204,7 @@ struct GatedContentTests {
       try reader.updates(of: products, from: store)
     }
     #expect(denied.map(\.measuringError?.code) == [.accessDenied])
-    let service = seller()(EmptySeller())
+    let service = gatedService()(EmptyService())
     let measured = try await onOwnThread { [store] in
       try reader.updates(of: products, from: store, service: service)
     }
@@ -213,7 +213,7 @@ struct GatedContentTests {
     // An error of the service's own type is that of the update, too.
     store.network.attempts = 1
     let failed = try await onOwnThread { [store] in
-      try reader.updates(of: products, from: store, service: BrokenSeller())
+      try reader.updates(of: products, from: store, service: BrokenService())
     }
     #expect(failed.map(\.measuringError?.code) == [.inconsistent])
   }
@@ -319,8 +319,8 @@ private final class BuyersGate: Sendable {
   }
 }
 
-/// Another seller, with grants for its content.
-private struct GatedSeller: ContentGranting, PartialService {
+/// Another service, with grants for its content.
+private struct GatedContentService: ContentGranting, PartialService {
   let base: any StoreService
   let gate: BuyersGate
   let contentURL: String
@@ -333,7 +333,7 @@ private struct GatedSeller: ContentGranting, PartialService {
 }
 
 /// A service whose grants fail with an error of its own.
-private struct BrokenSeller: ContentGranting, PartialService {
+private struct BrokenService: ContentGranting, PartialService {
   struct Failure: Error {}
 
   func contentGrants(for contents: [ContentOffer], account: AccountID?) async throws

@@ -16,13 +16,13 @@ struct GatedRepairTests {
     let server = try fixture.server {
       $0.authorize = { request in
         let isGated = request.path.hasSuffix(".pkg") || request.path.hasSuffix(".index")
-        return isGated && !request.target.hasSuffix(OwnersSeller.grant) ? 403 : nil
+        return isGated && !request.target.hasSuffix(OwnersService.grant) ? 403 : nil
       }
     }
     let calls = Watched<[AccountID?]>([])
     let url = server.url
     let queue = try fixture.queue(at: url) {
-      $0.seller = { OwnersSeller(base: $0, url: url, calls: calls) }
+      $0.seller = { OwnersService(base: $0, url: url, calls: calls) }
     }
     _ = try await queue.deliver(Payment(productIdentifier: "a", applicationUsername: "ada"))
     #expect(calls.value == ["ada"])
@@ -36,8 +36,8 @@ struct GatedRepairTests {
   }
 }
 
-/// Another seller, whose content only the account “ada” gets.
-private struct OwnersSeller: ContentGranting, PartialService {
+/// Another service, whose content only the account “ada” gets.
+private struct OwnersService: ContentGranting, PartialService {
   static let grant = "?grant=signature"
 
   let base: any StoreService

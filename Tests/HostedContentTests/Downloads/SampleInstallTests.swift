@@ -62,7 +62,7 @@ struct SampleInstallTests {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path("library")), store: try StoreLocation(folder.path("store"))
     )
-    configuration.service = OneOfferSeller(offer: offer)
+    configuration.service = OneOfferService(offer: offer)
     let queue = try PaymentQueue(configuration)
     let observer = RecordingObserver.delivering(of: queue)
     queue.add(Payment(productIdentifier: offer.productIdentifier))

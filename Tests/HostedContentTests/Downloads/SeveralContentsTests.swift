@@ -177,7 +177,7 @@ struct SeveralContentsTests {
     try fixture.expectInstalled(Self.audio, "2.0")
   }
 
-  @Test("A seller that delivers another product's content does not overwrite it")
+  @Test("A service that delivers another product's content does not overwrite it")
   func foreignContent() async throws {
     let fixture = try published()
     let queue = try fixture.queue()
@@ -190,7 +190,7 @@ struct SeveralContentsTests {
     let location = try StoreLocation(other.storePath)
     let intruded = try fixture.queue {
       $0.store = location
-      $0.service = StoreSeller(store: StoreReader(location))
+      $0.service = OfferingService(store: StoreReader(location))
       $0.environment.usesCatalog = false
     }
     let observer = starting()
@@ -209,8 +209,8 @@ struct SeveralContentsTests {
   }
 }
 
-/// A seller that grants everything that a store offers.
-private struct StoreSeller: PartialService {
+/// A service that grants everything that a store offers.
+private struct OfferingService: PartialService {
   let store: StoreReader
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {

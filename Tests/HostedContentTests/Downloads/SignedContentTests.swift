@@ -6,8 +6,8 @@ import HostedTestSupport
 import HostedTestTraits
 import Testing
 
-/// A seller names contents; the signed catalog provides their details.
-@Suite("Contents that a seller names", .timeLimit(.hang))
+/// A service names contents; the signed catalog provides their details.
+@Suite("Contents that a service names", .timeLimit(.hang))
 struct SignedContentTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()
@@ -18,7 +18,7 @@ struct SignedContentTests {
   /// How a content is added to the queue.
   enum Way: CaseIterable, Sendable { case purchase, decision, restore, event }
 
-  /// A seller's offer of a content, with other bytes than the store's.
+  /// A service's offer of a content, with other bytes than the store's.
   private func claim(_ content: String, _ version: String, of product: String? = nil) throws
     -> ContentOffer
   {
@@ -77,7 +77,7 @@ struct SignedContentTests {
   }
 
   @Test(arguments: Way.allCases)
-  func `lengths and digests come from the catalog, not from the seller`(way: Way)
+  func `lengths and digests come from the catalog, not from the service`(way: Way)
     async throws
   {
     let queue = try queue()
@@ -125,7 +125,7 @@ struct SignedContentTests {
     #expect(transaction.downloads.last?.error?.message.contains("extra") == true)
     try await expectFailure(.answerMismatch, transaction, queue)
     queue.close()
-    // Even after a restart, and in a version that the seller did not name.
+    // Even after a restart, and in a version that the service did not name.
     try fixture.publish("extra", "2.0", of: "a")
     queue = try self.queue()
     let observer = RecordingObserver(of: queue)

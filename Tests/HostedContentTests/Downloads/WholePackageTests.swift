@@ -91,7 +91,7 @@ struct WholePackageTests {
     #expect(try fixture.reader().contents().isEmpty)
   }
 
-  @Test("A negative length in the offer of a seller without a catalog fails the download")
+  @Test("A negative length in the offer of a service without a catalog fails the download")
   func negativeLength() async throws {
     let file = SignedFile(path: "x", length: -1, digest: .zero)
     let offer = ContentOffer(
@@ -100,7 +100,7 @@ struct WholePackageTests {
     let queue = try fixture.queue { [source] in
       $0.environment.pieceSource = { source }
       $0.environment.usesCatalog = false
-      $0.service = OneOfferSeller(offer: offer)
+      $0.service = OneOfferService(offer: offer)
     }
     let error = await #expect(throws: ContentError.self) { try await deliver("a", queue) }
     #expect(error?.code == .limitExceeded)

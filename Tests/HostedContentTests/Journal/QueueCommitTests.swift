@@ -113,7 +113,7 @@ struct QueueCommitTests {
   }
 }
 
-/// A seller that grants everything at once, without content, and signs receipts.
+/// A service that grants everything at once, without content, and signs receipts.
 private final class ReceiptService: PartialService {
   private let sold = Mutex([Grant]())
 

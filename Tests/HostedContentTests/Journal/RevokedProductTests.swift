@@ -6,7 +6,7 @@ import Testing
 
 @testable import HostedJournal
 
-/// Rows about the seller, which a restart reads again.
+/// Rows about the service, which a restart reads again.
 @Suite("Notices and revoked products in the journal", .timeLimit(.hang))
 struct RevokedProductTests {
   private let folder: TemporaryFolder

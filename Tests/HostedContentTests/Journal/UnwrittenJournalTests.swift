@@ -197,7 +197,7 @@ struct UnwrittenJournalTests {
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { !$0.errors.isEmpty && $0.transactionStates[id] != nil }
     #expect(FailingSync.failures(at: journalPath) > 0)
-    // The seller is not asked for a payment that is not durable.
+    // The service is not asked for a payment that is not durable.
     #expect(observer.log.transactionStates[id] == [.purchasing])
     #expect(service.asked.isEmpty)
     // The process is killed here, and another one opens the library.
@@ -268,7 +268,7 @@ struct UnwrittenJournalTests {
   }
 }
 
-/// A seller with responses set by a test, which counts calls.
+/// A service with responses set by a test, which counts calls.
 final class AnsweringService: PartialService {
   private let answer: @Sendable (TransactionID) async throws -> PurchaseOutcome
   private let orders = Mutex([TransactionID]())

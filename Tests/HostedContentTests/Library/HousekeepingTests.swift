@@ -53,7 +53,7 @@ struct HousekeepingTests {
       productIdentifier: a, contentIdentifier: a, version: offer.version, installedSize: .max,
       package: offer.package, index: offer.index, signers: offer.signers)
     let other = try fixture.queue {
-      $0.service = OneOfferSeller(offer: impossible)
+      $0.service = OneOfferService(offer: impossible)
       $0.environment.usesCatalog = false
     }
     _ = try await other.deliver(Payment(productIdentifier: a))

@@ -22,7 +22,7 @@ struct LibraryTests {
     let found = try await queue.products(["a"]).products.first?.contents.first
     let offer = try #require(found)
     queue.close()
-    let service = OneOfferSeller(
+    let service = OneOfferService(
       offer: ContentOffer(
         productIdentifier: product, contentIdentifier: product,
         version: ContentVersion("1.0.0"), installedSize: offer.installedSize,

@@ -40,7 +40,7 @@ struct RevokedContentTests {
     try fixture.reader().contents().map(\.content.contentIdentifier.rawValue)
   }
 
-  /// Revokes product `a` at the seller, and returns when the queue has journaled it.
+  /// Revokes product `a` at the service, and returns when the queue has journaled it.
   private func revoke(from account: AccountID? = nil, _ queue: PaymentQueue) async throws {
     service.revoke(a, from: account)
     service.send(.revoked(Revocation([a], account: account)), cursor: "revoked")

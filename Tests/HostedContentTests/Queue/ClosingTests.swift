@@ -245,8 +245,8 @@ struct ClosingTests {
     operation == .journal && path.hasSuffix("ledger.sqlite")
   }
 
-  @Test("Closing waits for the seller's access to the store, and the library does not change later")
-  func seller() async throws {
+  @Test("Closing waits for the service's access to the store; the library does not change later")
+  func storeAccess() async throws {
     let gate = Gate()
     let log = Log()
     let queue = try queue { configuration in

@@ -302,7 +302,7 @@ struct PaymentQueueTests {
   }
 }
 
-/// A seller that never responds.
+/// A service that never responds.
 struct SilentService: PartialService {
   func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {
     try await Task.sleep(for: .seconds(3600))

@@ -99,7 +99,7 @@ struct PrintedValuesTests {
     expect(try ReceiptSigningKey.generate(), "private key")
   }
 
-  @Test func `values for sellers print what they are`() {
+  @Test func `values for services print what they are`() {
     expect(
       PurchaseOrder(payment: Self.payment, transaction: "t", isRepeated: true),
       "transaction t: 2 × com.example.book for anna, repeated")

@@ -5,7 +5,7 @@ import Testing
 
 /// A service that implements only what its test needs, and passes other calls to `base`.
 protocol PartialService: StoreService {
-  /// By default, a seller without products that defers each purchase.
+  /// By default, a service without products that defers each purchase.
   var base: any StoreService { get }
 
   /// Buys the product of one order; by default, from `base`.
@@ -13,7 +13,7 @@ protocol PartialService: StoreService {
 }
 
 extension PartialService {
-  var base: any StoreService { EmptySeller() }
+  var base: any StoreService { EmptyService() }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     try await base.products(identifiers)
@@ -36,8 +36,8 @@ extension PartialService {
   }
 }
 
-/// A seller without products that defers each purchase.
-struct EmptySeller: StoreService {
+/// A service without products that defers each purchase.
+struct EmptyService: StoreService {
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     ProductsResponse(products: [])
   }
@@ -51,8 +51,8 @@ struct EmptySeller: StoreService {
   func grants(account: AccountID?) async throws -> [Grant] { [] }
 }
 
-/// A seller of one offer.
-struct OneOfferSeller: PartialService {
+/// A service of one offer.
+struct OneOfferService: PartialService {
   let offer: ContentOffer
 
   func purchase(_ order: PurchaseOrder) async throws -> PurchaseOutcome {

@@ -3,7 +3,7 @@ import HostedModel
 import HostedContent
 import HostedConcurrency
 
-/// A seller with responses and events set by a test, and the contents of a store.
+/// A service with responses and events set by a test, and the contents of a store.
 final class ScriptedService: PartialService {
   private let state = Mutex(State())
   private let eventStream: AsyncStream<StoreEventRecord>

@@ -46,7 +46,7 @@ struct ConcurrentUpdateTests {
     try fixture.expectInstalled("a", "2.0", files: files)
   }
 
-  /// Code that a seller runs once, after it has read the catalog.
+  /// Code that a service runs once, after it has read the catalog.
   private final class Interruption: Sendable {
     private let body = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
@@ -63,7 +63,7 @@ struct ConcurrentUpdateTests {
     }
   }
 
-  private struct InterruptedSeller: PartialService {
+  private struct InterruptedService: PartialService {
     let base: any StoreService
     let interruption: Interruption
 
@@ -80,11 +80,11 @@ struct ConcurrentUpdateTests {
     }
   }
 
-  /// Returns a queue whose seller runs the interruption after it has read the catalog.
+  /// Returns a queue whose service runs the interruption after it has read the catalog.
   private func interruptedQueue(_ fixture: StoreFixture) throws -> (PaymentQueue, Interruption) {
     let interruption = Interruption()
     let queue = try fixture.queue {
-      $0.seller = { InterruptedSeller(base: $0, interruption: interruption) }
+      $0.seller = { InterruptedService(base: $0, interruption: interruption) }
     }
     return (queue, interruption)
   }
@@ -139,7 +139,7 @@ struct ConcurrentUpdateTests {
     queue.close()
   }
 
-  /// A seller whose catalog is delayed until the test allows it.
+  /// A service whose catalog is delayed until the test allows it.
   private final class StalledService: PartialService {
     private typealias Waiting = [CheckedContinuation<Void, Never>]
     private let state = Mutex((looks: 0, waiting: Waiting(), isOpen: false))

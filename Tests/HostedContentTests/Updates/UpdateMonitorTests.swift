@@ -132,7 +132,7 @@ struct UpdateMonitorTests {
     #expect(paths.withLock { $0 } == [])
   }
 
-  @Test("A check asks the seller only for the products of installed contents")
+  @Test("A check asks the service only for the products of installed contents")
   func askedProducts() async throws {
     queue.close()
     let service = AskedService()

@@ -156,8 +156,8 @@ struct WithdrawnUpdateTests {
     #expect(try installed() == ["1.9.1 current"])
   }
 
-  @Test("A seller that is not the catalog cannot withdraw a version")
-  func seller() async throws {
+  @Test("A service that is not the catalog cannot withdraw a version")
+  func service() async throws {
     let offer = ContentOffer(a, version: "1.8", of: a)
     let product = Product(
       productIdentifier: a, type: .nonConsumable, texts: [:], price: nil, contents: [offer],

@@ -96,7 +96,7 @@ struct ExampleTests {
     #expect(lines.count <= 120)
   }
 
-  @Test("A seller in front of the built-in one decides who may buy")
+  @Test("A store service in front of the built-in one decides who may buy")
   func members() throws {
     let tool = try Tool.withBook()
     try tool.write("ada\nbob\n", to: "members")

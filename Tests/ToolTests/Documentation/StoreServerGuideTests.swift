@@ -124,7 +124,7 @@ struct StoreServerGuideTests {
     let store = try GatedStore(tool, gate)
     try tool.succeed(store.buying("com.example.chapter1", account: "alice"))
     #expect(try tool.current("alice") == ["com.example.chapter1": "1.0"])
-    // Without a purchase at the server, the built-in seller's buyers get nothing.
+    // Without a purchase at the server, the built-in store service's buyers get nothing.
     try tool.fail(
       ["get", Tool.chapter2, "--quiet"] + store.reading("library"), saying: ["[206]"])
     try attack(store)

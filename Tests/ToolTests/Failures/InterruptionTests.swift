@@ -264,7 +264,7 @@ struct InterruptionTests {
   func timeout() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
-    // A seller that cannot lock the grants does not answer.
+    // A service that cannot lock the grants does not answer.
     let grants = try SQLiteConnection(path: tool.folder.path("lib/ledger.sqlite"), .existing)
     try grants.execute("BEGIN IMMEDIATE")
     let words = ["get", Tool.chapter2, "--store", "store", "--library", "lib"]

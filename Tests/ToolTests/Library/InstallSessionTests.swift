@@ -10,7 +10,7 @@ import Testing
 
 @testable import HostedContentTool
 
-/// The implementation of get and update, in this process, with misbehaving sellers and disks.
+/// The implementation of get and update, in this process, with misbehaving services and disks.
 @Suite("A session of installs", .timeLimit(.hang))
 struct InstallSessionTests {
   /// A store with some products, each with one version.
@@ -69,8 +69,8 @@ struct InstallSessionTests {
     }
   }
 
-  /// A seller that answers at once, as `answer` decides.
-  private final class Seller: StoreService {
+  /// A service that answers at once, as `answer` decides.
+  private final class Service: StoreService {
     private let all: [Product]
     private let answer: @Sendable (Product, _ number: Int) throws -> PurchaseOutcome?
     private let state = Mutex((grants: [Grant](), purchases: 0, transactions: Set<TransactionID>()))
@@ -126,7 +126,7 @@ struct InstallSessionTests {
     for round in 1...4 {
       let library = "lib\(round)"
       #expect(
-        try await shop.install(shop.products, into: library, service: Seller(shop)) == .done,
+        try await shop.install(shop.products, into: library, service: Service(shop)) == .done,
         "\(round)")
       #expect(try shop.installed(in: library).count == 25)
     }
@@ -140,9 +140,9 @@ struct InstallSessionTests {
   @Test("A product that is requested or listed twice is bought once")
   func twice() async throws {
     let shop = try Shop(2)
-    let seller = try Seller(shop, repeating: 3)
-    #expect(try await shop.install(shop.products + shop.products, service: seller) == .done)
-    #expect(seller.purchases == 2)
+    let service = try Service(shop, repeating: 3)
+    #expect(try await shop.install(shop.products + shop.products, service: service) == .done)
+    #expect(service.purchases == 2)
     #expect(try shop.installed().count == 2)
   }
 
@@ -150,28 +150,28 @@ struct InstallSessionTests {
   func deferred() async throws {
     let shop = try Shop(2)
     let first = shop.products[0]
-    let seller = try Seller(shop) { product, _ in
+    let service = try Service(shop) { product, _ in
       product.productIdentifier.rawValue == first ? .deferred : nil
     }
-    #expect(try await shop.install(shop.products, service: seller) == .waiting)
+    #expect(try await shop.install(shop.products, service: service) == .waiting)
     #expect(try shop.installed().keys.sorted() == [shop.products[1]])
     #expect(try shop.unfinished() == 1)
     // Still deferred: the run finds the open transaction and buys nothing else. Whether the launch
     // repeats the request before the run ends is a race.
-    #expect(try await shop.install([first], service: seller) == .waiting)
-    #expect(seller.transactions == 2)
+    #expect(try await shop.install([first], service: service) == .waiting)
+    #expect(service.transactions == 2)
   }
 
   @Test("A purchase that was approved or declined since the last run is delivered, or fails")
   func decided() async throws {
     let shop = try Shop(2)
     let (approved, declined) = (shop.products[0], shop.products[1])
-    let deferring = try Seller(shop) { _, _ in .deferred }
+    let deferring = try Service(shop) { _, _ in .deferred }
     #expect(try await shop.install(shop.products, service: deferring) == .waiting)
     // Each run asks again, and only its answer counts.
     #expect(try await shop.install(shop.products, service: deferring) == .waiting)
     #expect(deferring.transactions == 2)
-    let deciding = try Seller(shop) { product, _ in
+    let deciding = try Service(shop) { product, _ in
       guard product.productIdentifier.rawValue == declined else { return nil }
       return .failed(ContentError(.purchaseDeclined, "A parent declined", remedy: "Ask"))
     }
@@ -181,18 +181,18 @@ struct InstallSessionTests {
     #expect(try shop.unfinished() == 0)
   }
 
-  @Test("A seller that delivers nothing is an error, and is not asked forever")
+  @Test("A service that delivers nothing is an error, and is not asked forever")
   func sellsNothing() async throws {
     let shop = try Shop(1)
-    let seller = try Seller(shop) { product, number in
+    let service = try Service(shop) { product, number in
       let payment = Payment(productIdentifier: product.productIdentifier)
       return .purchased(
         Grant(
           transactionIdentifier: "\(number)", date: Date(timeIntervalSince1970: 0), payment: payment
         ), contents: [])
     }
-    #expect(try await shop.install(shop.products, service: seller) != .done)
-    #expect(seller.purchases <= 2)
+    #expect(try await shop.install(shop.products, service: service) != .done)
+    #expect(service.purchases <= 2)
     #expect(try shop.unfinished() == 0)
   }
 
@@ -200,12 +200,12 @@ struct InstallSessionTests {
     "A refused purchase is an error, and one that a failure left undecided continues")
   func failedPurchases() async throws {
     let shop = try Shop(1)
-    let refusing = try Seller(shop) { _, _ in
+    let refusing = try Service(shop) { _, _ in
       .failed(ContentError(.notEntitled, "Not for you", remedy: "Pay first"))
     }
     #expect(try await shop.install(shop.products, service: refusing) != .done)
     #expect(refusing.purchases == 1)
-    let stumbling = try Seller(shop) { _, number in
+    let stumbling = try Service(shop) { _, number in
       if number == 1 { throw ContentError(.fileFailed, "A hiccup", remedy: "Try again") }
       return nil
     }
@@ -215,16 +215,16 @@ struct InstallSessionTests {
     #expect(try shop.unfinished() == 0)
   }
 
-  @Test("A seller that never answers causes a timeout, and the next run continues", .slow)
-  func silentSeller() async throws {
+  @Test("A service that never answers causes a timeout, and the next run continues", .slow)
+  func silentService() async throws {
     let shop = try Shop(1)
-    let seller = try SilentSeller(shop.location())
-    #expect(try await shop.install(shop.products, service: seller, seconds: 1) != .done)
+    let service = try SilentService(shop.location())
+    #expect(try await shop.install(shop.products, service: service, seconds: 1) != .done)
     #expect(try await shop.install(shop.products) == .done)
     #expect(try shop.unfinished() == 0)
   }
 
-  private struct SilentSeller: StoreService {
+  private struct SilentService: StoreService {
     let location: StoreLocation
 
     init(_ location: StoreLocation) { self.location = location }

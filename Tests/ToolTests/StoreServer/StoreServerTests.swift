@@ -166,7 +166,7 @@ struct StoreServerTests {
     #expect(!FileManager.default.fileExists(atPath: tool.folder.path("data")))
   }
 
-  @Test("The built-in seller's purchases are imported, and keep their transactions", .slow)
+  @Test("The built-in store service's purchases are imported, and keep their transactions", .slow)
   func imported() throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib"]

@@ -34,7 +34,7 @@ struct Pipeline: Sendable {
     _ download: DownloadRecord, job: DownloadJob, account: AccountID?, ahead: [ContentOffer]
   ) throws {
     let offer = download.offer
-    // A seller must not be able to put one product's content into another product's folder.
+    // A service must not be able to put one product's content into another product's folder.
     // Downloads of one content run one at a time, so this cannot change meanwhile.
     let installed = try library.journal.installed(offer.contentIdentifier)
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier, installed)

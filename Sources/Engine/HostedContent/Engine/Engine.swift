@@ -19,9 +19,9 @@ final class Engine: @unchecked Sendable {
   private let library: ContentLibrary
   private let pipeline: Pipeline
   private let delivery: Delivery
-  private let seller: Seller
+  private let calls: ServiceCalls
   private let revokedContent: RevokedContentPolicy
-  /// Transactions without an outcome that an earlier queue may have sent to the seller.
+  /// Transactions without an outcome that an earlier queue may have sent to the service.
   private let earlierOrders: Set<TransactionID>
   private let closing = Atomic(false)
   /// Submitted events, in order; handled in groups with one commit per group.
@@ -57,7 +57,7 @@ final class Engine: @unchecked Sendable {
     state = QueueState(
       transactions: queue.transactions, lastSequence: queue.lastSequence,
       activeLimit: configuration.activeLimit, notices: queue.notices,
-      notifiesSeller: service.needsFinishes)
+      notifiesService: service.needsFinishes)
     earlierOrders = Set(
       queue.transactions.filter { $0.state == .purchasing || $0.state == .deferred }.map(\.id))
     library = opened.library
@@ -67,14 +67,14 @@ final class Engine: @unchecked Sendable {
       workers: environment.assemblyWorkers)
     self.delivery = delivery
     revokedContent = configuration.revokedContent
-    seller = Seller(service, environment, timeout: configuration.sellerTimeout.inSeconds)
+    calls = ServiceCalls(service, environment, timeout: configuration.serviceTimeout.inSeconds)
     diagnostics = Diagnostics(now: configuration.clock.now)
-    seller.start(
-      Seller.Receiver(
+    calls.start(
+      ServiceCalls.Receiver(
         onOutcome: { [weak self] in self?.answer($0, $1) },
         onAnswer: { [weak self] in self?.submit($0) },
         onProblem: { [delivery, diagnostics] error in
-          diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
+          diagnostics.log(.warning, "service not responding") { ["order": error.subject ?? ""] }
           delivery.report(error: error)
         }))
   }
@@ -98,9 +98,9 @@ final class Engine: @unchecked Sendable {
   /// Stops all downloads, keeps fetched data, and ignores later responses and events.
   func stop() {
     closing.store(true, ordering: .relaxed)
-    // Stop the seller first, so that a call that fails because of closing does not count as a
+    // Stop the calls first, so that one that fails because of closing does not count as a
     // response.
-    seller.stop()
+    calls.stop()
     serial.sync {
       isClosed = true
       running.values.forEach { $0.job.stop() }
@@ -110,7 +110,7 @@ final class Engine: @unchecked Sendable {
   /// Waits until all work has ended; waits for the service's calls until `deadline` at most.
   func wait(until deadline: DispatchTime) {
     runningWork.wait()
-    seller.wait(until: deadline)
+    calls.wait(until: deadline)
     diagnostics.close()
   }
 
@@ -120,7 +120,7 @@ final class Engine: @unchecked Sendable {
     let areSent = environment.execution.signal()
     serial.enqueue { areSent.send() }
     areSent.wait(until: deadline)
-    seller.waitForNotices(until: deadline)
+    calls.waitForNotices(until: deadline)
   }
 
   /// Runs `body` between events, with the versions that unfinished transactions need.
@@ -217,7 +217,7 @@ final class Engine: @unchecked Sendable {
     }
     guard !shown.isEmpty else { return }
     var effects = shown.flatMap { state.apply($0).effects }
-    // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
+    // Do not ask the service about a payment that is not journaled. After a launch, do ask.
     if case .paymentAdded = event {
       effects.removeAll { if case .purchase = $0 { true } else { false } }
     }
@@ -277,10 +277,10 @@ final class Engine: @unchecked Sendable {
     switch effect {
     case .purchase(let id, let payment):
       if !held.isHeld(id) {
-        seller.purchase(payment, transaction: id, isRepeated: earlierOrders.contains(id))
+        calls.purchase(payment, transaction: id, isRepeated: earlierOrders.contains(id))
       }
-    case .notifyFinished(let notice): seller.notifyFinished(notice)
-    case .restore(let request, let account): seller.restore(request: request, account: account)
+    case .notifyFinished(let notice): calls.notifyFinished(notice)
+    case .restore(let request, let account): calls.restore(request: request, account: account)
     case .reportRestoreEnded(let end, let found): delivery.report(end, found: found)
     case .startWork(let download): startWork(on: download)
     case .stopWork(let id): running[id]?.job.stop()
@@ -377,12 +377,12 @@ final class Engine: @unchecked Sendable {
     if !changed.isEmpty { delivery.report(progress: changed) }
   }
 
-  // MARK: Events of the seller
+  // MARK: Events of the store service
 
-  /// Handles the seller's events after `cursor` until the engine is closed.
+  /// Handles the service's events after `cursor` until the engine is closed.
   func listen(after cursor: String?) {
     let cursors = Mutex(EventCursors())
-    seller.listen(after: cursor) { [weak self] record in
+    calls.listen(after: cursor) { [weak self] record in
       let number = record.cursor.map { cursor in cursors.withLock { $0.begin(cursor) } }
       self?.handle(record.event) { [weak self] in
         guard let newest = number.flatMap({ number in cursors.withLock { $0.end(number) } })
@@ -390,7 +390,7 @@ final class Engine: @unchecked Sendable {
         self?.submit(.storeEventsHandled(cursor: newest))
       }
     }
-    seller.run { [weak self, service = seller.service] in
+    calls.run { [weak self, service = calls.service] in
       if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
     }
     removeRevokedContents()
@@ -410,7 +410,7 @@ final class Engine: @unchecked Sendable {
       delivery.deliver(onEnd)
     case .promoted(let payment):
       // The lookup may take long; later events do not wait for it.
-      seller.run { [weak self] in
+      calls.run { [weak self] in
         await self?.ask(payment)
         self?.delivery.deliverAfterLaunch(onEnd)
       }
@@ -421,7 +421,7 @@ final class Engine: @unchecked Sendable {
     }
   }
 
-  /// Submits the seller's answer to a purchase; calls `onEnd` after it is journaled or reported.
+  /// Submits the service's answer to a purchase; calls `onEnd` after it is journaled or reported.
   func answer(
     _ transaction: TransactionID, _ outcome: PurchaseOutcome,
     onEnd: @escaping @Sendable () -> Void = {}
@@ -437,7 +437,7 @@ final class Engine: @unchecked Sendable {
   }
 
   /// Delivers a purchase as another transaction if its own has failed: it was interrupted, or the
-  /// delegate stopped it while the seller was selling.
+  /// delegate stopped it during the purchase.
   ///
   /// Only in the library that ordered it: others get the event too. Called on `serial`, after the
   /// answer was handled.
@@ -446,7 +446,7 @@ final class Engine: @unchecked Sendable {
     onEnd: @escaping @Sendable () -> Void
   ) {
     do {
-      // The seller may answer twice: to the call, and with an event.
+      // The service may answer twice: to the call, and with an event.
       guard try hasFailed(transaction, for: grant.payment), redelivered.insert(transaction).inserted
       else { return onEnd() }
       deliver(grant, contents, onEnd: onEnd)
@@ -475,7 +475,7 @@ final class Engine: @unchecked Sendable {
 
   private func report(_ storefront: Storefront, isNew: Bool) {
     delivery.report(storefront: storefront, isNew: isNew) { [weak self] transaction in
-      self?.seller.withdraw(transaction.id)
+      self?.calls.withdraw(transaction.id)
       let product = transaction.payment.productIdentifier
       let error = ContentError(
         .storefrontRefused,
@@ -486,7 +486,7 @@ final class Engine: @unchecked Sendable {
   }
 
   private func ask(_ payment: Payment) async {
-    let product = try? await seller.service.products([payment.productIdentifier]).products.first
+    let product = try? await calls.service.products([payment.productIdentifier]).products.first
     guard let product else {
       let error = ContentError.notOffered(payment.productIdentifier.rawValue)
       return delivery.deliverAfterLaunch { [delivery] in delivery.report(error: error) }
@@ -502,7 +502,7 @@ final class Engine: @unchecked Sendable {
   private func handle(_ revocation: Revocation, onEnd: @escaping @Sendable () -> Void) {
     guard revokedContent == .remove else { return delivery.deliverAfterLaunch(onEnd) }
     let products = revocation.productIdentifiers
-    seller.run { [weak self] in
+    calls.run { [weak self] in
       let isJournaled: Void? = await self?.retryingJournal {
         try $0.journal.setRevoked(true, products)
         $0.countRemovals(of: products)
@@ -516,7 +516,7 @@ final class Engine: @unchecked Sendable {
   /// Continues removals that an earlier queue has not completed.
   private func removeRevokedContents() {
     guard revokedContent == .remove else { return }
-    seller.run { [weak self] in
+    calls.run { [weak self] in
       let products = await self?.retryingJournal { engine in
         let products = try engine.journal.revokedProducts()
         engine.countRemovals(of: products)
@@ -527,7 +527,7 @@ final class Engine: @unchecked Sendable {
   }
 
   private func removeContents(of product: ProductIdentifier) {
-    seller.run { [weak self] in
+    calls.run { [weak self] in
       guard let self else { return }
       // Fails because of a lease, for example, or if the service does not respond.
       await retrying {
@@ -545,7 +545,7 @@ final class Engine: @unchecked Sendable {
   private func hasGrant(of product: ProductIdentifier) async throws -> Bool {
     let accounts = try await performBlocking { try self.journal.accounts(of: product) }
     for account in accounts.union([nil]) {
-      if try await seller.service.latest(of: product, account: account) != nil { return true }
+      if try await calls.service.latest(of: product, account: account) != nil { return true }
     }
     return false
   }
@@ -645,7 +645,7 @@ private struct RunningDownload {
   }
 }
 
-/// The cursors of the seller's events in progress, in order; pure.
+/// The cursors of the service's events in progress, in order; pure.
 ///
 /// Events may end in any order. A cursor counts only after its event and all earlier events have
 /// ended. So after a crash, every unhandled event is delivered again.

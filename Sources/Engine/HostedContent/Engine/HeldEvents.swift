@@ -30,7 +30,7 @@ struct HeldEvents {
 
   /// Returns whether the payment or response of `transaction` is held.
   ///
-  /// The seller is not asked about it meanwhile.
+  /// The service is not asked about it meanwhile.
   func isHeld(_ transaction: TransactionID) -> Bool {
     payments.contains(transaction) || answers.contains(transaction)
   }
@@ -92,7 +92,7 @@ extension QueueEvent {
       .restoreRequested, .restoreLost,
       .restoreEnded, .finishAcknowledged, .storeEventsHandled:
       ([self], nil)
-    // Otherwise the next start asks the seller again and may get another response.
+    // Otherwise the next start asks the service again and may get another response.
     case .purchaseAnswered(_, .purchased), .purchaseAnswered(_, .failed), .granted,
       .paymentRetried:
       ([], self)

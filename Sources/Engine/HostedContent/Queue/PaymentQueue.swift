@@ -23,8 +23,8 @@ public final class PaymentQueue: Sendable {
   let delivery: Delivery
   let engine: Engine
   private let store: StoreAccess
-  /// Nil if `service` replaces the built-in seller.
-  private let ownService: CatalogStoreService?
+  /// Nil if `service` replaces the built-in store service.
+  private let builtInService: CatalogStoreService?
   private let lock: LibraryLock
   /// Errors of opening the library, reported to the first observer.
   private let leftovers: [ContentError]
@@ -52,14 +52,15 @@ public final class PaymentQueue: Sendable {
     contents = configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
     let builtIn: any StoreService
     if let service = configuration.service {
-      (builtIn, ownService) = (service, nil)
+      (builtIn, builtInService) = (service, nil)
     } else {
-      let own = try CatalogStoreService(configuration, catalog, libraryFolder: opened.folder.root)
-      (builtIn, ownService) = (own, own)
+      let catalogService = try CatalogStoreService(
+        configuration, catalog, libraryFolder: opened.folder.root)
+      (builtIn, builtInService) = (catalogService, catalogService)
     }
-    let seller = configuration.seller?(builtIn) ?? builtIn
+    let chosen = configuration.seller?(builtIn) ?? builtIn
     sources = ContentSources(
-      of: store, services: [seller, builtIn], clock: configuration.clock,
+      of: store, services: [chosen, builtIn], clock: configuration.clock,
       replacement: configuration.environment.pieceSource)
     repairs = BlockingCalls(execution.signal, start: execution.group().start)
     delivery = Delivery(
@@ -69,7 +70,7 @@ public final class PaymentQueue: Sendable {
         productsPath: opened.folder.products.path, journal: opened.journal),
       transactions: opened.queue.transactions,
       omitsStopped: configuration.omitsStoppedDownloads)
-    service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
+    service = configuration.checkingAnswers(of: chosen, contents: contents) { [delivery] in
       delivery.report(error: $0)
     }
     engine = Engine(
@@ -97,7 +98,7 @@ public final class PaymentQueue: Sendable {
     store.close()
     sources.grants?.close()
     repairs.close()
-    ownService?.close()
+    builtInService?.close()
     contents?.close()
     engine.wait(until: deadline)
     delivery.close(until: deadline)
@@ -147,10 +148,10 @@ public final class PaymentQueue: Sendable {
     set { delivery.delegate = newValue }
   }
 
-  /// The account's storefront as last reported by the seller; nil if not reported.
+  /// The account's storefront as last reported by the service; nil if not reported.
   public var storefront: Storefront? { delivery.storefront }
 
-  /// Returns the storefront as last reported, or asks the seller before the first report.
+  /// Returns the storefront as last reported, or asks the service before the first report.
   package func currentStorefront() async -> Storefront? {
     if let storefront { return storefront }
     return await service.storefront()
@@ -171,7 +172,7 @@ public final class PaymentQueue: Sendable {
 
   /// Adds a payment, which may be equal to an earlier one; returns the transaction's identifier.
   ///
-  /// The transaction is reported as `.purchasing`, then with the seller's outcome.
+  /// The transaction is reported as `.purchasing`, then with the service's outcome.
   @discardableResult
   public func add(_ payment: Payment) -> TransactionID {
     let id = newTransaction()
@@ -181,8 +182,8 @@ public final class PaymentQueue: Sendable {
 
   /// Approves or declines a deferred payment that was added with `simulatesAskToBuy`.
   ///
-  /// An approved payment is bought now. Throws `serviceFailed` if that is undecided, and `usage` for
-  /// other transactions.
+  /// An approved payment is bought now. Throws `serviceFailed` if the purchase is undecided, and
+  /// `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // A transaction of an earlier queue does not change anymore.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction
@@ -523,7 +524,7 @@ public final class PaymentQueue: Sendable {
   /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
   ///
   /// Throws the error of the restore; purchases restored before the error stay in the queue. Also
-  /// throws `sellerNotResponding` if the seller is late; the restore then continues. Throws
+  /// throws `serviceNotResponding` if the service is late; the restore then continues. Throws
   /// `restoreUnderWay` during another restore.
   public func restore(withApplicationUsername account: AccountID? = nil) async throws
     -> [PaymentTransaction]
@@ -563,27 +564,27 @@ public final class PaymentQueue: Sendable {
     public var mirrors: [StoreLocation] = []
     /// The network settings for the store and its mirrors.
     public var network = NetworkSettings()
-    /// The seller; nil for the built-in one, which grants every product of the store.
+    /// The store service; nil for the built-in one, which grants every product of the store.
     public var service: (any StoreService)?
-    /// The ledger of the built-in seller; nil for `ledger.sqlite` in the library.
+    /// The ledger of the built-in store service; nil for `ledger.sqlite` in the library.
     ///
     /// Several libraries and processes may share one file, on a local file system. The first
     /// purchase creates it.
     public var ledgerFile: URL?
-    /// The key that the built-in seller signs receipts with; nil for no receipts.
+    /// The key that the built-in store service signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?
-    /// The verifier of receipts; nil verifies those of the built-in seller with `receiptKey`, and
-    /// those of a `service` with the receipt keys that the store's catalog lists.
+    /// The verifier of receipts; nil verifies those of a `service` with the receipt keys that the
+    /// store's catalog lists, and those of the built-in store service with `receiptKey`.
     ///
     /// If there are such keys, every purchase must have a receipt that is accepted; otherwise the
     /// purchase fails. In other cases receipts are not checked.
     public var receiptVerifier: ReceiptVerifier?
     /// The maximum number of active downloads, 1 to 32, or the nearest of these.
     public var maximumActiveDownloads = 3
-    /// The time after which an unanswered purchase is reported as `sellerNotResponding`.
+    /// The time after which an unanswered purchase is reported as `serviceNotResponding`.
     ///
     /// The purchase stays open, and other purchases continue.
-    public var sellerTimeout = Duration.seconds(60)
+    public var serviceTimeout = Duration.seconds(60)
     /// What happens to installed content when its product is revoked; it is kept by default.
     public var revokedContent = RevokedContentPolicy.keep
     /// The serial queue on which observers are called; nil for a private one.
@@ -595,9 +596,9 @@ public final class PaymentQueue: Sendable {
     /// the environment has `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES`.
     public var limitsMemoryArenas = true
 
-    /// Wraps the seller to decide about purchases; called once, by `PaymentQueue.init`.
+    /// Wraps the store service to decide about purchases; called once, by `PaymentQueue.init`.
     ///
-    /// Its argument is `service`, or the built-in seller, which grants every product. Forward all
+    /// Its argument is `service`, or the built-in one, which grants every product. Forward all
     /// calls that it does not decide itself: <doc:WritingAStoreService> has an example.
     public var seller: (@Sendable (any StoreService) -> any StoreService)?
 

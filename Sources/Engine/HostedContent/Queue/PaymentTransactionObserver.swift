@@ -113,7 +113,7 @@ public struct RestoreResult: Hashable, Sendable, CustomStringConvertible {
 public protocol PaymentQueueDelegate: AnyObject, Sendable {
   /// The storefront changed; returns whether the `.purchasing` transaction continues there.
   ///
-  /// If false, the transaction fails with `storefrontRefused`. If the seller has sold the product
+  /// If false, the transaction fails with `storefrontRefused`. If the service has sold the product
   /// meanwhile, another transaction delivers it. Called on the delivery queue. Without a delegate,
   /// transactions continue.
   func paymentQueue(

@@ -148,7 +148,7 @@ final class Delivery: Sendable {
     }
   }
 
-  // MARK: Reports of the seller
+  // MARK: Reports of the store service
 
   /// Reports the end of a restore; `found` are its unfinished transactions.
   func report(_ end: RestoreEnd, found records: [TransactionRecord]) {

@@ -8,7 +8,7 @@ import HostedConcurrency
 /// }
 /// ```
 ///
-/// The sequence checks at once, after each interval, and when the seller reports that content was
+/// The sequence checks at once, after each interval, and when the service reports that content was
 /// published. It ends when its task is cancelled or the queue is closed. A new version is installed
 /// beside the current one. A version that the store has withdrawn counts as older than every
 /// offered version. May be used from any thread.

@@ -10,7 +10,7 @@ public struct Payment: Hashable, Codable, Sendable, CustomStringConvertible {
   public var quantity: Int
   /// An opaque identifier of the buyer's account, at most 256 bytes; nil for the library's own.
   public var applicationUsername: AccountID?
-  /// Whether the built-in seller defers it, as if it needed approval; for tests.
+  /// Whether the built-in store service defers it, as if it needed approval; for tests.
   public var simulatesAskToBuy: Bool
 
   /// Creates a payment.
@@ -46,7 +46,7 @@ public struct Payment: Hashable, Codable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The seller's outcome of a payment.
+/// The store service's outcome of a payment.
 public enum PurchaseOutcome: Hashable, Codable, Sendable, CustomStringConvertible {
   /// Purchased, with the contents of the product.
   ///

@@ -22,9 +22,9 @@ package enum QueueEvent: Hashable, Sendable {
   case resumeRequested(downloads: [DownloadID])
   case cancelRequested(downloads: [DownloadID])
   case finishRequested(transaction: TransactionID)
-  /// The seller acknowledged that the transaction was finished.
+  /// The service acknowledged that the transaction was finished.
   case finishAcknowledged(transaction: TransactionID)
-  /// Every event of the seller up to `cursor` is journaled or reported.
+  /// Every event of the service up to `cursor` is journaled or reported.
   case storeEventsHandled(cursor: String)
   /// The catalog now has the content of a download that had a problem.
   case contentResolved(download: DownloadID, ContentOffer)
@@ -52,11 +52,11 @@ package enum WorkResult: Hashable, Sendable {
 
 /// An action to perform after the changes of an event are journaled.
 package enum QueueEffect: Hashable, Sendable {
-  /// Sends a purchase to the seller, which leads to `purchaseAnswered`.
+  /// Sends a purchase to the service, which leads to `purchaseAnswered`.
   case purchase(transaction: TransactionID, Payment)
   /// Requests the account's history, which leads to `restored` and `restoreEnded`.
   case restore(request: RestoreID, account: AccountID?)
-  /// Notifies the seller of a finished purchase, which leads to `finishAcknowledged`.
+  /// Notifies the service of a finished purchase, which leads to `finishAcknowledged`.
   case notifyFinished(FinishNotice)
   /// Fetches and installs, which leads to `workEnded`.
   case startWork(DownloadRecord)

@@ -38,9 +38,9 @@ package struct JournaledQueue: Sendable {
   package var unreadable: [ContentError] = []
   /// The highest sequence number, including unreadable records; 0 for an empty queue.
   package var lastSequence = 0
-  /// Finished purchases that the seller has not acknowledged.
+  /// Finished purchases that the service has not acknowledged.
   package var notices: [FinishNotice] = []
-  /// The cursor of the seller's events; nil at first.
+  /// The cursor of the service's events; nil at first.
   package var storeCursor: String?
 
   package init() {}
@@ -64,10 +64,10 @@ package enum JournalChange: Hashable, Sendable {
   case finish(TransactionRecord)
   /// Records the order that a seller's number belongs to; a number belongs to only one.
   case answer(number: String, transaction: TransactionID)
-  /// Records a pending notice to the seller, until `removeNotice`.
+  /// Records a pending notice to the service, until `removeNotice`.
   case addNotice(FinishNotice)
   case removeNotice(transaction: TransactionID)
-  /// Replaces the cursor of the seller's events.
+  /// Replaces the cursor of the service's events.
   case storeCursor(String)
 
   /// The saved record; nil for other changes.
@@ -79,7 +79,7 @@ package enum JournalChange: Hashable, Sendable {
   }
 }
 
-/// A finished purchase to report to the seller.
+/// A finished purchase to report to the service.
 package struct FinishNotice: Hashable, Sendable {
   package let transaction: TransactionID
   package let number: String

@@ -13,7 +13,7 @@ package struct QueueState: Hashable, Sendable {
   private var nextSequence: Int
   /// The running restore, or one that waits for the launch; a second one is refused.
   private var restoring: RestoreEnd?
-  private let notifiesSeller: Bool
+  private let notifiesService: Bool
   /// Pending notices of an earlier process, sent at launch.
   private var notices: [FinishNotice]
   /// Whether the queue has an observer; nothing is requested or started before.
@@ -27,10 +27,10 @@ package struct QueueState: Hashable, Sendable {
   /// `lastSequence` is the highest sequence number in the journal if unreadable records have it.
   package init(
     transactions: [TransactionRecord] = [], lastSequence: Int = 0, activeLimit: Int = 3,
-    notices: [FinishNotice] = [], notifiesSeller: Bool = false
+    notices: [FinishNotice] = [], notifiesService: Bool = false
   ) {
     self.notices = notices
-    self.notifiesSeller = notifiesSeller
+    self.notifiesService = notifiesService
     self.activeLimit = Self.bounded(activeLimit)
     nextSequence = max(lastSequence, transactions.lazy.map(\.sequence).max() ?? 0) + 1
     transactions.forEach { records.store($0) }
@@ -102,7 +102,7 @@ package struct QueueState: Hashable, Sendable {
       draft.effects.append(.restore(request: restoring.request, account: restoring.account))
     }
     isLaunched = true
-    if notifiesSeller { draft.effects += notices.map { .notifyFinished($0) } }
+    if notifiesService { draft.effects += notices.map { .notifyFinished($0) } }
     notices = []
     draft.reportsEverything = true
   }
@@ -116,7 +116,7 @@ package struct QueueState: Hashable, Sendable {
     append(id, payment, status, [], &draft)
   }
 
-  /// Journals a payment that was only added in memory, then sends it to the seller.
+  /// Journals a payment that was only added in memory, then sends it to the service.
   private func retry(_ id: TransactionID, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     draft.touched.insert(id)
@@ -252,7 +252,7 @@ package struct QueueState: Hashable, Sendable {
     }
     for place in record.places { cancel(place, &draft) }
     if let last = records.drop(id) { draft.removed.append(last) }
-    guard notifiesSeller, case .purchased(let grant) = record.status else { return }
+    guard notifiesService, case .purchased(let grant) = record.status else { return }
     let notice = FinishNotice(
       transaction: id, number: grant.transactionIdentifier, payment: record.payment)
     draft.changes.append(.addNotice(notice))
@@ -491,7 +491,7 @@ private struct DecisionDraft {
   }
 }
 
-/// Compares a seller's response with its order, and contents with the product of the order.
+/// Compares a store service's response with its order, and contents with the product of the order.
 extension Payment {
   /// Returns whether a grant of this payment matches `order` in product, quantity and account.
   package func answers(_ order: Payment) -> Bool {
@@ -516,24 +516,24 @@ extension ContentOffer {
 }
 
 extension ContentError {
-  /// The seller's response grants something other than the order.
+  /// The service's response grants something other than the order.
   fileprivate static func answerMismatch(_ answer: Payment, to order: Payment) -> ContentError {
     ContentError(
       .answerMismatch,
-      "The seller's response does not match the order: \(answer.difference(from: order))",
+      "The store service's response does not match the order: \(answer.difference(from: order))",
       remedy: "Report it to the seller. Restore the purchase if it was paid for",
       subject: order.productIdentifier.rawValue)
   }
 
-  /// The seller used the number of another order.
+  /// The service used the number of another order.
   package static func numberReused(_ number: String) -> ContentError {
     ContentError(
       .answerMismatch,
-      "The seller's response has the transaction number \(number) of another order",
+      "The store service's response has the transaction number \(number) of another order",
       remedy: "Report it to the seller. Restore the purchase if it was paid for")
   }
 
-  /// The catalog does not have the content that the seller named for the product.
+  /// The catalog does not have the content that the service named for the product.
   package static func notOffered(
     _ content: ProductIdentifier, of product: ProductIdentifier
   ) -> ContentError {

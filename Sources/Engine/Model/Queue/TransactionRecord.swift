@@ -1,6 +1,6 @@
 /// The state of a transaction, numbered as in StoreKit.
 public enum TransactionState: Int, Codable, Sendable, CaseIterable, CustomStringConvertible {
-  /// Sent to the seller, without outcome. Next: purchased, failed, deferred.
+  /// Sent to the service, without outcome. Next: purchased, failed, deferred.
   case purchasing = 0
   /// Purchased; deliver it, then finish it. Next: removed.
   case purchased = 1
@@ -94,7 +94,7 @@ package struct TransactionRecord: Hashable, Sendable {
 
   package var state: TransactionState { status.state }
 
-  /// The seller's grant; nil unless purchased or restored.
+  /// The service's grant; nil unless purchased or restored.
   ///
   /// It loses its receipt after that is journaled: see `QueueJournal.receipt(of:)`.
   package var grant: Grant? {

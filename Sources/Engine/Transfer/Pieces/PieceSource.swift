@@ -38,7 +38,7 @@ extension PieceSource {
   package func contents(
     of file: SignedFile, limit: Int64, ticket: TransferTicket = TransferTicket()
   ) throws -> [UInt8] {
-    // A seller without a catalog may name any length, and a caller may take it as the limit.
+    // A service without a catalog may name any length, and a caller may take it as the limit.
     guard file.length >= 0, file.length <= min(limit, Int64(Piece.maximumLength)) else {
       throw ContentError(
         .limitExceeded,

@@ -15,7 +15,7 @@ extension Arguments {
     return configuration
   }
 
-  /// The store server of `--service`; nil for the built-in seller.
+  /// The store server of `--service`; nil for the built-in store service.
   private func storeService(_ network: NetworkSettings) throws -> HTTPStoreService? {
     guard let address = try text("--service") else {
       guard !has("--service-token-file") else {
@@ -24,7 +24,7 @@ extension Arguments {
       return nil
     }
     guard !has("--ledger") else {
-      throw wrong("--ledger is for the built-in seller: --service has its own ledger")
+      throw wrong("--ledger is for the built-in store service: --service has its own ledger")
     }
     let service = try service(address)
     var network = network

@@ -76,7 +76,7 @@ final class InstallSession: Sendable {
     console.signals?.setHandler { [weak self] in self?.abort(with: $0) }
     let unfinished = Dictionary(grouping: queue.transactions) { $0.payment.productIdentifier }
     queue.add(driver)
-    // A seller may list a product twice.
+    // A service may list a product twice.
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
     let lengths = products.flatMap(\.downloadContentLengths)
@@ -109,7 +109,7 @@ final class InstallSession: Sendable {
   func restore(installing: Bool) async throws
     -> (done: [PaymentTransaction], left: [ProductIdentifier])
   {
-    // The queue reports a late seller, and a long history may take longer than the timeout.
+    // The queue reports a late service, and a long history may take longer than the timeout.
     watchdog.pause()
     let transactions = try await queue.restore(withApplicationUsername: account)
     watchdog.feed()

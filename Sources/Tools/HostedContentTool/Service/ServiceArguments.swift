@@ -8,7 +8,7 @@ enum ServiceArguments {
 
   /// The options of commands that may use a store server.
   static let optional: [Command.Option] = [
-    .init("--service", "URL", "\(url); default: the built-in seller"),
+    .init("--service", "URL", "\(url); default: the built-in store service"),
     .init("--service-token-file", "FILE", token),
   ]
 

@@ -40,7 +40,7 @@ struct QueueReceiptTests {
         purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
   }
 
-  @Test("A seller with a key signs receipts, which are journaled and name the first purchase")
+  @Test("A service with a key signs receipts, which are journaled and name the first purchase")
   func builtIn() async throws {
     try fixture.publish("a", "1.5")
     let ids = try await buyTwice()
@@ -135,7 +135,7 @@ struct QueueReceiptTests {
   }
 }
 
-/// A seller that lists and restores the given purchases.
+/// A service that lists and restores the given purchases.
 struct RestoringService: PartialService {
   let grants: [Grant]
 

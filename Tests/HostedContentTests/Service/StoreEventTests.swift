@@ -5,7 +5,7 @@ import HostedTestSupport
 import HostedTestTraits
 import Testing
 
-@Suite("Events of the seller", .timeLimit(.hang))
+@Suite("Events of the store service", .timeLimit(.hang))
 struct StoreEventTests {
   private let fixture: StoreFixture
   private let service: ScriptedService
@@ -147,10 +147,10 @@ struct StoreEventTests {
     first.close()
 
     // Without an observer, the event does not count as handled.
-    let seller = ScriptedService()
-    let second = try fixture.queue { $0.service = seller }
-    seller.send(.revoked(Revocation([product])), cursor: "3")
-    seller.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    let other = ScriptedService()
+    let second = try fixture.queue { $0.service = other }
+    other.send(.revoked(Revocation([product])), cursor: "3")
+    other.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
     await waitUntil { second.storefront?.countryCode == "SWE" }
     second.close()
     #expect(try second.engine.journal.readQueue().storeCursor == "2")
@@ -189,11 +189,11 @@ struct StoreEventTests {
   @Test("A purchase that the delegate stops too late is delivered as another transaction")
   func soldMeanwhile() async throws {
     let mayAnswer = Watched(false)
-    let seller = AnsweringService { id in
+    let other = AnsweringService { id in
       await mayAnswer.wait { $0 }
       return .purchased(self.grant(id.rawValue), contents: [])
     }
-    let queue = try fixture.queue { $0.service = Relay(purchases: seller, others: service) }
+    let queue = try fixture.queue { $0.service = Relay(purchases: other, others: service) }
     let delegate = Refuser()
     queue.delegate = delegate
     let observer = RecordingObserver(of: queue)
@@ -223,22 +223,22 @@ struct StoreEventTests {
     queue.close()
   }
 
-  @Test("A purchase that the delegate stops before it is sent to the seller is not sold")
+  @Test("A purchase that the delegate stops before it is sent to the service is not sold")
   func stoppedBeforeSent() async throws {
     let mayAnswer = Watched(false)
-    let seller = AnsweringService { id in
+    let other = AnsweringService { id in
       await mayAnswer.wait { $0 }
       return .purchased(self.grant(id.rawValue), contents: [])
     }
     // With batches, orders wait during a call.
     let queue = try fixture.queue {
-      $0.service = Relay(purchases: seller, others: service, maximumBatchSize: 2)
+      $0.service = Relay(purchases: other, others: service, maximumBatchSize: 2)
     }
     let delegate = Refuser()
     queue.delegate = delegate
     let observer = RecordingObserver(of: queue)
     let first = queue.add(Payment(productIdentifier: product))
-    await waitUntil { seller.asked == [first] }
+    await waitUntil { other.asked == [first] }
     let second = queue.add(Payment(productIdentifier: product))
     let third = queue.add(Payment(productIdentifier: product))
     // The second order is passed on before the third payment is reported.
@@ -248,7 +248,7 @@ struct StoreEventTests {
     mayAnswer.change { $0 = true }
     let later = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[later]?.last == .purchased }
-    #expect(!seller.asked.contains(second))
+    #expect(!other.asked.contains(second))
     queue.close()
   }
 }
@@ -261,7 +261,7 @@ final class Refuser: PaymentQueueDelegate {
   ) -> Bool { false }
 }
 
-/// Purchases from one seller, everything else from another.
+/// Purchases from one service, everything else from another.
 private struct Relay: PartialService {
   var purchases: any StoreService = SilentService()
   let others: ScriptedService

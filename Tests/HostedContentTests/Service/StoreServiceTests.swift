@@ -76,7 +76,7 @@ struct StoreServiceTests {
 
   // MARK: Finished purchases
 
-  @Test("The seller is notified of each finished purchase, again after a failure and a restart")
+  @Test("The service is notified of each finished purchase, again after a failure and a restart")
   func finishes() async throws {
     service.failsFinishes = true
     let observer = RecordingObserver()
@@ -105,7 +105,7 @@ struct StoreServiceTests {
     third.close()
   }
 
-  @Test("The seller is not notified of failed and restored transactions")
+  @Test("The service is not notified of failed and restored transactions")
   func otherFinishes() async throws {
     service.refuses = true
     let observer = RecordingObserver()

@@ -12,36 +12,36 @@ import Testing
 struct FinishNoticeTests {
   @Test func `a purchase that finishes while another is acknowledged is sent once`() async {
     let service = FinishLog()
-    let seller = Seller(service, Environment(), timeout: 60)
+    let calls = ServiceCalls(service, Environment(), timeout: 60)
     let transactions = (0..<100).map { TransactionID(rawValue: "t\($0)") }
     let acknowledged = Watched<[TransactionID]>([])
-    seller.start(
-      Seller.Receiver(
+    calls.start(
+      ServiceCalls.Receiver(
         onOutcome: { _, _ in },
-        onAnswer: { [weak seller] event in
+        onAnswer: { [weak calls] event in
           guard case .finishAcknowledged(let transaction) = event else { return }
           let count = acknowledged.change { list in
             list.append(transaction)
             return list.count
           }
           if count < transactions.count {
-            seller?.notifyFinished(Self.notice(transactions[count]))
+            calls?.notifyFinished(Self.notice(transactions[count]))
           }
         }, onProblem: { _ in }))
-    seller.notifyFinished(Self.notice(transactions[0]))
+    calls.notifyFinished(Self.notice(transactions[0]))
     await acknowledged.wait { $0.count >= transactions.count }
     #expect(service.finished.value == transactions.map(\.rawValue))
-    seller.stop()
+    calls.stop()
   }
 
   @Test(.slow) func `a notice that fails does not delay the others`() async {
     let service = FinishLog(failing: "t0")
-    let seller = Self.seller(service)
+    let calls = Self.calls(service)
     for transaction: TransactionID in ["t0", "t1", "t2"] {
-      seller.notifyFinished(Self.notice(transaction))
+      calls.notifyFinished(Self.notice(transaction))
     }
     await service.finished.wait { $0 == ["t1", "t2"] }
-    seller.stop()
+    calls.stop()
   }
 
   @Test func `an order that is finished before its batch has ended is not open anymore`() {
@@ -76,17 +76,17 @@ struct FinishNoticeTests {
     #expect(open.orders.map(\.transaction) == ["t0"])
   }
 
-  @Test func `a wait ends with the last notice, at its deadline, or when the seller is stopped`()
+  @Test func `a wait ends with the last notice, at its deadline, or when the calls are stopped`()
     async
   {
     let service = FinishLog(isHeld: true)
-    let seller = Self.seller(service)
-    seller.waitForNotices(until: .distantFuture)
-    seller.notifyFinished(Self.notice("t0"))
-    seller.waitForNotices(until: .now())
+    let calls = Self.calls(service)
+    calls.waitForNotices(until: .distantFuture)
+    calls.notifyFinished(Self.notice("t0"))
+    calls.waitForNotices(until: .now())
     let hasEnded = Watched(false)
     Thread.detachNewThread {
-      seller.waitForNotices(until: .distantFuture)
+      calls.waitForNotices(until: .distantFuture)
       hasEnded.change { $0 = true }
     }
     await service.calls.wait { $0 == 1 }
@@ -96,23 +96,24 @@ struct FinishNoticeTests {
     #expect(service.finished.value == ["t0"])
 
     service.isHeld.change { $0 = true }
-    seller.notifyFinished(Self.notice("t1"))
+    calls.notifyFinished(Self.notice("t1"))
     hasEnded.change { $0 = false }
     Thread.detachNewThread {
-      seller.waitForNotices(until: .distantFuture)
+      calls.waitForNotices(until: .distantFuture)
       hasEnded.change { $0 = true }
     }
     await service.calls.wait { $0 == 2 }
-    seller.stop()
+    calls.stop()
     await hasEnded.wait { $0 }
     service.isHeld.change { $0 = false }
   }
 
-  /// A seller whose answers are ignored.
-  private static func seller(_ service: FinishLog) -> Seller {
-    let seller = Seller(service, Environment(), timeout: 60)
-    seller.start(Seller.Receiver(onOutcome: { _, _ in }, onAnswer: { _ in }, onProblem: { _ in }))
-    return seller
+  /// Calls whose answers are ignored.
+  private static func calls(_ service: FinishLog) -> ServiceCalls {
+    let calls = ServiceCalls(service, Environment(), timeout: 60)
+    calls.start(
+      ServiceCalls.Receiver(onOutcome: { _, _ in }, onAnswer: { _ in }, onProblem: { _ in }))
+    return calls
   }
 
   private static func notice(_ transaction: TransactionID) -> FinishNotice {

@@ -208,7 +208,7 @@ struct OrderTests {
   }
 
   @Test func `only one order of a batch gets the same number`() async throws {
-    let group = GroupSeller(number: "1")
+    let group = GroupService(number: "1")
     let queue = try fixture.queue { $0.seller = { _ in group } }
     let ids = (0..<20).map { _ in queue.add(Payment(productIdentifier: a)) }
     let observer = RecordingObserver(of: queue)
@@ -269,8 +269,8 @@ struct OrderTests {
   }
 }
 
-/// A seller that responds to all orders of a batch with one number.
-private final class GroupSeller: PartialService {
+/// A service that responds to all orders of a batch with one number.
+private final class GroupService: PartialService {
   let maximumBatchSize = 64
   /// Until it is true, calls do not return, and later orders wait for the next batch.
   let mayAnswer = Watched(false)

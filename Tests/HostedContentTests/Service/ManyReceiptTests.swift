@@ -18,7 +18,7 @@ struct ManyReceiptTests {
     }
     let reported = Watched<[ContentError.Code]>([])
     let verifier = ReceiptVerifier(keys: [key.verificationKey])
-    let gate = SellerGate(
+    let gate = ServiceGate(
       service: RestoringService(grants),
       checkReceipt: { try verifier.check($0, ownAccount: nil, now: Date()) }, contents: nil
     ) { error in reported.change { $0.append(error.code) } }

@@ -8,13 +8,13 @@ import HostedConcurrency
 /// Orders do not wait for each other: one without an answer is reported after a timeout, and the
 /// others continue. An undecided one is reported once and repeated. If the service takes batches,
 /// waiting purchases are sent together.
-final class Seller: Sendable {
+final class ServiceCalls: Sendable {
   let service: any StoreService
   private let environment: Environment
   private let timeout: Double
   /// The serial queue that checks for late calls, and sends again.
   private let timer: any SerialLine
-  /// Jobs to run concurrently until the seller is closed.
+  /// Jobs to run concurrently until `stop`.
   private let jobs: AsyncStream<Job>.Continuation
   /// Tracks the task that runs the jobs.
   private let running: ActivityGate
@@ -35,7 +35,7 @@ final class Seller: Sendable {
 
   private struct State {
     var book: OrderBook
-    /// Nil before `start`, and after the seller is closed.
+    /// Nil before `start`, and after `stop`.
     var receiver: Receiver?
     var task: Task<Void, Never>?
     /// Finished purchases that the service has not acknowledged.
@@ -51,7 +51,7 @@ final class Seller: Sendable {
     self.service = service
     self.environment = environment
     self.timeout = min(max(0, timeout), 1e9)
-    timer = environment.execution.line("hostedcontent.seller", on: nil)
+    timer = environment.execution.line("hostedcontent.service", on: nil)
     state = Mutex(
       State(
         book: OrderBook(
@@ -76,7 +76,7 @@ final class Seller: Sendable {
   /// Sets the receiver; called once, before the first order.
   func start(_ receiver: Receiver) { state.withLock { $0.receiver = receiver } }
 
-  /// Nil after the seller is closed: calls that fail because of that are not answers.
+  /// Nil after `stop`: calls that fail because of that are not answers.
   private var receiver: Receiver? { state.withLock { $0.receiver } }
 
   /// Sends an order; `isRepeated` is that of `PurchaseOrder`.
@@ -107,7 +107,7 @@ final class Seller: Sendable {
     run { [weak self] in await self?.sendNotices(failures: 0) }
   }
 
-  /// Passes the service's events after `cursor` to `body` until the seller is closed.
+  /// Passes the service's events after `cursor` to `body` until `stop`.
   func listen(
     after cursor: String?, _ body: @escaping @Sendable (StoreEventRecord) -> Void
   ) {
@@ -115,7 +115,7 @@ final class Seller: Sendable {
     run { for await event in events { body(event) } }
   }
 
-  /// Runs `body` concurrently; it is cancelled when the seller is closed.
+  /// Runs `body` concurrently; it is cancelled by `stop`.
   func run(_ body: @escaping @Sendable () async -> Void) { jobs.yield(body) }
 
   /// Refuses further calls and cancels running ones, which the next launch repeats.
@@ -139,7 +139,7 @@ final class Seller: Sendable {
 
   /// Waits until the service has acknowledged all finished purchases, until `deadline` at most.
   ///
-  /// Ends when the seller is stopped.
+  /// Ends when the calls are stopped.
   func waitForNotices(until deadline: DispatchTime) { sending.wait(until: deadline) }
 
   // MARK: Calls
@@ -193,7 +193,7 @@ final class Seller: Sendable {
   /// Returns nil if the task has sent all notices: then the next notice starts another one.
   private func nextNotice() -> FinishNotice? {
     let (notice, hasEnded) = state.withLock { state in
-      // Not if the seller was stopped, which ends the task, too.
+      // Not after `stop`, which ends the task, too.
       let hasEnded = state.notices.isEmpty && state.isSendingNotices
       if hasEnded { state.isSendingNotices = false }
       return (state.notices.first, hasEnded)
@@ -228,7 +228,7 @@ final class Seller: Sendable {
     _ = state.withLock { $0.book.end(call) }
   }
 
-  /// Begins a call and schedules a check for lateness; returns nil if the seller is closed.
+  /// Begins a call and schedules a check for lateness; returns nil after `stop`.
   private func begin<Value: Sendable>(_ body: (inout OrderBook, DispatchTime) -> Value) -> Value? {
     let now = environment.execution.now
     let value: Value? = state.withLock { state in
@@ -262,9 +262,9 @@ final class Seller: Sendable {
     for subject in late.subjects {
       receiver?.onProblem(
         ContentError(
-          .sellerNotResponding, "The seller did not respond within \(Int(timeout)) seconds",
-          remedy: "Wait for the response. If it does not arrive, check the seller and restart the "
-            + "service", subject: subject))
+          .serviceNotResponding, "The store service did not respond within \(Int(timeout)) seconds",
+          remedy: "Wait for the response. If it does not arrive, check the store service, and "
+            + "restart this program", subject: subject))
     }
     for _ in 0..<late.newWorkers + repetitions { startWorker() }
     scheduleCheck()

@@ -7,9 +7,9 @@ import Testing
 
 @testable import HostedContent
 
-/// A seller that does not respond to an order, or responds late.
+/// A service that does not respond to an order, or responds late.
 @Suite("Orders without response", .timeLimit(.hang))
-struct SlowSellerTests {
+struct SlowServiceTests {
   private let fixture: StoreFixture
   private let slow = ProductIdentifier("slow")
   private let quick = ProductIdentifier("quick")
@@ -46,7 +46,7 @@ struct SlowSellerTests {
     #expect(observer.log.errors.isEmpty)
     clock.advance(seconds: 1)
     await observer.wait { !$0.errors.isEmpty }
-    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.errors.map(\.code) == [.serviceNotResponding])
     #expect(observer.log.errors.first?.subject == id.rawValue)
     #expect(observer.log.transactionStates[id] == [.purchasing])
     // Its call is still in progress, so it is not sent again, even by another observer's launch.
@@ -66,7 +66,7 @@ struct SlowSellerTests {
     let clock = StoppedClock()
     let queue = try fixture.queue {
       $0.service = service
-      $0.sellerTimeout = .seconds(5)
+      $0.serviceTimeout = .seconds(5)
       $0.environment.execution = clock
     }
     let observer = RecordingObserver(of: queue)
@@ -74,7 +74,7 @@ struct SlowSellerTests {
     await service.waitUntilAsked()
     clock.advance(seconds: 5)
     await observer.wait { !$0.errors.isEmpty }
-    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.errors.map(\.code) == [.serviceNotResponding])
     #expect(observer.log.transactionStates[id] == [.purchasing])
     service.open()
     queue.close()
@@ -97,7 +97,7 @@ struct SlowSellerTests {
       return observer.log.transactionStates[id]?.last == .purchased
     }
     #expect(Set(observer.log.errors.compactMap(\.subject)).isSubset(of: late.map(\.rawValue)))
-    #expect(observer.log.errors.allSatisfy { $0.code == .sellerNotResponding })
+    #expect(observer.log.errors.allSatisfy { $0.code == .serviceNotResponding })
     #expect(Set(service.asked).count == service.asked.count)
     service.open()
     queue.close()
@@ -118,7 +118,7 @@ struct SlowSellerTests {
     #expect(group.calls == 1, "orders that arrive meanwhile form a batch")
     clock.advance(seconds: 60)
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
-    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.errors.map(\.code) == [.serviceNotResponding])
     group.service.open()
     queue.close()
   }
@@ -137,7 +137,7 @@ struct SlowSellerTests {
     await waitUntil { clock.timers > 0 }
     clock.advance(seconds: 60)
     await observer.wait { !$0.errors.isEmpty }
-    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.errors.map(\.code) == [.serviceNotResponding])
     #expect(observer.log.errors.first?.subject == request.rawValue)
     service.open()
     await observer.wait { !$0.restoreEnds.isEmpty }
@@ -158,7 +158,7 @@ struct SlowSellerTests {
   }
 }
 
-/// A seller that delays some responses until `open`.
+/// A service that delays some responses until `open`.
 private final class HangingService: PartialService {
   private let hanging: Set<ProductIdentifier>
   private let hangsRestore: Bool
@@ -212,7 +212,7 @@ private final class HangingService: PartialService {
   }
 }
 
-/// The same seller with batches.
+/// The same service with batches.
 private final class HangingGroup: PartialService {
   let maximumBatchSize = 64
   let service: HangingService

@@ -59,10 +59,10 @@ struct CatalogReceiptTests {
   }
 
   private func queue(
-    _ verifier: ReceiptVerifier? = nil, of seller: ScriptedService? = nil
+    _ verifier: ReceiptVerifier? = nil, of other: ScriptedService? = nil
   ) throws -> PaymentQueue {
     try fixture.queue {
-      $0.service = seller ?? service
+      $0.service = other ?? service
       $0.receiptVerifier = verifier
     }
   }
@@ -160,7 +160,7 @@ struct CatalogReceiptTests {
 
   /// Returns a queue whose known catalog cannot be read until `repair` is called, and whose store
   /// cannot be reached.
-  private func queueWithoutKeys(of seller: ScriptedService? = nil) async throws
+  private func queueWithoutKeys(of other: ScriptedService? = nil) async throws
     -> (queue: PaymentQueue, repair: @Sendable () throws -> Void)
   {
     try list(key)
@@ -171,7 +171,7 @@ struct CatalogReceiptTests {
     let root = try Data(contentsOf: file)
     try Data().write(to: file)
     try FileManager.default.removeItem(atPath: fixture.storePath)
-    return (try queue(of: seller), { try root.write(to: file) })
+    return (try queue(of: other), { try root.write(to: file) })
   }
 
   @Test func `a purchase waits while the known catalog cannot be read, and is checked then`()
@@ -198,10 +198,10 @@ struct CatalogReceiptTests {
 
   @Test func `a granted purchase waits while the known catalog cannot be read`() async throws {
     // The events of a service can be read once.
-    let seller = ScriptedService()
-    let (queue, repair) = try await queueWithoutKeys(of: seller)
+    let other = ScriptedService()
+    let (queue, repair) = try await queueWithoutKeys(of: other)
     let observer = RecordingObserver(of: queue)
-    seller.send(.granted(try grant("b", "2", signedBy: key), contents: []))
+    other.send(.granted(try grant("b", "2", signedBy: key), contents: []))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.transaction(of: "b") == nil)
     try repair()
@@ -242,7 +242,7 @@ struct CatalogReceiptTests {
     #expect(try await buy("1", signedBy: key, queue) == nil)
   }
 
-  @Test("The built-in seller's receipts name the version that was sold")
+  @Test("The built-in store service's receipts name the version that was sold")
   func soldVersion() async throws {
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue { $0.receiptKey = key }
@@ -254,7 +254,7 @@ struct CatalogReceiptTests {
     #expect(try verifier.verify(receipt, account: nil).contentVersion == "1.0")
   }
 
-  @Test("The built-in seller does not need a receipt")
+  @Test("The built-in store service does not need a receipt")
   func builtIn() async throws {
     try fixture.publish("a", "1.0")
     try list(key)

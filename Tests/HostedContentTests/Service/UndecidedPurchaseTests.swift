@@ -114,7 +114,7 @@ struct UndecidedPurchaseTests {
     queue.close()
   }
 
-  @Test("The built-in seller's purchase is undecided until its ledger can be written")
+  @Test("The built-in store service's purchase is undecided until its ledger can be written")
   func ledger() async throws {
     try fixture.publish("a", "1.0")
     // Only the ledger fails: the journal has the payment.

@@ -53,7 +53,7 @@ struct OrderBook {
     return addWorker()
   }
 
-  /// Removes the order of `transaction`, unless the seller has it or may have it.
+  /// Removes the order of `transaction`, unless the service has it or may have it.
   mutating func withdraw(_ transaction: TransactionID) {
     waiting.removeAll { $0.transaction == transaction && !$0.isRepeated }
   }

@@ -7,7 +7,7 @@ import HostedTestSupport
 import HostedTestTraits
 import Testing
 
-/// When and how often purchases are sent to the seller.
+/// When and how often purchases are sent to the service.
 @Suite("Purchase requests", .timeLimit(.hang))
 struct PurchaseTests {
   @Test("A payment added before the first observer is sent once, after the observer is added")
@@ -74,7 +74,7 @@ struct PurchaseTests {
   }
 }
 
-/// A seller that grants products without content once its gate is open, and counts.
+/// A service that grants products without content once its gate is open, and counts.
 final class GatedService: PartialService {
   private let state = Watched((isOpen: false, asked: [TransactionID]()))
 
@@ -103,7 +103,7 @@ extension StoreFixture {
     try editJournal { $0.downloads[0].status = .active }
   }
 
-  /// Creates a transaction for `product` in the journal without the seller's outcome.
+  /// Creates a transaction for `product` in the journal without the service's outcome.
   func leavePurchasing(_ product: String) throws -> TransactionID {
     let payment = Payment(productIdentifier: try ProductIdentifier(validating: product))
     let record = TransactionRecord(

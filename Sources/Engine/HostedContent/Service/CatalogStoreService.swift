@@ -6,7 +6,7 @@ import HostedFileIO
 import FoundationEssentials
 import HostedLedger
 
-/// The built-in seller: grants every product of a store's signed catalog and records it.
+/// The built-in store service: grants every product of a store's signed catalog and records it.
 final class CatalogStoreService: StoreService, GrantLookup {
   private let catalog: Catalog
   private let ledger: Ledger

@@ -5,13 +5,13 @@ import HostedConcurrency
 import HostedModel
 import HostedTransfer
 
-/// Checks a seller's responses as they arrive, before anything is journaled.
+/// Checks a store service's responses as they arrive, before anything is journaled.
 ///
 /// Receipts: a purchase with an invalid receipt fails. A grant without a request is reported and
 /// dropped. Both wait while receipts cannot be checked, and so do later events, such as a
 /// revocation of the grant. A restore delivers the valid purchases and then ends with the error.
-/// Contents: the seller names them, and the catalog provides the details.
-struct SellerGate: GrantLookup {
+/// Contents: the service names them, and the catalog provides the details.
+struct ServiceGate: GrantLookup {
   let service: any StoreService
   /// Throws the reason why the receipt of a grant is invalid; nil if receipts are not checked.
   let checkReceipt: (@Sendable (Grant) async throws -> Void)?
@@ -182,7 +182,7 @@ extension PaymentQueue.Configuration {
     of service: any StoreService, contents: SignedContents?,
     report: @escaping @Sendable (ContentError) -> Void
   ) -> any StoreService {
-    // `receiptKey` is for the built-in seller, so another service may sign with other keys.
+    // `receiptKey` is for the built-in store service, so another one may sign with other keys.
     let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
     // The account in receipts for grants without an account; usually nil.
     let ownAccount = (self.service as? HTTPStoreService)?.connection.pinnedAccount
@@ -194,10 +194,10 @@ extension PaymentQueue.Configuration {
     } else if self.service != nil, let contents {
       checkReceipt = { try await contents.checkReceipt(of: $0, ownAccount: ownAccount) }
     }
-    // The built-in seller takes its contents from the catalog already.
+    // The built-in store service takes its contents from the catalog already.
     let contents = self.service == nil && seller == nil ? nil : contents
     guard checkReceipt != nil || contents != nil else { return service }
-    return SellerGate(
+    return ServiceGate(
       service: service, checkReceipt: checkReceipt, contents: contents, environment: environment,
       report: report)
   }

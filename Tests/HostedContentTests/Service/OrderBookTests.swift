@@ -87,7 +87,7 @@ struct OrderBookTests {
     #expect(book.next() == ["t"])
   }
 
-  @Test func `an order is withdrawn unless the seller may have it`() throws {
+  @Test func `an order is withdrawn unless the service may have it`() throws {
     let book = Book(isOfGroups: true, start)
     _ = try book.add("sent")
     #expect(book.next() == ["sent"])
