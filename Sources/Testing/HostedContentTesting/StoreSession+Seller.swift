@@ -75,9 +75,9 @@ extension StoreSession {
     }
     do {
       let seller = try seller()
-      seller.send(
-        .answered(
-          transaction: transaction, try await buy(payment, transaction, from: seller)))
+      let outcome = try await buy(payment, transaction, from: seller)
+      if decision == .approved, case .failed(let error) = outcome { throw error }
+      seller.send(.answered(transaction: transaction, outcome))
     } catch {
       // The transaction still waits, so it can be decided again.
       script.change { $0.decisions[transaction] = nil }
@@ -134,8 +134,7 @@ extension StoreSession {
   private func buy(
     _ payment: Payment, _ transaction: TransactionID, from seller: ScriptedSeller
   ) async throws -> PurchaseOutcome {
-    // Repeated, so that a failed store leaves it undecided.
-    let order = PurchaseOrder(payment: payment, transaction: transaction, isRepeated: true)
+    let order = PurchaseOrder(payment: payment, transaction: transaction)
     guard let outcome = try await seller.purchase([order]).first else { throw CancellationError() }
     if case .undecided(let error) = outcome { throw error }
     return outcome
