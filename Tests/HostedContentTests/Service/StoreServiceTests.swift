@@ -206,6 +206,27 @@ struct StoreServiceTests {
     queue.close()
   }
 
+  @Test("An error concerns all orders of its call, a missing outcome only its order")
+  func undecided() async {
+    let orders = ["t1", "t2"].map { name in
+      PurchaseOrder(
+        payment: Payment(productIdentifier: "a"), transaction: TransactionID(rawValue: name))
+    }
+    let failing = AnsweringService { _ in throw CancellationError() }
+    let thrown = await failing.outcomes(of: orders)
+    #expect(thrown == orders.map { PurchaseOutcome(of: $0, after: CancellationError()) })
+    let service = BackEnd("a")
+    service.dropsLastOutcome = true
+    let outcomes = await service.outcomes(of: orders)
+    guard outcomes.count == 2, case .purchased = outcomes[0],
+      case .undecided(let error) = outcomes[1]
+    else {
+      Issue.record("\(outcomes)")
+      return
+    }
+    #expect(error.code == .serviceFailed && error.subject == "t2")
+  }
+
   @Test("A cursor counts once its event and all earlier ones have ended")
   func order() {
     var cursors = EventCursors()
