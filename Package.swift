@@ -115,7 +115,7 @@ let package = Package(
     module(
       "Journal", in: .engine, ["Concurrency", "Model", "FileIO", "Database"]),
     module(
-      "Ledger", in: .engine,
+      "Shop", in: .engine,
       ["Concurrency", "Model", "FileIO", "Database", "Digests"]),
     module(
       "Library", in: .engine,
@@ -124,18 +124,18 @@ let package = Package(
       "Catalog", in: .engine,
       ["Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust"]),
     module(
-      "Selling", in: .engine, ["Model", "Trust", "Ledger", "Catalog"]),
+      "Selling", in: .engine, ["Model", "Trust", "Shop", "Catalog"]),
     module(
       "StoreClient", in: .engine,
       [
-        "Concurrency", "Model", "HTTPValues", "FileIO", "Transfer", "Trust", "Ledger", "Selling",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Transfer", "Trust", "Shop", "Selling",
         "Catalog",
       ]),
     module(
       "HostedContent", in: .engine,
       [
         "Concurrency", "Model", "FileIO", "Transfer", "Trust",
-        "Package", "Journal", "Library", "Ledger", "Selling", "StoreClient", "Catalog",
+        "Package", "Journal", "Library", "Shop", "Selling", "StoreClient", "Catalog",
       ]),
     module(
       "ContentStore", in: .publishing,
@@ -153,31 +153,31 @@ let package = Package(
       ]),
     module(
       "PostgresLedger", in: .serving,
-      ["Concurrency", "Model", "Ledger", "CPostgreSQL"]),
+      ["Concurrency", "Model", "Shop", "CPostgreSQL"]),
     cTarget("COpenAPI", at: Group.serving.path("COpenAPI")),
     module(
       "StoreAPI", in: .serving,
       [
-        "Concurrency", "Model", "HTTPValues", "Digests", "Trust", "Ledger", "COpenAPI",
+        "Concurrency", "Model", "HTTPValues", "Digests", "Trust", "Shop", "COpenAPI",
       ]),
     module(
       "StoreServer", in: .serving,
       [
         "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer",
-        "HostedContent", "Ledger", "FileServer", "StoreAPI",
+        "HostedContent", "Shop", "FileServer", "StoreAPI",
       ]),
     module(
       "HostedContentTesting", in: .testing,
       [
         "Concurrency", "Model", "FileIO", "Digests", "Package", "ContentStore",
-        "HostedContent", "Ledger", "FileServer", "StoreAPI", "StoreServer",
+        "HostedContent", "Shop", "FileServer", "StoreAPI", "StoreServer",
       ]),
     tool(
       "HostedContentTool",
       [
         "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
         "Package", "Library", "ContentStore", "HostCheck", "HostedContent", "AppUpdate",
-        "Ledger", "FileServer", "StoreAPI", "StoreServer", "PostgresLedger",
+        "Shop", "FileServer", "StoreAPI", "StoreServer", "PostgresLedger",
       ]),
     tool(
       "TUFClient", ["Model", "FileIO", "Digests", "Transfer", "Trust"]),
@@ -204,7 +204,7 @@ let package = Package(
     program(
       "RestoreBenchmark", at: "Benchmarks/RestoreBenchmark",
       [
-        "Model", "FileIO", "Package", "ContentStore", "HostedContent", "Ledger",
+        "Model", "FileIO", "Package", "ContentStore", "HostedContent", "Shop",
         "StoreAPI", "StoreServer", "TestSupport",
       ]),
     program(
@@ -233,14 +233,14 @@ let package = Package(
       "Simulation", at: "Tests/Simulation",
       [
         "Concurrency", "Model", "FileIO", "Digests", "Transfer", "Package",
-        "Library", "HostedContent", "Ledger", "TestSupport",
+        "Library", "HostedContent", "Shop", "TestSupport",
       ]),
     program("SimulationTool", at: "Tests/SimulationTool", ["Simulation"]),
     support(
       "CrashPoints", at: "Tests/CrashPoints",
       [
         "Concurrency", "Model", "FileIO", "Digests", "Trust", "Package",
-        "Journal", "Library", "ContentStore", "HostedContent", "Ledger",
+        "Journal", "Library", "ContentStore", "HostedContent", "Shop",
         "TestSupport",
       ]),
     program(
@@ -291,13 +291,13 @@ let package = Package(
     tests(
       "StoreAPITests",
       [
-        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Trust", "Ledger", "StoreAPI",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Trust", "Shop", "StoreAPI",
         "TestSupport",
       ]),
     tests(
       "LedgerTests",
       [
-        "Concurrency", "Model", "FileIO", "Database", "Ledger", "PostgresLedger",
+        "Concurrency", "Model", "FileIO", "Database", "Shop", "PostgresLedger",
         "Simulation", "TestSupport",
       ]),
     tests(
@@ -305,7 +305,7 @@ let package = Package(
       [
         "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "Transfer", "Trust",
         "Package", "Database", "Journal", "Library", "ContentStore", "HostCheck",
-        "HostedContent", "StoreClient", "Ledger", "FileServer", "CSQLite", "TestSupport",
+        "HostedContent", "StoreClient", "Shop", "FileServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "CrashPointsTests",
@@ -325,7 +325,7 @@ let package = Package(
     tests(
       "StoreServerTests",
       [
-        "Concurrency", "Model", "HTTPValues", "FileIO", "ContentStore", "HostedContent", "Ledger",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "ContentStore", "HostedContent", "Shop",
         "StoreAPI", "FileServer", "StoreServer", "TestSupport",
       ]),
     tests(
@@ -346,7 +346,7 @@ let package = Package(
       [
         "Concurrency", "Model", "HTTPValues", "FileIO", "Database", "Digests", "Trust",
         "Journal",
-        "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "Ledger",
+        "ContentStore", "HostedContent", "HostedContentTool", "TUFClient", "Shop",
         "FileServer", "StoreServer", "Bookshelf",
         "AsyncBookshelf", "Keeper",
         "Chooser", "Course", "FaultMatrix", "Soak", "TestSupport",

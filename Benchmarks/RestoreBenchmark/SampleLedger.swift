@@ -6,7 +6,7 @@ import Foundation
 import HostedContent
 import HostedStoreAPI
 import HostedStoreServer
-import HostedLedger
+import HostedShop
 
 /// A store with tiny products, and the data of a store server that has sold them to one account.
 struct SampleLedger {
@@ -23,10 +23,9 @@ struct SampleLedger {
   init(_ path: String, purchases: Int, products: Int) throws {
     self.path = path
     let data = try StoreServerFolder("\(path)/data", creating: true)
-    let key = try data.receiptKey()
-    receiptKey = key.verificationKey
+    let ledger = Ledger(try data.ledgerDatabase())
+    receiptKey = try data.receiptKey(of: ledger, at: Date()).verificationKey
     try publish(products)
-    let ledger = Ledger(try data.ledgerDatabase(), sign: key.signer())
     defer { ledger.close() }
     try addKey(to: ledger)
     for start in stride(from: 0, to: purchases, by: Self.perCommit) {
@@ -69,9 +68,12 @@ struct SampleLedger {
   }
 
   private static func draft(_ number: Int, of product: ProductIdentifier) throws -> PurchaseDraft {
-    PurchaseDraft(
-      transaction: "order-\(number)", account: account, product: product, quantity: 1,
-      requestDigest: try PurchaseDraft.digest(of: product, account: account, quantity: 1),
-      state: .purchased, contents: [ContentKey(product, version: version)], isRestorable: true)
+    let request = PurchaseRequest(
+      transaction: TransactionID(rawValue: "order-\(number)"), account: account,
+      productIdentifier: product)
+    return PurchaseDraft(
+      transaction: request.transaction.rawValue, account: account, product: product, quantity: 1,
+      requestDigest: try request.digest, state: .purchased,
+      contents: [ContentKey(product, version: version)], isRestorable: true)
   }
 }

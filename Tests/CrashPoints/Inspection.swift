@@ -6,7 +6,7 @@ import HostedDigests
 import HostedFileIO
 import Foundation
 import HostedContent
-import HostedLedger
+import HostedShop
 
 /// Checks a folder after an operation was interrupted.
 ///

@@ -1,9 +1,10 @@
 import HostedConcurrency
+import HostedDatabase
 import HostedModel
 import HostedFileIO
 import Foundation
 import HostedPostgresLedger
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 
 /// The databases that a ledger can have; most tests run on both.
@@ -28,15 +29,30 @@ final class LedgerFixture: Sendable {
   }
 
   /// Returns a new user of the database, such as another server; it keeps the fixture.
-  func ledger(sign: Ledger.Signer? = nil) throws -> Ledger {
+  func ledger() throws -> Ledger {
     if let postgres {
       let database = try PostgresLedger(url: postgres.url) { [self] sql in
         if sql == "COMMIT" { count() }
       }
-      return Ledger(database, sign: sign)
+      return Ledger(database)
     }
     let files = FileSystem(didCommit: { [self] _ in count() })
-    return Ledger(try SQLiteLedger(in: folder.opened(files)), sign: sign)
+    return Ledger(try SQLiteLedger(in: folder.opened(files)))
+  }
+
+  /// Runs a statement as another program, and returns the first column of each row.
+  func values(_ sql: String) throws -> [String] {
+    if let postgres {
+      let lines = try postgres.run(sql).split(separator: "\n", omittingEmptySubsequences: false)
+      return lines.map { String($0.prefix { $0 != "|" }) }
+    }
+    let path = folder.path(SQLiteLedger.fileName)
+    let connection = try SQLiteConnection(path: path, .existing, of: .ledger)
+    var values: [String] = []
+    try connection.execute("BEGIN IMMEDIATE")
+    try connection.query(sql) { values.append($0.text(0)) }
+    try connection.execute("COMMIT")
+    return values
   }
 
   private func count() { commits.withLock { $0 += 1 } }
@@ -64,7 +80,8 @@ extension PurchaseDraft {
   /// Returns a draft whose digest depends on what is bought, as of a request.
   static func of(
     _ transaction: String, _ product: String = "a", account: AccountID? = "ann",
-    state: PurchaseState = .purchased, voucher: String? = nil
+    state: PurchaseState = .purchased, isSoldOnce: Bool = false, voucher: String? = nil,
+    isRestorable: Bool = true
   ) throws -> PurchaseDraft {
     let request = "\(product) \(account.map { "=\($0)" } ?? "-") \(voucher ?? "")"
     return PurchaseDraft(
@@ -72,8 +89,17 @@ extension PurchaseDraft {
       product: try ProductIdentifier(validating: product), quantity: 2,
       requestDigest: .of(request), state: state,
       contents: [ContentKey("content", version: try ContentVersion(validating: "1.2"))],
-      isRestorable: true, price: SoldPrice(milliunits: 1_990, currency: "EUR"),
-      voucher: voucher.map { Digest.of($0) })
+      isRestorable: isRestorable, isSoldOnce: isSoldOnce,
+      price: SoldPrice(milliunits: 1_990, currency: "EUR"), voucher: voucher.map { Digest.of($0) })
+  }
+
+  /// Returns a draft of a product that is sold once to an account.
+  static func once(
+    _ transaction: String, _ product: String = "a", account: AccountID? = "ann",
+    state: PurchaseState = .purchased, voucher: String? = nil
+  ) throws -> PurchaseDraft {
+    try of(
+      transaction, product, account: account, state: state, isSoldOnce: true, voucher: voucher)
   }
 }
 
@@ -101,8 +127,19 @@ extension Ledger {
   }
 
   @discardableResult
-  func decide(_ transaction: String, _ change: PurchaseChange) throws -> LedgerOutcome {
-    try make(.decide(transaction: transaction, change))
+  func decide(
+    _ transaction: String, _ change: PurchaseChange, actor: String? = nil, key: String? = nil
+  ) throws -> LedgerOutcome {
+    try make(.decide(transaction: transaction, change, actor: actor, key: key))
+  }
+
+  func erase(_ accounts: [AccountID]) throws -> [LedgerOutcome] {
+    try commit(accounts.map { .erase(account: $0) }, at: .sale).map { try $0.get() }
+  }
+
+  /// The events of purchases, as their kinds and transactions.
+  func told() throws -> [String] {
+    try events(after: 0, limit: 10_000).map { "\($0.kind) \($0.purchase?.transaction ?? "-")" }
   }
 
   /// The transactions that an account owns, oldest first.

@@ -1,7 +1,7 @@
 import HostedConcurrency
 import HostedModel
 import Foundation
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import HostedTestTraits
 import Testing
@@ -16,9 +16,8 @@ struct LedgerTests {
   ) throws {
     let fixture = try LedgerFixture(backend)
     let ledgers = try (0..<2).map { _ in try fixture.ledger() }
-    // PostgreSQL does not find null, and does not store zero bytes.
-    let special: [AccountID?] = backend == .sqlite ? [nil, "ann\0"] : ["bob", "Ann"]
-    let accounts: [AccountID?] = ["ann", "", "é"] + special
+    // PostgreSQL does not store zero bytes.
+    let accounts: [AccountID?] = ["ann", "Ann", "é", nil, backend == .sqlite ? "ann\0" : "bob"]
     for number in 0..<20 {
       try ledgers[number % 2].buy(.of("t\(19 - number)", account: accounts[number % 5]))
     }
@@ -62,30 +61,36 @@ struct LedgerTests {
     let again = try ledger.buy(.of("t"), at: later)
     #expect(again.isRepeated)
     #expect(again.purchase == sold)
-    for draft in try [PurchaseDraft.of("t", "b"), .of("t", account: ""), .of("t", voucher: "v")] {
+    for draft in try [PurchaseDraft.of("t", "b"), .of("t", account: "bob"), .of("t", voucher: "v")]
+    {
       #expect(throws: LedgerRefusal.otherRequest(sold)) { try ledger.buy(draft) }
     }
     #expect(try ledger.owned(account: "ann") == [sold])
-    #expect(try ledger.request("t")?.digest == PurchaseDraft.of("t").requestDigest.hex)
+    #expect(try ledger.purchase("t", requestedAs: PurchaseDraft.of("t").requestDigest) == sold)
+    #expect(throws: LedgerRefusal.otherRequest(sold)) {
+      try ledger.purchase("t", requestedAs: .of("another"))
+    }
     #expect(try ledger.purchase("u") == nil)
+    #expect(try ledger.purchase("u", requestedAs: .of("u")) == nil)
   }
 
   @Test(arguments: LedgerBackend.available)
   func `all values of a purchase are stored`(backend: LedgerBackend) throws {
-    let ledger = try LedgerFixture(backend).ledger { purchase, original in
-      "receipt of \(purchase.transaction), first \(original?.transaction ?? "itself")"
-    }
-    var draft = try PurchaseDraft.of("t1")
-    draft.importedDate = Date(timeIntervalSince1970: 0.002)
+    let ledger = try LedgerFixture(backend).ledger()
+    var draft = try PurchaseDraft.once("t1")
+    draft.reference = "pi_1"
+    draft.actor = "webhook"
     let sold = try #require(try ledger.buy(draft).purchase)
     #expect(
       sold
         == PurchaseRecord(
           transaction: "t1", account: "ann", product: "a", quantity: 2, state: .purchased,
-          date: Date(timeIntervalSince1970: 0.002), receipt: "receipt of t1, first itself",
-          contents: draft.contents, isRestorable: true,
-          price: SoldPrice(milliunits: 1_990, currency: "EUR"), sequence: 1, revision: 1))
-    #expect(try ledger.buy(.of("t2")).purchase?.receipt == "receipt of t2, first t1")
+          date: .sale, contents: draft.contents, isRestorable: true, isSoldOnce: true,
+          price: SoldPrice(milliunits: 1_990, currency: "EUR"), reference: "pi_1", sequence: 1,
+          revision: 1))
+    #expect(try ledger.purchase("t1") == sold)
+    #expect(try ledger.events(after: 0, limit: 10).map(\.actor) == ["webhook"])
+    try ledger.buy(.of("t2"))
     let plain = PurchaseDraft(
       transaction: "t3", account: "é", product: "b", quantity: 1, requestDigest: .of("b"),
       state: .failed(.declined("Nein – “no”")), contents: [], isRestorable: false)
@@ -98,14 +103,14 @@ struct LedgerTests {
     #expect(found.state == plain.state)
     #expect(found.account == "é")
     #expect(found.contents.isEmpty && !found.isRestorable && found.price == nil)
-    #expect(found.receipt == nil && found.finished == nil)
+    #expect(!found.isSoldOnce && found.reference == nil && found.finished == nil)
   }
 
   @Test(arguments: LedgerBackend.available)
   func `a change returns the dates that are stored`(backend: LedgerBackend) throws {
     let ledger = try LedgerFixture(backend).ledger()
     let date = Date.sale.addingTimeInterval(0.000_4)
-    try ledger.buy(.of("t", state: .deferred), at: date)
+    try ledger.buy(.of("t", state: .deferred(.payment)), at: date)
     let changes: [LedgerChange] = [
       .decide(transaction: "t", .approve), .decide(transaction: "t", .refund(reason: "")),
       .finish(transaction: "t"),
@@ -169,6 +174,9 @@ struct LedgerTests {
       #expect(try ledger.owned("ann").isEmpty)
       #expect(try ledger.originals(account: "ann").isEmpty)
       #expect(try ledger.events(after: 0, limit: 10).isEmpty)
+      #expect(try ledger.purchase("t", requestedAs: .of("t")) == nil)
+      #expect(try ledger.deferred(before: .sale, limit: 9).isEmpty)
+      #expect(try ledger.ended(before: .sale, .sale, limit: 9).isEmpty)
       #expect(try ledger.keys().isEmpty)
       #expect(try ledger.head() == nil)
       #expect(try ledger.commit([], at: .sale).isEmpty)
@@ -179,54 +187,84 @@ struct LedgerTests {
   }
 
   @Test(arguments: LedgerBackend.available)
-  func `a receipt that cannot be signed refuses its purchase alone`(backend: LedgerBackend) throws {
-    let failure = ContentError(.keyUnusable, "No key", remedy: "Add one")
-    let isBroken = Mutex(true)
-    let ledger = try LedgerFixture(backend).ledger { purchase, _ in
-      if purchase.product == "b", isBroken.withLock({ $0 }) { throw failure }
-      return "signed"
+  func `digests are stored as 32 bytes, whatever the bytes are`(backend: LedgerBackend) throws {
+    let fixture = try LedgerFixture(backend)
+    let ledger = try fixture.ledger()
+    // Zero, quotes and backslashes are among them.
+    let digests = try stride(from: 0, to: 256, by: 32).map { first in
+      try #require(Digest(bytes: (first..<first + 32).map { UInt8($0) }))
     }
-    #expect(try ledger.addVouchers([.of("v")], for: nil) == 1)
-    let paid = try PurchaseDraft.of("t2", "b", voucher: "v")
-    let results = try ledger.commit([.purchase(.of("t1")), .purchase(paid)], at: .sale)
-    #expect(try results[0].get().purchase?.receipt == "signed")
-    #expect(results[1] == .failure(.failed(failure)))
-    #expect(try ledger.purchase("t2") == nil)
-    isBroken.withLock { $0 = false }
-    // The voucher is still valid, also for another purchase.
-    #expect(try ledger.buy(.of("t3", "b", voucher: "v")).purchase?.state == .purchased)
-    let unpaid = try #require(try ledger.buy(paid).purchase)
-    #expect(unpaid.state.name == "failed" && unpaid.receipt == nil)
+    #expect(try ledger.addVouchers(digests, for: nil, at: .sale) == 8)
+    #expect(try ledger.addVouchers(digests, for: nil, at: .sale) == 0)
+    for (number, digest) in digests.enumerated() {
+      let draft = PurchaseDraft(
+        transaction: "t\(number)", account: "ann", product: "a", quantity: 1,
+        requestDigest: digest, state: .purchased, contents: [], isRestorable: true,
+        voucher: digest)
+      let sold = try #require(try ledger.buy(draft).purchase)
+      #expect(sold.state == .purchased)
+      #expect(try ledger.buy(draft) == LedgerOutcome(sold, isRepeated: true))
+      #expect(try ledger.purchase("t\(number)", requestedAs: digest) == sold)
+    }
+    for column in ["request_digest", "voucher_digest"] {
+      #expect(try fixture.values("SELECT DISTINCT length(\(column)) FROM purchase") == ["32"])
+    }
+    #expect(try fixture.values("SELECT DISTINCT length(code_digest) FROM voucher") == ["32"])
   }
 
   // MARK: Accounts, vouchers and keys
 
   @Test(arguments: LedgerBackend.available)
-  func `an erased account is replaced in all its purchases`(backend: LedgerBackend) throws {
-    let ledger = try LedgerFixture(backend).ledger { purchase, _ in
-      "for \(purchase.account ?? "nobody")"
-    }
-    for (transaction, account): (String, AccountID) in [
-      ("t1", "ann"), ("t2", "bob"), ("t3", "ann"),
+  func `erased accounts have random names, and their purchases stay`(backend: LedgerBackend) throws
+  {
+    let fixture = try LedgerFixture(backend)
+    let ledger = try fixture.ledger()
+    for (transaction, account): (String, AccountID?) in [
+      ("t1", "ann"), ("t2", "bob"), ("t3", "ann"), ("t4", "carol"), ("t5", nil),
     ] {
-      try ledger.buy(.of(transaction, account: account))
+      var draft = try PurchaseDraft.once(transaction, account: account)
+      draft.reference = "pi_\(transaction)"
+      try ledger.buy(draft)
     }
-    try ledger.buy(.of("t4", account: "ann", state: .deferred))
-    #expect(try ledger.purchase("t1")?.receipt == "for ann")
-    let outcome = try ledger.make(.erase(account: "ann", replacement: "erased-1"))
-    #expect(outcome == LedgerOutcome(nil, isRepeated: false))
-    #expect(try ledger.owned("ann").isEmpty)
-    #expect(try ledger.owned("erased-1") == ["t1", "t3"])
+    try ledger.buy(.of("t6", "b", account: "ann", state: .deferred(.payment)))
+    try ledger.buy(.of("t7", "c", account: "ann", state: .failed(.interrupted)))
+    // Repeats are not counted, nor is an account that is named again.
+    let outcomes = try ledger.erase(["ann", "nobody", "carol", "ann", ""])
+    #expect(outcomes.map(\.sales) == [3, 0, 1, 0, 0])
+    #expect(outcomes.allSatisfy { $0.purchase == nil && !$0.isRepeated })
+    #expect(try ledger.erase(["ann"]).map(\.sales) == [0])
+    #expect(try ledger.owned("ann").isEmpty && ledger.owned("carol").isEmpty)
     #expect(try ledger.owned("bob") == ["t2"])
+    #expect(try ledger.owned(nil) == ["t5"])
+
+    let accounts = try ["t1", "t3", "t6", "t7", "t4"].map { try ledger.purchase($0)?.account }
+    #expect(Set(accounts[0...3]).count == 1 && Set(accounts).count == 2)
+    #expect(!accounts.contains(nil) && !accounts.contains("ann") && !accounts.contains("carol"))
+    // It is only the name of what is left.
+    #expect(try ledger.owned(accounts[0]).isEmpty)
     #expect(
       try ledger.events(after: 0, limit: 10).map(\.purchase?.account)
-        == ["erased-1", "bob", "erased-1"])
-    // The receipts name the account, too.
-    #expect(try ["t1", "t3"].allSatisfy { try ledger.purchase($0)?.receipt == nil })
-    #expect(try ledger.purchase("t2")?.receipt == "for bob")
-    #expect(try ledger.decide("t4", .approve).purchase?.receipt == "for erased-1")
-    // The same request is still recognized, and not sold again.
-    #expect(try ledger.buy(.of("t1")).isRepeated)
+        == [accounts[0], "bob", accounts[4], nil])
+    #expect(
+      try ["t1", "t2", "t4", "t5"].map { try ledger.purchase($0)?.reference }
+        == [nil, "pi_t2", nil, "pi_t5"])
+    // No file has the request, so the same one is refused.
+    let digest = try PurchaseDraft.of("t1").requestDigest
+    #expect(throws: LedgerRefusal.erased) { try ledger.buy(.once("t1")) }
+    #expect(throws: LedgerRefusal.erased) { try ledger.buy(.once("t3")) }
+    #expect(throws: LedgerRefusal.erased) { try ledger.purchase("t1", requestedAs: digest) }
+    #expect(
+      try fixture.values(
+        "SELECT count(*) FROM purchase WHERE request_digest = "
+          + (backend == .sqlite ? "zeroblob(32)" : "decode(repeat('00', 32), 'hex')")) == ["5"])
+
+    // Purchases can still change, and the person can return.
+    #expect(try ledger.decide("t6", .approve).purchase?.state == .purchased)
+    #expect(try ledger.decide("t3", .refund(reason: "")).purchase?.state.name == "refunded")
+    #expect(try ledger.purchase("t1")?.state.name == "refunded")
+    let returned = try ledger.buy(.once("t8")).purchase
+    #expect(returned?.original == nil && returned?.account == "ann")
+    #expect(try ledger.erase(["ann"]).map(\.sales) == [1])
   }
 
   @Test(arguments: LedgerBackend.available)
@@ -236,8 +274,8 @@ struct LedgerTests {
     let fixture = try LedgerFixture(backend)
     let ledger = try fixture.ledger()
     let codes = (0..<10).map { "v\($0)" }
-    #expect(try ledger.addVouchers(codes.map { .of($0) }, for: nil) == 10)
-    #expect(try ledger.addVouchers([.of("v0"), .of("only-b")], for: "b") == 1)
+    #expect(try ledger.addVouchers(codes.map { .of($0) }, for: nil, at: .sale) == 10)
+    #expect(try ledger.addVouchers([.of("v0"), .of("only-b")], for: "b", at: .sale) == 1)
     let ledgers = try (0..<4).map { _ in try fixture.ledger() }
     try onThreads(4) { number in
       for code in codes {
@@ -334,13 +372,13 @@ struct LedgerTests {
         switch number {
         case 0, 1: try ledger.decide(transaction, .refund(reason: "\(number)"))
         case 2:
-          let changes: [LedgerChange] = [.erase(account: "ann", replacement: "ann"), .publish]
+          let changes: [LedgerChange] = [.erase(account: "ann"), .publish]
           for result in try ledger.commit(changes, at: .sale) { _ = try result.get() }
         default: try ledger.pruneEvents(before: .sale, now: .sale)
         }
       }
     }
-    let states = try ledger.purchases(account: "ann", limit: 100, all: true).map(\.state.name)
+    let states = try transactions.map { try ledger.purchase($0)?.state.name }
     #expect(states == Array(repeating: "refunded", count: 20))
   }
 }

@@ -2,7 +2,7 @@ import HostedConcurrency
 import HostedModel
 import Foundation
 import HostedPostgresLedger
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import HostedTestTraits
 import Testing
@@ -193,7 +193,7 @@ struct PostgresLedgerTests {
   {
     let database = try PostgresServer.shared().database()
     let first = try Self.ledger(database)
-    #expect(try first.addVouchers([.of("v1"), .of("v2")], for: nil) == 2)
+    #expect(try first.addVouchers([.of("v1"), .of("v2")], for: nil, at: .sale) == 2)
     let other = try Self.ledger(
       database, beforeLock: { _ = try first.buy(.of("t", voucher: "v1")) })
     let error = #expect(throws: LedgerRefusal.self) { try other.buy(.of("t", voucher: "v2")) }
@@ -210,6 +210,22 @@ struct PostgresLedgerTests {
       database, beforeLock: { _ = try first.make(.finish(transaction: "w")) })
     let finished = try finishing.make(.finish(transaction: "w"), at: late)
     #expect(finished.isRepeated && finished.purchase?.finished == .sale)
+  }
+
+  @Test func `of two servers that sell a product once, the second records a repeat`() throws {
+    let database = try PostgresServer.shared().database()
+    let first = try Self.ledger(database)
+    #expect(try first.addVouchers([.of("v")], for: nil, at: .sale) == 1)
+    let other = try Self.ledger(database, beforeLock: { _ = try first.buy(.once("t1")) })
+    let second = try #require(try other.buy(.once("t2", voucher: "v")).purchase)
+    #expect(second.original?.transaction == "t1")
+    #expect(try first.told() == ["purchased t1"])
+    // An approval finds the sale of another server, too.
+    try first.buy(.once("t3", "b", state: .deferred(.approval), voucher: "v"))
+    let approving = try Self.ledger(database, beforeLock: { _ = try first.buy(.once("t4", "b")) })
+    let sale = PurchaseChange.decide(SaleDecision(.purchased))
+    #expect(try approving.decide("t3", sale).purchase?.original?.transaction == "t4")
+    #expect(try first.buy(.of("t5", voucher: "v")).purchase?.state == .purchased)
   }
 
   // MARK: Settings
@@ -243,12 +259,12 @@ struct PostgresLedgerTests {
     try database.run("CREATE TABLE theirs (a int)")
     try Self.ledger(database).buy(.of("t"))
     try database.run("UPDATE ledger SET origin = 'another'")
-    for version in [2, 0] {
+    for version in [1, 3, 0] {
       try database.run("UPDATE ledger_schema SET version = \(version)")
       let other = try Self.ledger(database)
       for _ in 0..<2 {
         let bought = #expect(throws: ContentError.self) { try other.buy(.of("u")) }
-        #expect(bought?.message.contains("has schema \(version)") == true)
+        #expect(bought?.message.contains("has schema \(version); this version reads 2") == true)
         #expect(throws: ContentError.self) { try other.owned("ann") }
       }
     }

@@ -1,6 +1,6 @@
 import HostedModel
 import Foundation
-import HostedLedger
+import HostedShop
 import HostedTestTraits
 import Testing
 

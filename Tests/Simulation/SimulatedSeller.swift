@@ -1,7 +1,7 @@
 import FoundationEssentials
 import HostedModel
 import HostedContent
-import HostedLedger
+import HostedShop
 
 /// The seller of a simulation.
 ///
@@ -116,7 +116,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     switch ledger.purchases[transaction]?.record {
     case let record? where record.state == .purchased:
       return .purchased(grant(record), contents: offers(of: product))
-    case let record? where record.state == .deferred:
+    case let record? where record.state == .deferred(.payment):
       deferred[transaction] = payment
       return .deferred
     default: return .failed(ContentError(.notEntitled, "Refused", remedy: "Try again"))
@@ -125,7 +125,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
 
   /// Chooses the state of a new purchase.
   private func newState() -> PurchaseState {
-    if world.choices.happens(.action, oneIn: world.isHealing ? 0 : 8) { return .deferred }
+    if world.choices.happens(.action, oneIn: world.isHealing ? 0 : 8) { return .deferred(.payment) }
     return world.choices.happens(.action, oneIn: 10) ? .failed(.declined("Refused")) : .purchased
   }
 

@@ -2,7 +2,7 @@ import HostedHTTPValues
 import HostedModel
 import HostedDigests
 import FoundationEssentials
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import Testing
 import HostedTestTraits
@@ -201,10 +201,10 @@ struct AuthenticationTests {
       guard case .stream(let body) = response.body else { throw UnexpectedBody() }
       let stream = StreamReader(body)
       _ = await stream.text(until: "\n\n")
-      await store.buy("\(number)-seen", buyer, account: "a")
+      await store.buy("\(number)-seen", buyer, product: "coins", account: "a")
       _ = await stream.text(until: "\"\(number)-seen\"")
       #expect(try store.ledger.revokeKey(kid, at: store.clock.value))
-      await store.buy("\(number)-secret", buyer, account: "a")
+      await store.buy("\(number)-secret", buyer, product: "coins", account: "a")
       let rest = await stream.text(until: "secret")
       #expect(!rest.contains("secret"))
     }
@@ -212,14 +212,20 @@ struct AuthenticationTests {
 
   // MARK: Accounts
 
+  /// Identifiers that a device may use.
+  private static let (order1, order2, order3, order4) = (
+    "d0000000-0000-4000-8000-000000000001", "d0000000-0000-4000-8000-000000000002",
+    "d0000000-0000-4000-8000-000000000003", "d0000000-0000-4000-8000-000000000004"
+  )
+
   @Test func `a JWT with an account can do nothing for another account`() async throws {
     let store = try TestStore()
     let signer = try Signer(.ecdsaP256, in: store)
     let (service, alice) = (try signer.jwt(), try signer.jwt(["sub": .string("\u{e9}")]))
-    await store.buy("t1", service, account: "bob")
-    await store.buy("t2", service, account: "e\u{301}")
-    #expect(await store.buy("t3", alice).document["account"] == .string("\u{e9}"))
-    for transaction in ["t1", "t2"] {
+    await store.buy(Self.order1, service, account: "bob")
+    await store.buy(Self.order2, service, account: "e\u{301}")
+    #expect(await store.buy(Self.order3, alice).document["account"] == .string("\u{e9}"))
+    for transaction in [Self.order1, Self.order2] {
       #expect(await store.send("GET", "/v1/purchases/\(transaction)", alice).status == 404)
       #expect(
         await store.send("POST", "/v1/purchases/\(transaction)/finish", alice).status == 404)
@@ -231,28 +237,36 @@ struct AuthenticationTests {
         #expect(response.status == 403 && response.isProblem, "\(account)")
       }
     }
-    for scope in ["\"account\":\"bob\"", "\"transaction\":\"t1\"", "\"transaction\":\"t2\""] {
+    for scope in [
+      "\"account\":\"bob\"", "\"transaction\":\"\(Self.order1)\"",
+      "\"transaction\":\"\(Self.order2)\"",
+    ] {
       let content = "{\"contentIdentifier\":\"book\",\"version\":\"1.2\"}"
       let response = await store.send(
         "POST", "/v1/content-grants", alice, body: "{\(scope),\"contents\":[\(content)]}")
       #expect(response.status == 403 && response.isProblem, "\(scope)")
     }
-    #expect(await store.buy("t4", alice, account: "bob").status == 403)
-    #expect(await store.buy("t4", alice, account: "e\u{301}").status == 403)
+    // A device could take the identifiers of a back end otherwise.
+    let taken = await store.buy("order-1042", alice)
+    #expect(taken.status == 400 && taken.isProblem)
+    #expect(await store.buy("order-1042", service, account: "bob").status == 201)
+    #expect(await store.buy(Self.order4, alice, account: "bob").status == 403)
+    #expect(await store.buy(Self.order4, alice, account: "e\u{301}").status == 403)
     for change in ["approve", "decline", "refund", "revoke", "reverse"] {
-      #expect(await store.send("POST", "/v1/purchases/t3/\(change)", alice).status == 403)
+      #expect(
+        await store.send("POST", "/v1/purchases/\(Self.order3)/\(change)", alice).status == 403)
     }
     #expect(await store.send("POST", "/v1/accounts/-/erase", alice).status == 403)
 
-    #expect(await store.send("GET", "/v1/purchases/t3", alice).status == 200)
-    #expect(await store.send("POST", "/v1/purchases/t3/finish", alice).status == 204)
+    #expect(await store.send("GET", "/v1/purchases/\(Self.order3)", alice).status == 200)
+    #expect(await store.send("POST", "/v1/purchases/\(Self.order3)/finish", alice).status == 204)
     for account in ["-", "%C3%A9"] {
       let own = await store.send("GET", "/v1/accounts/\(account)/history", alice).document
       guard case .array(let purchases)? = own["transactions"] else {
         Issue.record("no list")
         continue
       }
-      #expect(purchases.map { $0["transactionIdentifier"] } == [.string("t3")])
+      #expect(purchases.map { $0["transactionIdentifier"] } == [.string(Self.order3)])
     }
   }
 
@@ -262,17 +276,17 @@ struct AuthenticationTests {
     let store = try TestStore()
     let signer = try Signer(.ed25519, in: store)
     let alice = try signer.jwt(["sub": .string("alice")])
-    let first = await store.buy("t", alice)
+    let first = await store.buy(Self.order1, alice)
     #expect(first.status == 201 && first.document["account"] == .string("alice"))
     for account in ["alice", "-"] {
-      let again = await store.buy("t", alice, account: account)
+      let again = await store.buy(Self.order1, alice, account: account)
       #expect(again.status == 200 && again.bytes == first.bytes)
     }
     // The service sees the same purchase, and no other account has it.
     let service = try signer.jwt()
-    #expect(await store.buy("t", service, account: "alice").status == 200)
-    #expect(await store.buy("t", service).status == 422)
-    #expect(try store.ledger.owned(account: "alice").map(\.transaction) == ["t"])
+    #expect(await store.buy(Self.order1, service, account: "alice").status == 200)
+    #expect(await store.buy(Self.order1, service).status == 422)
+    #expect(try store.ledger.owned(account: "alice").map(\.transaction) == [Self.order1])
     #expect(try store.ledger.owned(account: AccountID(rawValue: signer.kid)).isEmpty)
   }
 

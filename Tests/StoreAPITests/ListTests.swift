@@ -1,6 +1,6 @@
 import HostedHTTPValues
 import HostedModel
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import Testing
 import HostedTestTraits
@@ -17,8 +17,9 @@ struct ListTests {
   @Test func `entitlements are the restorable purchases; the history has all`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase, .admin)
-    for (transaction, product) in [("1", "book"), ("2", "coins"), ("3", "magazine"), ("4", "book")]
-    {
+    for (transaction, product) in [
+      ("1", "book"), ("2", "coins"), ("3", "magazine"), ("4", "magazine"),
+    ] {
       await store.buy(transaction, token, product: product, account: "a")
     }
     await store.buy("5", token, account: "b")
@@ -35,7 +36,7 @@ struct ListTests {
   @Test func `pages continue after a revision`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase)
-    for number in 0..<5 { await store.buy("\(number)", token, account: "a") }
+    for number in 0..<5 { await store.buy("\(number)", token, product: "magazine", account: "a") }
     var (found, since): ([String], Int64) = ([], 0)
     for (count, hasMore) in [(2, true), (2, true), (1, false), (0, false)] {
       let page = await store.send(
@@ -58,7 +59,9 @@ struct ListTests {
   @Test func `a page of purchases links to the next one`() async throws {
     let store = try TestStore()
     let token = try store.token(.purchase)
-    for number in 0..<5 { await store.buy("\(number)", token, account: "a/b?>") }
+    for number in 0..<5 {
+      await store.buy("\(number)", token, product: "magazine", account: "a/b?>")
+    }
     let description = try JSONValue(parsing: OpenAPIDocument.bytes)["components"]
     let pattern = try #require(
       description?["headers"]?["Link"]?["schema"]?["pattern"]?.string)
@@ -112,7 +115,7 @@ struct ListTests {
       "GET", path, token, headers: ["If-None-Match": tag])
     #expect(unchanged.bytes.isEmpty && unchanged.header("ETag") == tag)
     #expect(await status("\"other\"") == 200)
-    await store.buy("2", token, account: "a")
+    await store.buy("2", token, product: "magazine", account: "a")
     #expect(await status(tag) == 200)
   }
 
@@ -137,7 +140,7 @@ struct ListTests {
       #expect(await store.send("GET", purchase, token).document == bought.document)
       #expect(await store.send("POST", "\(purchase)/finish", token).status == 204)
       let path = "/v1/accounts/\(name)"
-      #expect(await store.send("POST", "\(path)/erase", token).status == 204)
+      #expect(await store.send("POST", "\(path)/erase", token).status == 200)
       let erased = await store.send("GET", "\(path)/history", token)
       #expect(erased.status == 200 && transactions(erased) == [])
     }

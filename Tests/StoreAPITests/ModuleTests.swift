@@ -1,4 +1,4 @@
-import HostedLedger
+import HostedShop
 import HostedModel
 import HostedTestSupport
 import HostedTestTraits
@@ -47,7 +47,7 @@ struct ModuleTests {
 
   @Test func `The API links no HTTP server and no HTTP library`() {
     let modules = reached(from: "HostedStoreAPI")
-    #expect(modules.isSuperset(of: ["HostedHTTPValues", "HostedLedger", "HostedModel"]))
+    #expect(modules.isSuperset(of: ["HostedHTTPValues", "HostedShop", "HostedModel"]))
     let unwanted: Set = [
       "HostedCMicroHTTPD", "HostedCCurl", "HostedFileServer", "HostedStoreServer", "HostedTransfer",
     ]
@@ -62,7 +62,7 @@ struct ModuleTests {
   }
 
   @Test func `The ledger does not need signatures`() {
-    #expect(!reached(from: "HostedLedger").contains("HostedTrust"))
+    #expect(!reached(from: "HostedShop").contains("HostedTrust"))
     #expect(PurchaseRecord.maximumReceipt == JSONWebSignature.maximumLength)
   }
 }

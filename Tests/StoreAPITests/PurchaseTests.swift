@@ -2,7 +2,7 @@ import HostedHTTPValues
 import HostedModel
 import HostedDigests
 import FoundationEssentials
-import HostedLedger
+import HostedShop
 import Testing
 import HostedTestSupport
 import HostedTestTraits
@@ -45,8 +45,8 @@ struct PurchaseTests {
   }
 
   @Test func `a repeated purchase does not need the product or the decider`() async throws {
-    let decider = FixedDecider(.success(.approve))
-    let store = try TestStore(decider: decider)
+    let decider = FixedDecider(.success(.approve()))
+    let store = try TestStore(deciders: .only(decider))
     let token = try store.token(.purchase)
     await store.buy("t", token)
     store.catalog.state.change { $0.failure = .secretFailure }
@@ -64,13 +64,13 @@ struct PurchaseTests {
   }
 
   @Test func `each decision has its state`() async throws {
-    let table: [(Decision, PurchaseState)] = [
-      (.approve, .purchased), (.later, .deferred), (.interrupt, .failed(.interrupted)),
+    let table: [(PurchaseDecision, PurchaseState)] = [
+      (.approve(), .purchased), (.later, .deferred(.payment)), (.interrupt, .failed(.interrupted)),
       (.decline(reason: "no\ncredit"), .failed(.declined("no credit"))),
-      (.approveWithVoucher, .failed(.declined("The purchase needs a voucher"))),
+      (.redeemVoucher, .failed(.declined("The purchase needs a voucher"))),
     ]
     for (decision, state) in table {
-      let store = try TestStore(decider: FixedDecider(.success(decision)))
+      let store = try TestStore(deciders: .only(FixedDecider(.success(decision))))
       let response = try await store.buy("t", store.token(.purchase))
       #expect(response.status == 201)
       #expect(response.document["state"] == .string(state.name))
@@ -79,8 +79,8 @@ struct PurchaseTests {
   }
 
   @Test func `a purchase that asks to buy is deferred without the decider`() async throws {
-    let decider = FixedDecider(.success(.approve))
-    let store = try TestStore(decider: decider)
+    let decider = FixedDecider(.success(.approve()))
+    let store = try TestStore(deciders: .only(decider))
     let response = try await store.buy("t", store.token(.purchase), ",\"askToBuy\":true")
     #expect(response.document["state"] == .string("deferred"))
     #expect(response.document["receipt"] == .null)
@@ -88,22 +88,23 @@ struct PurchaseTests {
   }
 
   @Test func `a voucher pays once`() async throws {
-    let store = try TestStore(decider: FixedDecider(.success(.approveWithVoucher)))
+    let store = try TestStore(deciders: .only(FixedDecider(.success(.redeemVoucher))))
     let token = try store.token(.purchase)
-    _ = try store.ledger.addVouchers([Digest(of: Array("CODE".utf8))], for: nil)
+    _ = try store.ledger.addVouchers(
+      [Digest(of: Array("CODE".utf8))], for: nil, at: store.clock.value)
     let several = await store.buy("0", token, ",\"quantity\":2,\"voucher\":\"CODE\"")
     #expect(several.document["reason"] == .string("A voucher pays for a quantity of 1"))
     let states = [
       await store.buy("1", token, ",\"voucher\":\"other\""),
       await store.buy("2", token, ",\"voucher\":\"CODE\""),
-      await store.buy("3", token, ",\"voucher\":\"CODE\""),
+      await store.buy("3", token, account: "other", ",\"voucher\":\"CODE\""),
     ].map { $0.document["state"] }
     #expect(states == [.string("failed"), .string("purchased"), .string("failed")])
   }
 
   @Test func `a transaction that is being decided is refused until it is recorded`() async throws {
     let decider = WaitingDecider()
-    let store = try TestStore(decider: decider)
+    let store = try TestStore(deciders: .only(decider))
     let token = try store.token(.purchase)
     async let first = store.buy("t", token)
     await decider.asked.wait { $0 == 1 }
@@ -118,7 +119,7 @@ struct PurchaseTests {
   }
 
   @Test func `a decider that fails leaves nothing behind`() async throws {
-    let store = try TestStore(decider: FixedDecider(.failure(.secretFailure)))
+    let store = try TestStore(deciders: .only(FixedDecider(.failure(.secretFailure))))
     let token = try store.token(.purchase)
     for _ in 0..<2 {
       let response = await store.buy("t", token)
@@ -131,7 +132,7 @@ struct PurchaseTests {
 
   @Test func `a commit that fails is reported once, and can be repeated`() async throws {
     let decider = WaitingDecider()
-    let store = try TestStore(decider: decider)
+    let store = try TestStore(deciders: .only(decider))
     let token = try store.token(.purchase)
     async let first = store.buy("t", token)
     await decider.asked.wait { $0 == 1 }
@@ -200,7 +201,7 @@ struct PurchaseTests {
     let token = try store.token(.purchase)
     for (count, status) in [(0, 400), (64, 200), (65, 400)] {
       let entries = (0..<count).map {
-        "{\"transactionIdentifier\":\"\($0)\",\"productIdentifier\":\"book\"}"
+        "{\"transactionIdentifier\":\"\($0)\",\"productIdentifier\":\"coins\"}"
       }
       let response = await store.send(
         "POST", "/v1/purchases:batch", token,
@@ -217,19 +218,21 @@ struct PurchaseTests {
   @Test func `waiting changes share commits of at most 256`() async throws {
     let store = try TestStore()
     let order = { (number: Int) in
-      PurchaseRequest(transaction: "t\(number)", account: "a", product: "book")
+      PurchaseRequest(
+        transaction: TransactionID(rawValue: "t\(number)"), account: "a",
+        productIdentifier: "coins")
     }
     let results = Watched(0)
-    let count: @Sendable ([StoreAPI.SaleResult]) -> Void = { sold in
+    let count: @Sendable ([Shop.SaleResult]) -> Void = { sold in
       results.change { $0 += sold.filter { (try? $0.get())?.isRepeated == false }.count }
     }
     // The ledger is created before commits are held.
     _ = try store.token(.purchase)
     let writes = store.database.state.value.writes
     store.database.state.change { $0.isHeld = true }
-    store.api.sell([.success(order(0))], completion: count)
+    store.api.shop.sell([order(0)], completion: count)
     await store.database.state.wait { $0.writes == writes + 1 }
-    for number in 1...600 { store.api.sell([.success(order(number))], completion: count) }
+    for number in 1...600 { store.api.shop.sell([order(number)], completion: count) }
     store.database.state.change { $0.isHeld = false }
     await results.wait { $0 == 601 }
     #expect(store.database.state.value.writes == writes + 4)

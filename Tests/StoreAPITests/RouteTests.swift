@@ -1,6 +1,6 @@
 import HostedHTTPValues
 import HostedModel
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import Testing
 import HostedTestTraits

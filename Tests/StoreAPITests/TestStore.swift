@@ -2,8 +2,8 @@ import HostedHTTPValues
 import HostedConcurrency
 import HostedModel
 import HostedDigests
-import FoundationEssentials
-import HostedLedger
+import Foundation
+import HostedShop
 import HostedTestSupport
 
 @testable import HostedStoreAPI
@@ -22,19 +22,22 @@ final class TestStore: Sendable {
   private let folder: TemporaryFolder
 
   init(
-    decider: any PurchaseDecider = ApprovingDecider(),
+    deciders: DeciderChain = DeciderChain([.always]),
     configure: (inout StoreAPI.Configuration) -> Void = { _ in }
   ) throws {
     let folder = try TemporaryFolder()
     let database = TestDatabase(try SQLiteLedger(in: folder.directory))
-    let ledger = Ledger(database) { purchase, _ in "receipt of \(purchase.transaction)" }
+    let ledger = Ledger(database)
     let (clock, reports) = (self.clock, self.reports)
     var configuration = StoreAPI.Configuration(origin: TestStore.origin)
-    configuration.decider = decider
+    configuration.deciders = deciders
+    configuration.sign = { "receipt of \($0.transaction)" }
     configuration.report = { error in reports.change { $0.append(error) } }
     configure(&configuration)
     api = try StoreAPI(
       ledger, catalog: catalog, configuration: configuration, now: { clock.value })
+    // A server creates its ledger at its start.
+    _ = try ledger.addVouchers([], for: nil, at: clock.value)
     self.folder = folder
     self.database = database
     self.ledger = ledger
@@ -55,6 +58,13 @@ final class TestStore: Sendable {
         scopes: Set(scopes),
         created: clock.value))
     return token
+  }
+
+  /// Removes the files of the ledger.
+  func removeLedger() throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      try FileManager.default.removeItem(atPath: folder.path(name))
+    }
   }
 
   func send(
@@ -107,7 +117,7 @@ extension HTTPResponse<APIBody> {
 }
 
 /// The catalog of a `TestStore`.
-final class TestCatalog: SaleCatalog {
+final class TestCatalog: ListedCatalog {
   struct State: Sendable {
     var version = "1"
     var products: [Product] = []
@@ -219,36 +229,37 @@ final class TestDatabase: LedgerDatabase {
 /// Decides all purchases in the same way, and counts them.
 final class FixedDecider: PurchaseDecider {
   let asked = Watched<[PurchaseRequest]>([])
-  private let decision: Result<Decision, ContentError>
+  private let decision: Result<PurchaseDecision, ContentError>
 
-  init(_ decision: Result<Decision, ContentError>) { self.decision = decision }
+  init(_ decision: Result<PurchaseDecision, ContentError>) { self.decision = decision }
 
-  func decide(
-    _ purchase: PurchaseRequest,
-    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
-  ) {
-    asked.change { $0.append(purchase) }
-    answer(decision)
+  func decide(_ request: PurchaseRequest) async throws -> PurchaseDecision {
+    asked.change { $0.append(request) }
+    return try decision.get()
   }
 }
 
 /// Keeps the purchases until the test answers.
 final class WaitingDecider: PurchaseDecider {
-  typealias Answer = @Sendable (Result<Decision, ContentError>) -> Void
   /// The number of purchases that it was asked about.
   let asked = Watched(0)
-  private let answer = Watched<Answer?>(nil)
+  private let approved = Watched(0)
 
-  func decide(_ purchase: PurchaseRequest, answer: @escaping Answer) {
-    self.answer.change { $0 = answer }
+  func decide(_ request: PurchaseRequest) async throws -> PurchaseDecision {
     asked.change { $0 += 1 }
+    let number = asked.value
+    await approved.wait { $0 >= number }
+    return .approve()
   }
 
-  /// Approves the last purchase.
-  func approve() {
-    // Released, because it keeps the server, and thereby this decider.
-    let taken = answer.change { $0.take() }
-    taken?(.success(.approve))
+  /// Approves the purchases that it was asked about.
+  func approve() { approved.change { $0 = asked.value } }
+}
+
+extension DeciderChain {
+  /// A chain of one decider.
+  static func only(_ decider: any PurchaseDecider) -> DeciderChain {
+    DeciderChain([.decider(decider, name: "test")])
   }
 }
 

@@ -4,7 +4,7 @@ import HostedFileIO
 import FoundationEssentials
 import Glibc
 import HostedContent
-import HostedLedger
+import HostedShop
 import HostedFileServer
 import HostedTestSupport
 import HostedTestTraits
@@ -120,16 +120,16 @@ struct SellingServerTests {
     let start = Date(timeIntervalSince1970: 1_800_000_000)
     let date = Watched(start)
     let time = Watched(ContinuousClock.now)
-    let pruner = try EventPruner(ledger, now: { date.value }, clock: { time.value }) { _ in }
+    let pruner = try LedgerCleaner(ledger, now: { date.value }, clock: { time.value }) { _ in }
     _ = try ledger.commit([.publish], at: start)
     let old = try #require(try ledger.head()).position
     _ = try ledger.commit([.publish], at: start.addingTimeInterval(2))
     date.change { $0 += Double(30 * 86_400 + 1) }
     time.change { $0 += .seconds(3_599) }
-    pruner.pruneHourly()
+    _ = pruner.cleanHourly()
     #expect(try ledger.head()?.pruned == 0)
     time.change { $0 += .seconds(2) }
-    pruner.pruneHourly()
+    _ = pruner.cleanHourly()
     #expect(try ledger.head()?.pruned == old.sequence)
     #expect(try ledger.events(after: old.sequence, limit: 10).count == 1)
   }
@@ -147,7 +147,9 @@ struct SellingServerTests {
       if number == 2 { throw SystemFailure(EIO) }
     }
     let data = StoreServerFolder(try folder.opened(files))
-    #expect(throws: ContentError.self) { try data.receiptKey() }
+    let ledger = Ledger(try SQLiteLedger(in: folder.directory))
+    defer { ledger.close() }
+    #expect(throws: ContentError.self) { try data.receiptKey(of: ledger, at: Date()) }
   }
 }
 

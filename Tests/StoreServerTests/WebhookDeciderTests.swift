@@ -14,12 +14,27 @@ struct WebhookDeciderTests {
     let webhook = try ScriptedServer { _ in .http("200 OK", body: body) }
     let decider = try WebhookDecider(url: webhook.url(), secret: Array("secret".utf8))
     defer { decider.close() }
-    let answers = Watched<[Result<Decision, ContentError>]>([])
-    decider.decide(PurchaseRequest(transaction: "t", account: "a", product: "book")) { answer in
-      answers.change { $0.append(answer) }
+    let request = PurchaseRequest(transaction: "t", account: "a", productIdentifier: "book")
+    #expect(try await decider.decide(request) == .later)
+  }
+
+  @Test func `an approval names the price and the provider's number`() async throws {
+    let answers = [
+      #"{"decision":"approve","price":"2.99","currency":"EUR","reference":"ch_1"}"#,
+      #"{"decision":"approve"}"#, #"{"decision":"approve","price":"cheap","currency":"EUR"}"#,
+    ]
+    let texts = Watched(answers)
+    let webhook = try ScriptedServer { _ in
+      .http("200 OK", body: Array(texts.change { $0.removeFirst() }.utf8))
     }
-    await answers.wait { !$0.isEmpty }
-    #expect(answers.value == [.success(.later)])
+    let decider = try WebhookDecider(url: webhook.url(), secret: Array("secret".utf8))
+    defer { decider.close() }
+    let request = PurchaseRequest(transaction: "t", account: "a", productIdentifier: "book")
+    let terms = PurchaseTerms(price: Price(2.99, currency: "EUR"), reference: "ch_1")
+    #expect(try await decider.decide(request) == .approve(terms))
+    #expect(try await decider.decide(request) == .approve())
+    let error = await #expect(throws: ContentError.self) { try await decider.decide(request) }
+    #expect(error?.code == .serviceFailed)
   }
 
   @Test func `plain HTTP to another machine is refused, unless it is allowed`() throws {

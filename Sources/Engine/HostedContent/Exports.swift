@@ -7,4 +7,8 @@
 @_exported public import struct HostedTransfer.TransferWait
 @_exported public import struct HostedTrust.ReceiptVerificationKey
 @_exported public import HostedSelling
+@_exported public import protocol HostedShop.PurchaseDecider
+@_exported public import enum HostedShop.PurchaseDecision
+@_exported public import struct HostedShop.PurchaseRequest
+@_exported public import struct HostedShop.PurchaseTerms
 @_exported public import HostedStoreClient

@@ -14,7 +14,7 @@ public struct Price: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Creates a price from the texts of a record; nil if `text` is not an amount.
-  init?(text: String, currency: String) {
+  package init?(text: String, currency: String) {
     guard let amount = Self.amount(text) else { return nil }
     self.init(amount, currency: currency)
   }

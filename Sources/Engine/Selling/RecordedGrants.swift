@@ -1,22 +1,8 @@
 package import HostedModel
-package import FoundationEssentials
-package import HostedLedger
+import FoundationEssentials
+package import HostedShop
 
-/// Purchases of the built-in store service in its ledger.
-extension PurchaseOrder {
-  /// Returns the purchase of `product` to be recorded.
-  package func draft(of product: Product) throws -> PurchaseDraft {
-    PurchaseDraft(
-      transaction: transaction.rawValue, account: payment.applicationUsername,
-      product: payment.productIdentifier, quantity: payment.quantity,
-      requestDigest: try PurchaseDraft.digest(
-        of: payment.productIdentifier, account: payment.applicationUsername,
-        quantity: payment.quantity),
-      state: .purchased,
-      contents: product.soldContents, isRestorable: product.isRestorable)
-  }
-}
-
+/// Purchases of a ledger as a queue knows them.
 extension Grant {
   package init(_ record: PurchaseRecord) {
     self.init(
@@ -26,17 +12,16 @@ extension Grant {
 }
 
 extension Receipt {
-  /// Creates the receipt of a purchase; `original` is the account's first one of the product.
-  package init(
-    of purchase: PurchaseRecord, original: PurchaseRecord?, accountToken: AccountID?,
-    signedDate: Date
-  ) {
+  /// Creates the receipt of a purchase; that of a repeat names the sale as its original.
+  ///
+  /// It is signed with the date of the purchase, so that each of its receipts is the same.
+  package init(of purchase: PurchaseRecord, accountToken: AccountID?) {
     self.init(
       transactionIdentifier: purchase.transaction,
-      originalTransactionIdentifier: original?.transaction,
+      originalTransactionIdentifier: purchase.original?.transaction,
       productIdentifier: purchase.product, contentVersion: purchase.contents.first?.version,
       accountToken: accountToken, quantity: purchase.quantity, purchaseDate: purchase.date,
-      originalPurchaseDate: original?.date, signedDate: signedDate)
+      originalPurchaseDate: purchase.original?.date, signedDate: purchase.date)
   }
 }
 
@@ -46,28 +31,40 @@ extension PurchaseRecord {
   }
 }
 
-extension Result<LedgerOutcome, LedgerRefusal> {
-  /// Returns the purchase of `order`; throws `transactionExists` if it is for another payment.
-  package func purchase(for order: PurchaseOrder) throws -> PurchaseRecord {
+extension PurchaseRequest {
+  /// The request of an order.
+  package init(_ order: PurchaseOrder) {
+    self.init(
+      transaction: order.transaction, account: order.payment.applicationUsername,
+      productIdentifier: order.payment.productIdentifier, quantity: order.payment.quantity,
+      asksToBuy: order.payment.simulatesAskToBuy)
+  }
+}
+
+extension LedgerRefusal {
+  /// Returns the error of an order that the ledger refuses.
+  package func error(of order: PurchaseOrder) -> ContentError {
+    let product = order.payment.productIdentifier.rawValue
     switch self {
-    case .success(let outcome):
-      guard let purchase = outcome.purchase else { break }
-      if let refusal = purchase.state.refusal(of: purchase.product) { throw refusal }
-      guard purchase.state == .purchased else { break }
-      return purchase
-    case .failure(.otherRequest(let known)):
-      throw ContentError(
+    case .otherRequest(let known):
+      return ContentError(
         .transactionExists,
         "The transaction identifier \(order.transaction) exists for another payment: "
           + known.payment.difference(from: order.payment),
         remedy: "Buy the product again. A new purchase has a new transaction identifier",
-        subject: order.payment.productIdentifier.rawValue)
-    case .failure(.failed(let error)): throw error
-    case .failure(.unknownTransaction), .failure(.impossible): break
+        subject: product)
+    case .erased:
+      return ContentError(
+        .notEntitled, "The account of the purchase \(order.transaction) was erased",
+        remedy: "Buy the product again. A new purchase has a new transaction identifier",
+        subject: product)
+    case .tooManyWaiting(let count):
+      return ContentError(
+        .serverBusy, "\(count) purchases of the account wait for approval",
+        remedy: "Wait until some of them are decided, then buy \(product) again", subject: product)
+    case .failed(let error): return error
+    case .unknownTransaction, .impossible, .needsDecision, .otherChange:
+      return ContentError.defect("The ledger refuses the purchase \(order.transaction)")
     }
-    throw ContentError(
-      .transactionExists, "The purchase \(order.transaction) was taken back",
-      remedy: "Buy the product again. A new purchase has a new transaction identifier",
-      subject: order.payment.productIdentifier.rawValue)
   }
 }

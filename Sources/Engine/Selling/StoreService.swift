@@ -1,6 +1,6 @@
 public import HostedCatalog
 public import HostedModel
-import HostedLedger
+import HostedShop
 
 /// Answers payments: describes products, sells them and lists what an account owns.
 ///

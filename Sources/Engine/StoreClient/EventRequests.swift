@@ -1,6 +1,6 @@
 import HostedSelling
 import HostedModel
-import HostedLedger
+import HostedShop
 
 /// Requests events from a store server until its task is cancelled, and passes them on.
 struct EventRequests: Sendable {
@@ -82,7 +82,7 @@ struct EventRequests: Sendable {
     if message.kind == .published { return .contentPublished }
     guard let purchase = message.purchase, let kind = message.kind else { return nil }
     switch kind {
-    case .decided, .decidedAfterInterruption:
+    case .decided, .declined, .decidedAfterInterruption:
       let transaction = TransactionID(rawValue: purchase.transaction)
       let order = orders.payment(of: transaction)
       // The order may have named the account or not. Deferred orders are asked about at launch.

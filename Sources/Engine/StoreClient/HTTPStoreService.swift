@@ -4,7 +4,7 @@ import HostedConcurrency
 public import HostedModel
 import HostedFileIO
 public import FoundationEssentials
-import HostedLedger
+import HostedShop
 
 /// A store service behind the HTTP API of a store server.
 ///

@@ -1,7 +1,7 @@
 import HostedSelling
 import HostedModel
 import HostedTrust
-import HostedLedger
+import HostedShop
 
 /// The accounts of requests and of their answers.
 ///

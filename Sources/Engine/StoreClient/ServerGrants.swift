@@ -3,7 +3,7 @@ import HostedHTTPValues
 public import HostedModel
 import HostedTransfer
 import FoundationEssentials
-import HostedLedger
+import HostedShop
 
 extension HTTPStoreService: ContentGranting {
   /// Returns URLs of contents that `account` owns.

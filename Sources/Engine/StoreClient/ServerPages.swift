@@ -4,7 +4,7 @@ package import HostedModel
 import HostedHTTPValues
 import HostedTransfer
 import FoundationEssentials
-import HostedLedger
+import HostedShop
 
 /// Lists of a store server, which are read page by page.
 extension StoreServerConnection {

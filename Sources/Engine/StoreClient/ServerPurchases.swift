@@ -4,7 +4,7 @@ import HostedHTTPValues
 import HostedModel
 import HostedTransfer
 import FoundationEssentials
-import HostedLedger
+import HostedShop
 
 /// Purchases at a store server.
 ///
@@ -143,8 +143,8 @@ extension StoreServerConnection {
   /// Returns the outcome that a purchase at the server has for its order, which named `account`.
   func outcome(of record: PurchaseRecord, for account: AccountID?) -> PurchaseOutcome {
     if let error = record.state.refusal(of: record.product, shown: shown) { return .failed(error) }
-    return record.state == .deferred
-      ? .deferred : .purchased(grant(of: record, requested: account), contents: record.offers)
+    if case .deferred = record.state { return .deferred }
+    return .purchased(grant(of: record, requested: account), contents: record.offers)
   }
 
   /// Records at the server that a purchase is finished; returns false if it is unknown there.

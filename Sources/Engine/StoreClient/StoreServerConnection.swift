@@ -3,7 +3,7 @@ package import HostedHTTPValues
 package import HostedModel
 package import HostedTransfer
 package import FoundationEssentials
-import HostedLedger
+import HostedShop
 
 /// Sends requests with a token to a store server, and reads its answers.
 package final class StoreServerConnection: Sendable {

@@ -1,5 +1,5 @@
 import HostedCPostgreSQL
-import HostedLedger
+import HostedShop
 import HostedModel
 
 /// One connection to PostgreSQL, the only type that uses its handle.
@@ -73,8 +73,7 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
   private func prepare(_ sql: String) throws -> String {
     if let statement = prepared[sql] { return statement }
     let statement = "s\(prepared.count)"
-    // See `LedgerStatements`.
-    let text = sql.replacing(" IS ?", with: " = ?").replacing("?", with: "$")
+    let text = sql.replacing("?", with: "$")
     _ = try check(PQprepare(handle, statement, text, 0, nil))
     prepared[sql] = statement
     return statement
@@ -84,6 +83,7 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
     switch value {
     case .null: return nil
     case .integer(let number): return String(number)
+    case .bytes(let bytes): return "\\x" + Hexadecimal.text(of: bytes)
     case .text(let text):
       guard !text.utf8.contains(0) else {
         throw ContentError(
@@ -131,6 +131,11 @@ final class PostgresConnection: LedgerConnection, @unchecked Sendable {
     func isNull(_ column: Int32) -> Bool { PQgetisnull(result.handle, number, column) != 0 }
 
     func integer(_ column: Int32) -> Int64 { Int64(text(column)) ?? 0 }
+
+    /// Bytes begin with `\x`, and have two digits each.
+    func bytes(_ column: Int32) -> [UInt8] {
+      Hexadecimal.bytes(of: String(text(column).utf8.dropFirst(2)) ?? "") ?? []
+    }
 
     func text(_ column: Int32) -> String {
       let count = Int(PQgetlength(result.handle, number, column))

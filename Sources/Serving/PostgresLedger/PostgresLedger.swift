@@ -1,12 +1,11 @@
 import Dispatch
 import HostedConcurrency
-package import HostedLedger
+package import HostedShop
 import HostedModel
 
 /// A ledger in a PostgreSQL database.
 ///
-/// Several servers may share it. The tables are in the current schema of the URL's user. An account
-/// must be named: a purchase without an account is recorded, but not found by its account.
+/// Several servers may share it. The tables are in the current schema of the URL's user.
 package final class PostgresLedger: LedgerDatabase {
   /// Called before each request to the server with its SQL, so that tests can interrupt there.
   package typealias Step = @Sendable (_ sql: String) throws -> Void
@@ -172,11 +171,12 @@ private enum PostgresLedgerSchema {
     // A second server that starts at the same time waits here until the tables exist.
     try connection.run("SELECT pg_advisory_xact_lock(?1)", [.integer(lock)])
     guard try !exists(connection) else { return }
-    for statement in LedgerSchema.tables(integer: "BIGINT") {
+    for statement in LedgerSchema.tables(integer: "BIGINT", bytes: "BYTEA") {
       // The order of a language can change with the system's libraries, which damages indexes.
       try connection.execute(statement.replacing(" TEXT", with: " TEXT COLLATE \"C\""))
     }
     try connection.run(LedgerSchema.firstRow, [.text(randomIdentifier()), .text("")])
+    try connection.run(LedgerSchema.ownAccount, [.hash(nil)])
     try connection.execute(
       "CREATE TABLE ledger_schema (version BIGINT NOT NULL); "
         + "INSERT INTO ledger_schema VALUES (\(LedgerSchema.version))")

@@ -2,7 +2,7 @@ package import HostedModel
 import HostedTrust
 import HostedDigests
 import FoundationEssentials
-import HostedLedger
+import HostedShop
 
 /// A caller that has proven that it has a key.
 struct Caller: Sendable {
@@ -15,7 +15,9 @@ package struct AccountAccess: Hashable, Sendable {
   /// The account of requests that name none.
   let ownAccount: AccountID
   /// Whether the caller may only use its own account; otherwise all but those of other keys.
-  private let isRestricted: Bool
+  ///
+  /// Such a caller is a device, whose identifiers must be UUIDs: it could occupy those of others.
+  let isRestricted: Bool
   /// The key of the caller, which is checked again before later events; nil if it is not.
   let kid: String?
 
@@ -85,14 +87,21 @@ struct Authenticator: Sendable {
   private static let earliness: Int64 = 5 * 60
 
   /// Returns the caller for the header Authorization; throws a problem with status 401.
+  ///
+  /// The status is 503 if the ledger is missing, because its keys would be refused otherwise.
   func caller(_ authorization: String?, at date: Date) throws -> Caller {
     let parts = (authorization ?? "").split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else {
       throw Problem.unauthorized("The request has no bearer token")
     }
     let token = String(parts[1])
-    return try token.hasPrefix(OpaqueToken.prefix)
-      ? caller(token: token, at: date) : caller(jwt: token, at: date)
+    do {
+      return try token.hasPrefix(OpaqueToken.prefix)
+        ? caller(token: token, at: date) : caller(jwt: token, at: date)
+    } catch let problem as Problem {
+      guard try ledger.head() != nil else { throw Problem.ledgerUnavailable }
+      throw problem
+    }
   }
 
   private func caller(token: String, at date: Date) throws -> Caller {

@@ -2,14 +2,14 @@ import HostedConcurrency
 import HostedModel
 import FoundationEssentials
 import Glibc
-import HostedLedger
+import HostedShop
 
 /// Commits the changes of concurrent requests together, on one thread.
 ///
 /// Thread-safe. Completions are called on that thread, after the commit is durable or has failed.
 final class CommitQueue: Sendable {
   /// Gets one result for each change, in the same order.
-  typealias Completion = @Sendable ([Result<LedgerOutcome, Problem>]) -> Void
+  typealias Completion = @Sendable ([Shop.SaleResult]) -> Void
 
   private struct Entry: Sendable {
     let changes: [LedgerChange]
@@ -58,7 +58,9 @@ final class CommitQueue: Sendable {
   /// Adds changes that are made in one commit.
   func add(_ changes: [LedgerChange], completion: @escaping Completion) {
     guard !entries.add(Entry(changes: changes, completion: completion)) else { return }
-    completion(changes.map { _ in .failure(.busy("The server stops")) })
+    let stopped = ContentError(
+      .stopped, "The server stops", remedy: "Repeat the request later")
+    completion(changes.map { _ in .failure(.commitFailed(stopped)) })
   }
 
   /// Makes the changes that were added before, and ends the thread.
@@ -90,16 +92,9 @@ final class CommitQueue: Sendable {
     _ group: [Entry], to ledger: Ledger, at date: Date, _ report: (ContentError) -> Void
   ) -> Bool {
     let changes = group.flatMap(\.changes)
-    let results: [Result<LedgerOutcome, Problem>]
-    do {
-      results = try ledger.commit(changes, at: date).map {
-        $0.mapError { Problem($0, report: report) }
-      }
-    } catch {
-      // Reported once, not for each change.
-      let problem = Problem(error, report: report)
-      results = changes.map { _ in .failure(problem) }
-    }
+    let results = ledger.results(of: changes, at: date)
+    // Reported once, not for each change.
+    if case .failure(.commitFailed(let failure))? = results.first { report(failure) }
     var rest = results[...]
     for entry in group {
       entry.completion(Array(rest.prefix(entry.changes.count)))

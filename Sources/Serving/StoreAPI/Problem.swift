@@ -1,5 +1,5 @@
 package import HostedModel
-import HostedLedger
+import HostedShop
 package import HostedHTTPValues
 
 /// An error response: problem details (RFC 9457).
@@ -48,14 +48,39 @@ extension Problem {
   init(_ error: any Error, report: (ContentError) -> Void) {
     switch error {
     case let problem as Problem: self = problem
-    case let refusal as LedgerRefusal:
-      switch refusal {
-      case .otherRequest: self = .otherRequest
-      case .unknownTransaction: self = .unknownTransaction
-      case .impossible(let record): self = .impossible(record.state)
-      case .failed(let error): self.init(failure: error, report)
-      }
+    case let refusal as LedgerRefusal: self.init(refusal, report)
+    case SaleRefusal.refused(let refusal): self.init(refusal, report)
+    case let refusal as SaleRefusal: self.init(refusal, report)
     default: self.init(failure: ContentError(error, while: "processing a request"), report)
+    }
+  }
+
+  private init(_ refusal: LedgerRefusal, _ report: (ContentError) -> Void) {
+    switch refusal {
+    case .otherRequest: self = .otherRequest
+    case .otherChange: self = .otherChange
+    case .erased: self = .erased
+    case .unknownTransaction: self = .unknownTransaction
+    case .impossible(let record), .needsDecision(let record, _): self = .impossible(record.state)
+    case .tooManyWaiting(let count):
+      self = .busy(
+        "\(count) purchases of the account wait for approval",
+        remedy: "Wait until some of them are decided", status: 429, after: 3_600)
+    case .failed(let error): self.init(failure: error, report)
+    }
+  }
+
+  private init(_ refusal: SaleRefusal, _ report: (ContentError) -> Void) {
+    switch refusal {
+    case .refused(let refusal): self.init(refusal, report)
+    case .busy: self = .undecided
+    case .tooManyLookUps: self = .tooManyLookups
+    case .notOffered(let product): self = .notOffered(product)
+    case .notReady: self = .notReady
+    // The writer of the ledger has reported it.
+    case .commitFailed(let error): self.init(failure: error) { _ in }
+    case .catalogFailed(let error), .ledgerFailed(let error), .deciderFailed(let error):
+      self.init(failure: error, report)
     }
   }
 
@@ -127,6 +152,38 @@ extension Problem {
       ContentError(
         .transactionExists, "The transaction identifier was used for a different request",
         remedy: "Repeat a request unchanged, or use a new transaction identifier"))
+  }
+
+  /// The key of a change was used for another change.
+  static var otherChange: Problem {
+    Problem(
+      422,
+      ContentError(
+        .transactionExists, "The Idempotency-Key was used for a different change",
+        remedy: "Repeat a change unchanged, or use a new key"))
+  }
+
+  static var erased: Problem {
+    Problem(
+      410,
+      ContentError(
+        .notEntitled, "The account of the purchase was erased",
+        remedy: "Buy the product again with a new transaction identifier"))
+  }
+
+  static func notOffered(_ product: ProductIdentifier) -> Problem {
+    Problem(
+      404,
+      ContentError(
+        .productUnknown, "The store does not offer the product \(product)",
+        remedy: "Check the product identifier", subject: product.rawValue))
+  }
+
+  /// The server does not sell what it cannot prove.
+  static var notReady: Problem {
+    busy(
+      "The server does not sell now", remedy: "Ask the server's operator to read its log",
+      after: 10)
   }
 
   static func impossible(_ state: PurchaseState) -> Problem {

@@ -1,29 +1,6 @@
-package import HostedModel
-import HostedLedger
-
-/// A valid request for a purchase.
-package struct PurchaseRequest: Hashable, Sendable {
-  package let transaction: String
-  package let account: AccountID
-  package let product: ProductIdentifier
-  /// 1 to 10.
-  package let quantity: Int
-  /// Whether it waits for approval by another person.
-  package let asksToBuy: Bool
-  package let voucher: String?
-
-  package init(
-    transaction: String, account: AccountID, product: ProductIdentifier, quantity: Int = 1,
-    asksToBuy: Bool = false, voucher: String? = nil
-  ) {
-    self.transaction = transaction
-    self.account = account
-    self.product = product
-    self.quantity = quantity
-    self.asksToBuy = asksToBuy
-    self.voucher = voucher
-  }
-}
+import FoundationEssentials
+import HostedModel
+import HostedShop
 
 extension PurchaseRequest {
   /// The members of a request, except the transaction.
@@ -38,6 +15,11 @@ extension PurchaseRequest {
         "the transaction identifier (Idempotency-Key) is not 1 to 128 visible ASCII characters, "
           + "or is “.” or “..”")
     }
+    guard !access.isRestricted || UUID(uuidString: transaction) != nil else {
+      throw Problem.malformed(
+        "the transaction identifier (Idempotency-Key) of a device, whose token has the claim sub, "
+          + "is not a UUID")
+    }
     guard let product = try fields.text("productIdentifier", limit: 1_000) else {
       throw Problem.malformed("productIdentifier is missing")
     }
@@ -50,8 +32,9 @@ extension PurchaseRequest {
           remedy: "Use a quantity from 1 to 10"))
     }
     self.init(
-      transaction: transaction, account: try access.account(fields.text("account", limit: 1_000)),
-      product: try Self.identifier(product), quantity: Int(quantity),
+      transaction: TransactionID(rawValue: transaction),
+      account: try access.account(fields.text("account", limit: 1_000)),
+      productIdentifier: try Self.identifier(product), quantity: Int(quantity),
       asksToBuy: try fields.flag("askToBuy"), voucher: try fields.text("voucher", limit: 256))
   }
 
@@ -60,14 +43,6 @@ extension PurchaseRequest {
       return try ProductIdentifier(validating: text)
     } catch {
       throw Problem(400, ContentError(error, while: "reading a product identifier"))
-    }
-  }
-
-  /// The digest of everything except the transaction; a repeated request has the same.
-  var digest: Digest {
-    get throws {
-      try PurchaseDraft.digest(
-        of: product, account: account, quantity: quantity, asksToBuy: asksToBuy, voucher: voucher)
     }
   }
 }

@@ -1,6 +1,6 @@
 import HostedHTTPValues
 import HostedModel
-import HostedLedger
+import HostedShop
 
 /// The operation that a request's method and path name.
 struct Route: Hashable, Sendable {

@@ -1,5 +1,5 @@
 import HostedModel
-import HostedLedger
+import HostedShop
 import HostedHTTPValues
 
 /// Requests about single purchases.
@@ -12,13 +12,13 @@ extension StoreAPI {
     let fields = try call.request.object(PurchaseRequest.members, limit: Self.maximumPurchase)
     let transaction = call.request.headers["idempotency-key"]
     let order = try PurchaseRequest(fields, transaction: transaction, for: call.access)
-    sell([.success(order)]) { results in
-      let response = Self.response(to: results) { outcome in
-        outcome.isRepeated
-          ? .json(200, outcome.json, headers: ["Idempotent-Replayed": "true"])
-          : .json(201, outcome.json)
-      }
-      respond(response)
+    shop.sell([order]) { [self] results in
+      respond(
+        response(to: results.first) { outcome in
+          try outcome.isRepeated
+            ? .json(200, json(outcome), headers: ["Idempotent-Replayed": "true"])
+            : .json(201, json(outcome))
+        })
     }
   }
 
@@ -33,11 +33,19 @@ extension StoreAPI {
           for: call.access)
       }.mapError(problem)
     }
-    sell(orders) { results in
+    shop.sell(orders.compactMap { try? $0.get() }) { [self] sold in
+      var sold = sold.makeIterator()
+      let results = orders.map { order -> Result<(Int64, JSONValue), Problem> in
+        Result {
+          _ = try order.get()
+          let outcome = try (sold.next() ?? .failure(.busy)).get()
+          return (outcome.isRepeated ? 200 : 201, try json(outcome))
+        }.mapError(problem)
+      }
       let entries: [JSONValue] = results.map { result -> JSONValue in
         switch result {
-        case .success(let outcome):
-          .object(["status": .integer(outcome.isRepeated ? 200 : 201), "purchase": outcome.json])
+        case .success(let (status, purchase)):
+          .object(["status": .integer(status), "purchase": purchase])
         case .failure(let problem):
           .object(["status": .integer(Int64(problem.status)), "problem": problem.json])
         }
@@ -68,17 +76,27 @@ extension StoreAPI {
     commit(.finish(transaction: transaction), respond) { _ in HTTPResponse(204) }
   }
 
+  /// Changes a purchase; the caller's key is the actor.
   func change(
-    _ transaction: String, _ change: PurchaseChange,
-    _ respond: @escaping Respond
-  ) {
-    commit(.decide(transaction: transaction, change), respond) { .json(200, $0.json) }
+    _ call: Call, _ change: PurchaseChange, _ respond: @escaping Respond
+  ) throws {
+    let key = call.request.headers["idempotency-key"]
+    if let key, !key.isVisibleIdentifier {
+      throw Problem.malformed(
+        "the Idempotency-Key is not 1 to 128 visible ASCII characters, or is “.” or “..”")
+    }
+    shop.change(
+      TransactionID(rawValue: call.route.name), change, actor: call.access.kid, key: key
+    ) { [self] result in
+      respond(response(to: result) { .json(200, try json($0)) })
+    }
   }
 
-  /// The account gets a random name in all its purchases.
+  /// The account gets a random name, which is not said.
   func erase(_ account: AccountID, _ respond: @escaping Respond) {
-    let replacement = AccountID(rawValue: randomIdentifier())
-    commit(.erase(account: account, replacement: replacement), respond) { _ in HTTPResponse(204) }
+    commit(.erase(account: account), respond) {
+      .json(200, .object(["purchases": .integer(Int64($0.sales))]))
+    }
   }
 
   /// The reason in the optional body of a change.
@@ -90,23 +108,24 @@ extension StoreAPI {
 
   private func commit(
     _ change: LedgerChange, _ respond: @escaping Respond,
-    _ response: @escaping @Sendable (LedgerOutcome) -> HTTPResponse<APIBody>
+    _ response: @escaping @Sendable (LedgerOutcome) throws -> HTTPResponse<APIBody>
   ) {
-    commits.add([change]) { respond(Self.response(to: $0, response)) }
+    commits.add([change]) { [self] in respond(self.response(to: $0.first, response)) }
   }
 
   /// The response to a request with one change.
-  private static func response(
-    to results: [SaleResult], _ response: (LedgerOutcome) -> HTTPResponse<APIBody>
+  private func response(
+    to result: Shop.SaleResult?, _ response: (LedgerOutcome) throws -> HTTPResponse<APIBody>
   ) -> HTTPResponse<APIBody> {
-    switch results.first ?? .failure(.undecided) {
-    case .success(let outcome): response(outcome)
-    case .failure(let problem): problem.response
+    do {
+      return try response((result ?? .failure(.busy)).get())
+    } catch {
+      return problem(error).response
     }
   }
-}
 
-extension LedgerOutcome {
-  /// The purchase as a JSON object.
-  fileprivate var json: JSONValue { purchase?.json ?? .null }
+  /// The purchase as a JSON object, with a receipt.
+  private func json(_ outcome: LedgerOutcome) throws -> JSONValue {
+    try outcome.purchase.map { try shop.signed($0).json } ?? .null
+  }
 }

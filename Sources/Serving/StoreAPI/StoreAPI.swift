@@ -1,8 +1,9 @@
 package import FoundationEssentials
 import HostedCOpenAPI
+import HostedDigests
 import HostedConcurrency
 package import HostedHTTPValues
-package import HostedLedger
+package import HostedShop
 package import HostedModel
 
 /// The HTTP API of a store server: maps requests to responses.
@@ -11,7 +12,8 @@ package import HostedModel
 /// wait for the store runs on threads of its own.
 package final class StoreAPI: Sendable {
   let ledger: Ledger
-  let catalog: any SaleCatalog
+  let shop: Shop
+  let catalog: any ListedCatalog
   let configuration: Configuration
   private let now: @Sendable () -> Date
   private let authenticator: Authenticator
@@ -20,14 +22,18 @@ package final class StoreAPI: Sendable {
   let lookups: CallThreads
   package let events: EventFeed
   private let grants: GrantIssuer
-  /// The transactions that are being decided or committed.
-  let pending = Mutex<Set<String>>([])
 
   /// The settings of a store server.
   package struct Configuration: Sendable {
     /// The URL under which clients reach the server, without a trailing slash; `aud` of JWTs.
     package var origin: String
-    package var decider: any PurchaseDecider = ApprovingDecider()
+    package var deciders = DeciderChain([.always])
+    /// Signs the receipts of purchases; nil for no receipts.
+    package var sign: (@Sendable (PurchaseRecord) throws -> String)?
+    /// Identifies the key of `sign`, since lists change with it.
+    package var signer = ""
+    /// Returns why no sale can be proven now; nil if the server may sell.
+    package var obstacle: @Sendable () -> ContentError? = { nil }
     /// Nil: packages are public.
     package var gate: ContentGate?
     /// Called with each failure of the server itself, on any thread; clients get no details.
@@ -43,7 +49,7 @@ package final class StoreAPI: Sendable {
 
   /// Creates the API and starts its threads; throws `tooFewThreads` if it cannot.
   package init(
-    _ ledger: Ledger, catalog: any SaleCatalog, configuration: Configuration,
+    _ ledger: Ledger, catalog: any ListedCatalog, configuration: Configuration,
     now: @escaping @Sendable () -> Date = { Date() }
   ) throws {
     self.ledger = ledger
@@ -52,10 +58,19 @@ package final class StoreAPI: Sendable {
     self.now = now
     authenticator = Authenticator(ledger: ledger, audience: configuration.origin)
     grants = GrantIssuer(configuration.gate, ledger: ledger, catalog: catalog, now: now)
-    let events = EventFeed(ledger, now: now, report: configuration.report)
-    self.events = events
-    lookups = try CallThreads(count: Self.lookupThreads)
-    commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }
+    let sign = configuration.sign
+    let events = EventFeed(
+      ledger, sign: { try $0.signed(by: sign) }, now: now, report: configuration.report)
+    let lookups = try CallThreads(count: Self.lookupThreads)
+    let commits = try CommitQueue(ledger, now: now, report: configuration.report) { events.wake() }
+    var settings = Shop.Settings(catalog: catalog, deciders: configuration.deciders) {
+      commits.add($0, completion: $1)
+    }
+    settings.sign = sign
+    settings.obstacle = configuration.obstacle
+    settings.lookUp = { lookups.run($0) }
+    shop = Shop(ledger, settings)
+    (self.lookups, self.commits, self.events) = (lookups, commits, events)
   }
 
   deinit { close() }
@@ -115,13 +130,14 @@ extension StoreAPI {
     switch call.route.operation {
     case .purchase: try purchase(call, respond)
     case .batch: try purchaseBatch(call, respond)
-    case .transaction: respond(.json(200, try purchase(name, for: access).json))
+    case .transaction:
+      respond(.json(200, try shop.signed(purchase(name, for: access)).json))
     case .finish: try finish(name, for: access, respond)
-    case .approve: change(name, .approve, respond)
-    case .reverse: change(name, .reverse, respond)
-    case .decline: change(name, .decline(reason: try reason(request)), respond)
-    case .refund: change(name, .refund(reason: try reason(request)), respond)
-    case .revoke: change(name, .revoke(reason: try reason(request)), respond)
+    case .approve: try change(call, .approve, respond)
+    case .reverse: try change(call, .reverse, respond)
+    case .decline: try change(call, .decline(reason: try reason(request)), respond)
+    case .refund: try change(call, .refund(reason: try reason(request)), respond)
+    case .revoke: try change(call, .revoke(reason: try reason(request)), respond)
     case .products: try lookUp(respond) { [self] in try products(call) }
     case .entitlements: respond(try purchases(call, all: false))
     case .history: respond(try purchases(call, all: true))
@@ -152,8 +168,9 @@ extension StoreAPI {
       return HTTPResponse(
         200, headers: ["Content-Type": "application/json"], OpenAPIDocument.bytes)
     }
-    _ = try ledger.head()
+    guard try ledger.head() != nil else { throw Problem.ledgerUnavailable }
     _ = try catalog.version
+    if let obstacle = shop.obstacle { throw obstacle }
     return .json(200, .object(["status": .string("ready")]))
   }
 
@@ -209,11 +226,18 @@ extension StoreAPI {
     let next =
       "/v1/accounts/\(PercentEncoding.component(call.route.name))/\(list)"
       + "?since=\(revision)&limit=\(limit)"
-    return try .tagged(
+    func document(_ records: [PurchaseRecord]) -> JSONValue {
       .object([
-        "transactions": .array(page.map(\.json)), "revision": .integer(revision),
+        "transactions": .array(records.map(\.json)), "revision": .integer(revision),
         "hasMore": .bool(hasMore),
-      ]), to: call.request, headers: HTTPHeaders(hasMore ? [.link(toNext: next)] : []))
+      ])
+    }
+    // Without receipts, since each has another signature.
+    let tag = try Digest(of: document(Array(page)).encoded + Array(configuration.signer.utf8)).hex
+    return try .unchanged(tag, for: call.request)
+      ?? .tagged(
+        document(all ? Array(page) : page.map { try shop.signed($0) }), tag, to: call.request,
+        headers: HTTPHeaders(hasMore ? [.link(toNext: next)] : []))
   }
 
   /// A page of the named products, or of all.
@@ -277,6 +301,18 @@ extension ContentError {
       "remedy": .string(remedy), "subject": subject.map { .string($0) } ?? .null,
     ])
   }
+}
+
+/// The products that a server sells and lists.
+///
+/// Thread-safe; calls block.
+package protocol ListedCatalog: SaleCatalog {
+  /// Changes whenever a product changes.
+  var version: String { get throws }
+  /// Returns up to `limit` products after a position, or the first ones for nil.
+  func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts
+  /// Returns every offered version of each content of `product`.
+  func offers(of product: ProductIdentifier) throws -> [ContentOffer]
 }
 
 /// The description of the API (OpenAPI 3.1).

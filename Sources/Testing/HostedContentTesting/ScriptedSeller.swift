@@ -2,6 +2,7 @@ import HostedModel
 import FoundationEssentials
 import HostedContent
 import HostedConcurrency
+import HostedShop
 
 /// The service of one engine: the built-in one, overridden by the session's script.
 final class ScriptedSeller: StoreService {
@@ -58,6 +59,12 @@ final class ScriptedSeller: StoreService {
   /// All grants, including those that the account no longer owns.
   func history(account: AccountID?) async throws -> [Grant] {
     try await store.grants(account: account)
+  }
+
+  /// Changes purchases in the ledger of the store's own shop, so that they can be bought again.
+  func change(_ numbers: [String], _ change: PurchaseChange) async throws {
+    guard let shop = store as? LocalShop else { return }
+    for number in numbers { _ = try await shop.change(TransactionID(rawValue: number), change) }
   }
 
   func restore(account: AccountID?) -> AsyncThrowingStream<RestoredPurchase, any Error> {

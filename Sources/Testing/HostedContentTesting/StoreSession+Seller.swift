@@ -149,6 +149,7 @@ extension StoreSession {
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
     script.change { $0.revoked.formUnion(numbers) }
+    try await seller.change(numbers, .refund(reason: ""))
     seller.send(.revoked(Revocation([product], account: account)))
   }
 
@@ -168,12 +169,14 @@ extension StoreSession {
     let before = clock.now
     clock.advance(by: duration)
     let now = clock.now
-    let products = script.change { script in
+    let (numbers, products) = script.change { script in
       let ended = script.valid(history, at: before).filter { script.isExpired($0, at: now) }
       // A later purchase may still grant the product.
       let owned = script.valid(history, at: now).map(\.payment.productIdentifier)
-      return Set(ended.map(\.payment.productIdentifier)).subtracting(owned).sorted()
+      let products = Set(ended.map(\.payment.productIdentifier)).subtracting(owned).sorted()
+      return (ended.map(\.transactionIdentifier), products)
     }
+    try await seller.change(numbers, .revoke(reason: "It expired"))
     if !products.isEmpty { seller.send(.revoked(Revocation(products, account: account))) }
   }
 

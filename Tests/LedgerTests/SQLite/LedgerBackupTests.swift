@@ -1,7 +1,7 @@
 import HostedConcurrency
 import HostedModel
 import Foundation
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import HostedTestTraits
 import Testing

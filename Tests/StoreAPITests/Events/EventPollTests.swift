@@ -2,7 +2,7 @@ import HostedHTTPValues
 import HostedModel
 import FoundationEssentials
 import HostedStoreAPI
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import HostedTestTraits
 import Testing

@@ -1,7 +1,7 @@
 import HostedHTTPValues
 import FoundationEssentials
 import HostedModel
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import HostedTestTraits
 import Testing

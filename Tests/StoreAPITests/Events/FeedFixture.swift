@@ -4,7 +4,7 @@ import HostedModel
 import HostedDigests
 import FoundationEssentials
 import HostedStoreAPI
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import Testing
 

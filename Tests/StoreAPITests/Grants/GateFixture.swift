@@ -3,7 +3,7 @@ import HostedModel
 import HostedTrust
 import FoundationEssentials
 import HostedStoreAPI
-import HostedLedger
+import HostedShop
 import HostedTestSupport
 import Testing
 
@@ -115,7 +115,7 @@ struct GrantedFile: Equatable {
 }
 
 /// The catalog of a store in which each version can be downloaded.
-struct GateCatalog: SaleCatalog {
+struct GateCatalog: ListedCatalog {
   let version = "1"
   var failures: [ContentError] = []
 

@@ -1,7 +1,7 @@
 import HostedModel
 import HostedFileIO
 import Foundation
-import HostedLedger
+import HostedShop
 import HostedFileServer
 import HostedTestSupport
 import Testing

@@ -5,7 +5,7 @@ import HostedConcurrency
 /// Runs blocking calls on threads outside the task pool, until it is closed.
 final class BlockingCalls: Sendable {
   private let gate: ActivityGate
-  private let start: @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
+  private let begin: @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
 
   /// `start` runs a body on a thread that may block.
   init(
@@ -13,7 +13,7 @@ final class BlockingCalls: Sendable {
     start: @escaping @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
   ) {
     gate = ActivityGate(makeSignal)
-    self.start = start
+    begin = start
   }
 
   /// Creates an instance that runs one call at a time.
@@ -28,12 +28,22 @@ final class BlockingCalls: Sendable {
   func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
       guard gate.begin() else { return continuation.resume(throwing: ContentError.queueClosed) }
-      start { [gate] in
+      begin { [gate] in
         let result = gate.isClosed ? .failure(ContentError.queueClosed) : Result { try body() }
         gate.end()
         continuation.resume(with: result)
       }
     }
+  }
+
+  /// Runs `body` without waiting for it; returns false if this is closed.
+  func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+    guard gate.begin() else { return false }
+    begin { [gate] in
+      body()
+      gate.end()
+    }
+    return true
   }
 
   /// Throws `stopped` if this is closed; long-running bodies call it.

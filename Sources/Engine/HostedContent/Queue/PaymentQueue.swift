@@ -1,3 +1,4 @@
+import HostedShop
 package import HostedConcurrency
 import HostedLibrary
 public import HostedTransfer
@@ -23,8 +24,8 @@ public final class PaymentQueue: Sendable {
   let delivery: Delivery
   let engine: Engine
   private let store: StoreAccess
-  /// Nil if `service` replaces the built-in store service.
-  private let builtInService: CatalogStoreService?
+  /// Nil if `service` replaces it.
+  private let shop: LocalShop?
   private let lock: LibraryLock
   /// Errors of opening the library, reported to the first observer.
   private let leftovers: [ContentError]
@@ -52,11 +53,10 @@ public final class PaymentQueue: Sendable {
     contents = configuration.environment.usesCatalog ? SignedContents(catalog, configuration) : nil
     let builtIn: any StoreService
     if let service = configuration.service {
-      (builtIn, builtInService) = (service, nil)
+      (builtIn, shop) = (service, nil)
     } else {
-      let catalogService = try CatalogStoreService(
-        configuration, catalog, libraryFolder: opened.folder.root)
-      (builtIn, builtInService) = (catalogService, catalogService)
+      let local = try LocalShop(configuration, catalog, libraryFolder: opened.folder.root)
+      (builtIn, shop) = (local, local)
     }
     let chosen = configuration.seller?(builtIn) ?? builtIn
     sources = ContentSources(
@@ -98,7 +98,7 @@ public final class PaymentQueue: Sendable {
     store.close()
     sources.grants?.close()
     repairs.close()
-    builtInService?.close()
+    shop?.close()
     contents?.close()
     engine.wait(until: deadline)
     delivery.close(until: deadline)
@@ -195,17 +195,22 @@ public final class PaymentQueue: Sendable {
         remedy: "Add a payment with simulatesAskToBuy, and wait until it is deferred",
         subject: transaction.id.rawValue)
     }
-    payment.simulatesAskToBuy = false
-    let declined = ContentError(
-      .purchaseDeclined, "The purchase of \(product) was declined", remedy: "Ask again",
-      subject: product.rawValue)
-    var outcome = PurchaseOutcome.failed(declined)
-    if isApproved {
+    let change = isApproved ? PurchaseChange.approve : .decline(reason: "")
+    let outcome: PurchaseOutcome
+    if try await shop?.change(transaction.id, change) == true {
       outcome = await self.outcome(of: payment, transaction.id)
-      if case .undecided(let error) = outcome {
-        try Task.checkCancellation()
-        throw error
-      }
+    } else if isApproved {
+      payment.simulatesAskToBuy = false
+      outcome = await self.outcome(of: payment, transaction.id)
+    } else {
+      outcome = .failed(
+        ContentError(
+          .purchaseDeclined, "The purchase of \(product) was declined", remedy: "Ask again",
+          subject: product.rawValue))
+    }
+    if case .undecided(let error) = outcome {
+      try Task.checkCancellation()
+      throw error
     }
     engine.answer(transaction.report.id, outcome)
   }
@@ -571,6 +576,8 @@ public final class PaymentQueue: Sendable {
     /// Several libraries and processes may share one file, on a local file system. The first
     /// purchase creates it.
     public var ledgerFile: URL?
+    /// Decides about purchases without a `service`; nil approves each one.
+    public var decider: (any PurchaseDecider)?
     /// The key that the built-in store service signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?
     /// The verifier of receipts; nil verifies those of a `service` with the receipt keys that the

@@ -2,7 +2,7 @@ import Dispatch
 package import FoundationEssentials
 import HostedConcurrency
 package import HostedHTTPValues
-package import HostedLedger
+package import HostedShop
 package import HostedModel
 
 /// Delivers the events of a ledger to waiting requests and event streams, with one thread for all.
@@ -20,6 +20,7 @@ package final class EventFeed: Sendable {
   }
 
   private let ledger: Ledger
+  private let sign: EventReader.Sign
   private let now: @Sendable () -> Date
   private let report: @Sendable (ContentError) -> Void
   private let clock: @Sendable () -> ContinuousClock.Instant
@@ -35,12 +36,14 @@ package final class EventFeed: Sendable {
   ///
   /// `now` is the date for keys that expire, and `clock` is for waits.
   package init(
-    _ ledger: Ledger, now: @escaping @Sendable () -> Date = { Date() },
+    _ ledger: Ledger, sign: @escaping EventReader.Sign = { $0 },
+    now: @escaping @Sendable () -> Date = { Date() },
     report: @escaping @Sendable (ContentError) -> Void = { _ in },
     maximumReceivers: Int = 4_096,
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     self.ledger = ledger
+    self.sign = sign
     self.now = now
     self.report = report
     self.clock = clock
@@ -90,7 +93,7 @@ package final class EventFeed: Sendable {
   }
 
   private func begin(after cursor: String?) throws -> (EventReader, LedgerPosition) {
-    let reader = EventReader(ledger)
+    let reader = EventReader(ledger, sign: sign)
     let head = try reader.head
     let position = try LedgerPosition.requested(cursor) ?? head.position
     guard head.has(position) else { throw Problem.cursorGone }
@@ -152,7 +155,7 @@ package final class EventFeed: Sendable {
   }
 
   private func run() {
-    var pump = EventPump(ledger, report: report)
+    var pump = EventPump(ledger, sign: sign, report: report)
     while true {
       let isClosed = state.withLock { state in
         pump.add(state.polls, state.streams)
@@ -226,14 +229,19 @@ private struct EventPoll: Sendable {
 /// Delivers events to all receivers, in rounds, on the thread of a feed.
 private struct EventPump {
   private let ledger: Ledger
+  private let sign: EventReader.Sign
   private let report: @Sendable (ContentError) -> Void
   private var polls: [EventPoll] = []
   private var streams: [EventStream] = []
   /// Whether the last round could not read the ledger.
   private var hasFailed = false
 
-  init(_ ledger: Ledger, report: @escaping @Sendable (ContentError) -> Void) {
+  init(
+    _ ledger: Ledger, sign: @escaping EventReader.Sign,
+    report: @escaping @Sendable (ContentError) -> Void
+  ) {
     self.ledger = ledger
+    self.sign = sign
     self.report = report
   }
 
@@ -253,7 +261,7 @@ private struct EventPump {
   /// keys that expire.
   mutating func round(at now: ContinuousClock.Instant, date: Date, isLast: Bool) -> Bool {
     guard count > 0 else { return false }
-    let reader = EventReader(ledger, checkingKeysAt: date)
+    let reader = EventReader(ledger, checkingKeysAt: date, sign: sign)
     answerPolls(reader, now, isLast: isLast)
     let hasMore = feedStreams(reader, now)
     note(reader.failure)

@@ -1,15 +1,19 @@
 import FoundationEssentials
-package import HostedLedger
+package import HostedShop
 import HostedModel
 
 /// One look at a ledger, so that events are read once for all receivers at one position.
 ///
 /// Used by one thread.
-final class EventReader {
+package final class EventReader {
   private let ledger: Ledger
+  private let sign: Sign
   /// When keys are checked; nil if they are not.
   private let date: Date?
   private let loadedHead: Result<LedgerHead, any Error>
+  /// Adds a receipt to a purchase.
+  package typealias Sign = @Sendable (PurchaseRecord) throws -> PurchaseRecord
+
   /// By the number after which they begin.
   private var batches: [Int64: EventBatch] = [:]
   /// The first failure, which ended reading: a ledger that does not respond must not be asked by
@@ -28,8 +32,9 @@ final class EventReader {
   }
 
   /// Creates a reader that checks keys at `date`; without it, the caller was just authenticated.
-  init(_ ledger: Ledger, checkingKeysAt date: Date? = nil) {
+  init(_ ledger: Ledger, checkingKeysAt date: Date? = nil, sign: @escaping Sign = { $0 }) {
     self.ledger = ledger
+    self.sign = sign
     self.date = date
     loadedHead = Result {
       guard let head = try ledger.head() else { throw Problem.ledgerUnavailable }
@@ -44,7 +49,7 @@ final class EventReader {
   /// Returns the next events after a number.
   func batch(after sequence: Int64) throws -> EventBatch {
     if let known = batches[sequence] { return known }
-    let batch = try read { try EventBatch(after: sequence, from: ledger, head) }
+    let batch = try read { try EventBatch(after: sequence, from: ledger, head, sign) }
     if batches.count >= Self.maximumBatches { batches = [:] }
     batches[sequence] = batch
     return batch
@@ -123,7 +128,9 @@ struct EventBatch: Sendable {
 
 extension EventBatch {
   /// Reads the next events after a number; `head` was read before.
-  init(after sequence: Int64, from ledger: Ledger, _ head: LedgerHead) throws {
+  init(after sequence: Int64, from ledger: Ledger, _ head: LedgerHead, _ sign: EventReader.Sign)
+    throws
+  {
     let read =
       head.last > sequence ? try ledger.events(after: sequence, limit: Self.readLimit) : []
     // If events were deleted since the head was read, the first ones are missing.
@@ -135,7 +142,15 @@ extension EventBatch {
     let last = read.last?.sequence ?? sequence
     // All events up to the head were committed before it was read.
     end = read.count < Self.readLimit ? max(head.last, last) : last
-    events = read.map { EncodedEvent($0, incarnation: head.incarnation) }
+    events = try read.map { event in
+      var event = event
+      switch event.kind {
+      case .decided, .decidedAfterInterruption:
+        event.purchase = try event.purchase.map { try sign($0) }
+      case .purchased, .declined, .refunded, .revoked, .reversed, .published: break
+      }
+      return EncodedEvent(event, incarnation: head.incarnation)
+    }
   }
 
   /// Returns the first events that `viewer` may see, with about `bytes` bytes, but at least one.

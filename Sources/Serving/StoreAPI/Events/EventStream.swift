@@ -1,5 +1,5 @@
 import HostedConcurrency
-import HostedLedger
+import HostedShop
 
 /// A stream of events to one client.
 ///

@@ -1,7 +1,7 @@
 package import HostedHTTPValues
 package import HostedModel
 package import FoundationEssentials
-package import HostedLedger
+package import HostedShop
 
 /// Gives buyers the URLs of packages, and decides for the content host whether a URL is valid.
 ///
@@ -10,7 +10,7 @@ package struct GrantIssuer: Sendable {
   let gate: ContentGate?
   let addresses: [ContentAddress]
   private let ledger: Ledger
-  private let catalog: any SaleCatalog
+  private let catalog: any ListedCatalog
   let now: @Sendable () -> Date
 
   /// The time until clients ask again for URLs that do not expire.
@@ -20,7 +20,7 @@ package struct GrantIssuer: Sendable {
 
   /// Creates the grants of a store whose packages are behind `gate`; nil if they are public.
   package init(
-    _ gate: ContentGate?, ledger: Ledger, catalog: any SaleCatalog,
+    _ gate: ContentGate?, ledger: Ledger, catalog: any ListedCatalog,
     now: @escaping @Sendable () -> Date
   ) {
     self.gate = gate

@@ -1,5 +1,5 @@
 import HostedModel
-import HostedLedger
+import HostedShop
 
 /// Finds the offers of contents whose products are purchased.
 ///
@@ -14,14 +14,14 @@ struct OwnedProducts {
 
   private let scope: Scope
   private let ledger: Ledger
-  private let catalog: any SaleCatalog
+  private let catalog: any ListedCatalog
   private var offers: [ProductIdentifier: [ContentOffer]] = [:]
   private var purchases: [PurchaseRecord]?
   /// The products of the contents as they were sold, and as they are offered now.
   private var sold: [ProductIdentifier: ProductIdentifier]?
   private var offered: [ProductIdentifier: ProductIdentifier]?
 
-  init(_ scope: Scope, _ ledger: Ledger, _ catalog: any SaleCatalog) {
+  init(_ scope: Scope, _ ledger: Ledger, _ catalog: any ListedCatalog) {
     self.scope = scope
     self.ledger = ledger
     self.catalog = catalog

@@ -2,7 +2,7 @@ package import FoundationEssentials
 import HostedConcurrency
 package import HostedContent
 import HostedFileServer
-package import HostedLedger
+package import HostedShop
 package import HostedModel
 package import HostedStoreAPI
 
@@ -15,7 +15,7 @@ package final class SellingServer: Sendable {
   private let ledger: Ledger
   private let catalog: StoreCatalog
   private let publications: PublicationRecorder
-  private let decider: any PurchaseDecider
+  private let webhook: WebhookDecider?
   private let api: StoreAPI
   private let server: StoreServer
   private let ticker: Ticker
@@ -28,11 +28,15 @@ package final class SellingServer: Sendable {
     package var http = StoreServer.Configuration()
     /// The URL under which clients reach the server; nil is the URL at which it listens.
     package var origin: String?
-    package var decider: any PurchaseDecider = ApprovingDecider()
+    package var deciders = DeciderChain([.always])
+    /// The decider of the chain that the server closes.
+    package var webhook: WebhookDecider?
     /// Nil: packages are public.
     package var gate: ContentGate?
     /// The database of the ledger; nil is SQLite in the data folder.
     package var database: (any LedgerDatabase)?
+    /// When purchases that are not sales end.
+    package var ends = PurchaseEnds()
     package var now: @Sendable () -> Date = { Date() }
 
     package init() {}
@@ -47,18 +51,22 @@ package final class SellingServer: Sendable {
     report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) throws {
     let lock = try ServerLock(in: folder.directory)
-    let key = try folder.receiptKey()
+    let ledger = try Self.openLedger(in: folder, configuration)
+    let key = try folder.receiptKey(of: ledger, at: configuration.now())
     let catalog = try StoreCatalog(source, report: report)
-    Self.check(key.verificationKey, in: catalog, report)
-    let ledger = try Self.openLedger(in: folder, key, configuration)
-    let pruner = try EventPruner(ledger, now: configuration.now, report: report)
+    if let obstacle = catalog.obstacle(to: key.verificationKey) { report(obstacle) }
+    let cleaner = try LedgerCleaner(
+      ledger, configuration.ends, now: configuration.now, report: report)
     let publications = try PublicationRecorder(
       catalog, ledger, folder, now: configuration.now, report: report)
     // The API needs the URL before the server listens.
     let port = try configuration.http.openPort()
     let url = port.url(scheme: "http")
     var settings = StoreAPI.Configuration(origin: configuration.origin ?? String(url.dropLast()))
-    settings.decider = configuration.decider
+    settings.deciders = configuration.deciders
+    settings.sign = key.signer
+    settings.signer = key.verificationKey.pem
+    settings.obstacle = { catalog.obstacle(to: key.verificationKey) }
     settings.gate = configuration.gate
     settings.report = report
     let api = try StoreAPI(
@@ -70,14 +78,14 @@ package final class SellingServer: Sendable {
     ticker = try Ticker(every: .seconds(1)) {
       catalog.refreshPeriodically()
       publications.recordPeriodically()
-      pruner.pruneHourly()
+      if cleaner.cleanHourly() { api.events.wake() }
     }
     self.url = url
     self.ledger = ledger
     self.catalog = catalog
     self.publications = publications
     self.api = api
-    decider = configuration.decider
+    webhook = configuration.webhook
     self.lock = Serialized(lock)
   }
 
@@ -94,7 +102,7 @@ package final class SellingServer: Sendable {
       catalog.close()
       api.close()
       ticker.stop()
-      decider.close()
+      webhook?.close()
       ledger.close()
       lock = nil
     }
@@ -112,27 +120,13 @@ package final class SellingServer: Sendable {
 
   // MARK: Parts
 
-  /// Reports a store that lists receipt keys, but not the server's: queues then refuse its
-  /// receipts.
-  private static func check(
-    _ key: ReceiptVerificationKey, in catalog: StoreCatalog, _ report: (ContentError) -> Void
-  ) {
-    guard let keys = try? catalog.receiptKeys(), !keys.contains(key) else { return }
-    report(
-      ContentError(
-        .keyUnusable, "The store does not list the public key that verifies this server's receipts",
-        remedy: "Add receipt-key.pub.pem of the data folder to the receipt keys of the store, or "
-          + "restore the listed key there. Clients refuse purchases until then"))
-  }
-
   /// Opens the ledger, and detects a restored one.
   private static func openLedger(
-    in folder: StoreServerFolder, _ key: ReceiptSigningKey, _ configuration: Configuration
+    in folder: StoreServerFolder, _ configuration: Configuration
   ) throws -> Ledger {
-    let sign = key.signer(now: configuration.now)
-    if let database = configuration.database { return Ledger(database, sign: sign) }
+    if let database = configuration.database { return Ledger(database) }
     let file = try folder.ledgerDatabase()
-    let ledger = Ledger(file, sign: sign)
+    let ledger = Ledger(file)
     try ledger.adopt(origin: file.origin)
     return ledger
   }
@@ -145,9 +139,9 @@ package final class SellingServer: Sendable {
     // Otherwise it would wait for event streams and long polls.
     settings.onStop = { api.events.beginClose() }
     // A store or a webhook that hangs must not delay the end.
-    settings.onStopTimeout = { [decider = configuration.decider] in
+    settings.onStopTimeout = { [webhook = configuration.webhook] in
       catalog.close()
-      decider.close()
+      webhook?.close()
     }
     settings.respondAtOnce = { api.immediateResponse(to: $0) }
     return settings
@@ -216,11 +210,13 @@ final class PublicationRecorder: Sendable {
   }
 }
 
-/// Deletes old events of a ledger, at its creation and then once an hour.
+/// Deletes old events of a ledger, and ends purchases that wait or have failed, at its creation and
+/// then once an hour.
 ///
 /// Thread-safe; calls block.
-final class EventPruner: Sendable {
+final class LedgerCleaner: Sendable {
   private let ledger: Ledger
+  private let ends: PurchaseEnds
   private let now: @Sendable () -> Date
   private let clock: @Sendable () -> ContinuousClock.Instant
   private let report: @Sendable (ContentError) -> Void
@@ -232,47 +228,47 @@ final class EventPruner: Sendable {
 
   /// `now` is the date for the age of events, and `clock` is for the interval.
   init(
-    _ ledger: Ledger, now: @escaping @Sendable () -> Date,
+    _ ledger: Ledger, _ ends: PurchaseEnds = PurchaseEnds(), now: @escaping @Sendable () -> Date,
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
     report: @escaping @Sendable (ContentError) -> Void
   ) throws {
     self.ledger = ledger
+    self.ends = ends
     self.now = now
     self.clock = clock
     self.report = report
     next = Mutex(clock() + Self.interval)
-    try prune()
+    _ = try clean()
   }
 
-  /// Deletes old events if an hour has passed; reports a failure.
-  func pruneHourly() {
+  /// Cleans if an hour has passed, and reports a failure; returns whether there is a new event.
+  func cleanHourly() -> Bool {
     let time = clock()
     let isDue = next.withLock { next in
       guard time >= next else { return false }
       next = time + Self.interval
       return true
     }
-    guard isDue else { return }
+    guard isDue else { return false }
     do {
-      try prune()
+      return try clean()
     } catch {
       report(ContentError(error, while: "deleting old events"))
+      return false
     }
   }
 
-  private func prune() throws {
+  private func clean() throws -> Bool {
     let now = now()
+    let hasEvents = try ends.apply(to: ledger, at: now)
     try ledger.pruneEvents(before: now.addingTimeInterval(-Self.retention.inSeconds), now: now)
+    return hasEvents
   }
 }
 
 extension ReceiptSigningKey {
-  /// The function with which a ledger signs the receipts of purchases.
-  package func signer(now: @escaping @Sendable () -> Date = { Date() }) -> Ledger.Signer {
-    { purchase, original in
-      try sign(
-        Receipt(
-          of: purchase, original: original, accountToken: purchase.namedAccount, signedDate: now()))
-    }
+  /// The function that signs the receipts of a shop.
+  package var signer: @Sendable (PurchaseRecord) throws -> String {
+    { try sign(Receipt(of: $0, accountToken: $0.namedAccount)) }
   }
 }

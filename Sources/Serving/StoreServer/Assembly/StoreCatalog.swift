@@ -1,12 +1,13 @@
 import HostedConcurrency
 package import HostedModel
 package import HostedContent
-package import HostedStoreAPI
+import HostedStoreAPI
+package import HostedShop
 
 /// The catalog of a store, as a server sells it.
 ///
 /// It serves the last catalog while the store cannot be reached. Thread-safe; calls block.
-package final class StoreCatalog: SaleCatalog {
+package final class StoreCatalog: ListedCatalog {
   private let source: Catalog
   private let report: @Sendable (ContentError) -> Void
   /// One refresh at a time, so that an older catalog does not replace a newer one.
@@ -19,6 +20,8 @@ package final class StoreCatalog: SaleCatalog {
     var fetchedVersion: String?
     /// Products that were looked up in it.
     var products: [ProductIdentifier: Product] = [:]
+    /// Whether the receipt keys of this version refuse the server's key.
+    var checkedKeys: (version: String, isRefused: Bool)?
     var isRefreshing = false
     var refreshed: ContinuousClock.Instant?
     /// Why the last refresh failed.
@@ -62,7 +65,7 @@ package final class StoreCatalog: SaleCatalog {
   /// Ends running requests to the store.
   package func close() { source.close() }
 
-  // MARK: SaleCatalog
+  // MARK: Products
 
   package var version: String { current.version }
 
@@ -94,6 +97,24 @@ package final class StoreCatalog: SaleCatalog {
 
   /// The keys with which queues verify receipts; nil if the store lists none.
   func receiptKeys() throws -> [ReceiptVerificationKey]? { try current.receiptKeys() }
+
+  /// Returns why queues would refuse receipts of `key`: the store lists keys, but not this one.
+  ///
+  /// Nil if the store lists none, or the list cannot be read now.
+  func obstacle(to key: ReceiptVerificationKey) -> ContentError? {
+    let loaded = state.withLock { state in
+      state.checkedKeys?.version == state.loaded.version ? nil : state.loaded
+    }
+    if let loaded {
+      let isRefused = (try? loaded.receiptKeys()).map { !$0.contains(key) } ?? false
+      state.withLock { $0.checkedKeys = (loaded.version, isRefused) }
+    }
+    guard state.withLock({ $0.checkedKeys?.isRefused == true }) else { return nil }
+    return ContentError(
+      .keyUnusable, "The store does not list the public key that verifies this server's receipts",
+      remedy: "Add receipt-key.pub.pem of the data folder to the receipt keys of the store, or "
+        + "restore the listed key there. The server does not sell until then")
+  }
 
   /// Looks up products, once more if the store may have published them in the meantime.
   private func lookUp(_ identifiers: Set<ProductIdentifier>, in loaded: CatalogSnapshot) throws

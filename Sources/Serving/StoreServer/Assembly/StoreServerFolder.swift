@@ -1,7 +1,9 @@
+package import FoundationEssentials
+import HostedDigests
 import HostedModel
 package import HostedFileIO
 package import HostedContent
-package import HostedLedger
+package import HostedShop
 
 /// The folder with the data of a store server; only its owner can read it.
 ///
@@ -50,10 +52,32 @@ package struct StoreServerFolder: Sendable {
 
   // MARK: The receipt key
 
-  /// Returns the key that signs receipts, and creates it the first time.
-  package func receiptKey() throws -> ReceiptSigningKey {
-    let key = try ReceiptSigningKey(pem: keyBytes() ?? createKey())
+  /// Returns the key that signs receipts of `ledger`; creates and adds it for a new ledger.
+  ///
+  /// Throws `keyUnusable` if the ledger has keys, but the file is missing or has none of them:
+  /// buyers would be charged for receipts that their queues refuse.
+  package func receiptKey(of ledger: Ledger, at date: Date) throws -> ReceiptSigningKey {
+    let known = try ledger.receiptKeys()
+    let path = "\(directory.path)/\(Self.keyName)"
+    guard let bytes = try keyBytes() ?? (known.isEmpty ? createKey() : nil) else {
+      throw ContentError(
+        .keyUnusable, "The receipt key \(path) is missing, and the ledger has receipts of it",
+        remedy: "Restore the file from a backup. If it is lost, create a key there, add its public "
+          + "half with hostedcontent store-server receipt-key add, and list it in the store",
+        subject: path)
+    }
+    let key = try ReceiptSigningKey(pem: bytes)
     let publicKey = Array(key.verificationKey.pem.utf8)
+    let digest = try Digest(of: publicKey)
+    if known.isEmpty {
+      try ledger.addReceiptKey(digest, at: date)
+    } else if !known.contains(where: { $0.digest == digest && $0.retired == nil }) {
+      throw ContentError(
+        .keyUnusable, "The receipt key \(path) is not one of the ledger's",
+        remedy: "Restore the earlier file, or copy that of the ledger's other servers. To use this "
+          + "key, add its public half with hostedcontent store-server receipt-key add, and list it "
+          + "in the store", subject: path)
+    }
     if try contents(of: Self.publicKeyName) != publicKey {
       try directory.replaceFile(Self.publicKeyName, with: publicKey)
     }

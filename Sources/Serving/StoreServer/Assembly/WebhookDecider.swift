@@ -3,8 +3,8 @@ import HostedConcurrency
 package import HostedContent
 import HostedDigests
 import HostedHTTPValues
-package import HostedModel
-package import HostedStoreAPI
+import HostedModel
+package import HostedShop
 import HostedTransfer
 
 /// Asks the operator's back end to decide about each purchase.
@@ -12,7 +12,7 @@ import HostedTransfer
 /// The request is signed as in Standard Webhooks 1.0. Its identifier is the transaction, so a
 /// repeated request has the same. No thread waits for the webhook.
 package final class WebhookDecider: PurchaseDecider {
-  private typealias Answer = @Sendable (Result<Decision, ContentError>) -> Void
+  private typealias Answer = @Sendable (Result<PurchaseDecision, ContentError>) -> Void
 
   private struct State {
     var running = 0
@@ -40,10 +40,13 @@ package final class WebhookDecider: PurchaseDecider {
     sender = try WebhookSender(url: url, secret: secret, network, now)
   }
 
-  package func decide(
-    _ purchase: PurchaseRequest,
-    answer: @escaping @Sendable (Result<Decision, ContentError>) -> Void
-  ) {
+  package func decide(_ purchase: PurchaseRequest) async throws -> PurchaseDecision {
+    try await withCheckedThrowingContinuation { continuation in
+      ask(about: purchase) { continuation.resume(with: $0) }
+    }
+  }
+
+  private func ask(about purchase: PurchaseRequest, answer: @escaping Answer) {
     let isAdded: Bool = state.withLock { state in
       guard !state.isClosed, state.waiting.count < Self.maximumWaiting else { return false }
       work.enter()
@@ -121,7 +124,7 @@ private struct WebhookSender: Sendable {
   /// Asks about `purchase`, and calls `completion` once, on a thread that it must not block.
   func ask(
     about purchase: PurchaseRequest,
-    completion: @escaping @Sendable (Result<Decision, ContentError>) -> Void
+    completion: @escaping @Sendable (Result<PurchaseDecision, ContentError>) -> Void
   ) {
     do {
       session.send(try request(for: purchase)) { completion(decision(about: purchase, $0)) }
@@ -132,7 +135,7 @@ private struct WebhookSender: Sendable {
 
   private func decision(
     about purchase: PurchaseRequest, _ result: Result<TransferResponse, any Error>
-  ) -> Result<Decision, ContentError> {
+  ) -> Result<PurchaseDecision, ContentError> {
     do {
       let response = try result.get()
       guard (200..<300).contains(response.status) else {
@@ -141,7 +144,7 @@ private struct WebhookSender: Sendable {
       return .success(try decision(in: response.body))
     } catch {
       let error = ContentError(error, while: "asking the webhook")
-      return .failure(error.about(purchase.transaction.printable(limit: 128)))
+      return .failure(error.about(purchase.transaction.rawValue.printable(limit: 128)))
     }
   }
 
@@ -149,12 +152,12 @@ private struct WebhookSender: Sendable {
     let body = purchase.webhookBody
     let timestamp = String(Int64(now().timeIntervalSince1970.rounded(.down)))
     let signature = try WebhookSignature.text(
-      id: purchase.transaction, timestamp: timestamp, body: body, secret: secret)
+      id: purchase.transaction.rawValue, timestamp: timestamp, body: body, secret: secret)
     var request = TransferRequest(
       url,
       headers: [
         HTTPHeader("Content-Type", "application/json"),
-        HTTPHeader("webhook-id", purchase.transaction),
+        HTTPHeader("webhook-id", purchase.transaction.rawValue),
         HTTPHeader("webhook-timestamp", timestamp), HTTPHeader("webhook-signature", signature),
       ], limit: Self.maximumAnswer)
     request.method = "POST"
@@ -165,11 +168,11 @@ private struct WebhookSender: Sendable {
     return request
   }
 
-  private func decision(in body: [UInt8]) throws -> Decision {
+  private func decision(in body: [UInt8]) throws -> PurchaseDecision {
     let json = try? JSONValue(parsing: body, limit: Self.maximumAnswer, rules: .anyNumber)
     guard let answer = json else { throw unusable("its answer is not JSON") }
     switch answer["decision"]?.string {
-    case "approve": return .approve
+    case "approve": return .approve(try terms(answer))
     case "decline":
       let reason = (answer["reason"]?.string ?? "").printable(limit: 200)
       return .decline(reason: reason.isEmpty ? "The seller declined the purchase" : reason)
@@ -177,6 +180,18 @@ private struct WebhookSender: Sendable {
     case "interrupt": return .interrupt
     default: throw unusable("its answer has no known decision")
     }
+  }
+
+  /// The price, its currency and the provider's number, as far as the answer has them.
+  private func terms(_ answer: JSONValue) throws -> PurchaseTerms {
+    var terms = PurchaseTerms(reference: answer["reference"]?.string)
+    if let price = answer["price"], price != .null {
+      guard let text = price.string, let currency = answer["currency"]?.string,
+        let found = Price(text: text, currency: currency)
+      else { throw unusable("its price is not a text such as “2.99” with a currency") }
+      terms.price = found
+    }
+    return terms
   }
 
   private func unusable(_ reason: String) -> ContentError {
@@ -188,14 +203,20 @@ private struct WebhookSender: Sendable {
 
 extension PurchaseRequest {
   fileprivate var webhookBody: [UInt8] {
-    JSONValue.object([
-      "transactionIdentifier": .string(transaction),
-      "productIdentifier": .string(product.rawValue),
-      "account": .string(account.rawValue),
-      "quantity": .integer(Int64(quantity)),
-      "askToBuy": .bool(asksToBuy),
-      "voucher": voucher.map { .string($0) } ?? .null,
-    ]).encoded
+    var members: [String: JSONValue] = [
+      "type": .string("purchase.decide"), "approved": .bool(isApproved),
+      "transactionIdentifier": .string(transaction.rawValue),
+      "productIdentifier": .string(productIdentifier.rawValue),
+      "quantity": .integer(Int64(quantity)), "askToBuy": .bool(asksToBuy),
+      "account": .null, "voucher": .null, "price": .null, "currency": .null,
+    ]
+    if let account { members["account"] = .string(account.rawValue) }
+    if let voucher { members["voucher"] = .string(voucher) }
+    if let price {
+      members["price"] = .string("\(price.amount)")
+      members["currency"] = .string(price.currency)
+    }
+    return JSONValue.object(members).encoded
   }
 }
 

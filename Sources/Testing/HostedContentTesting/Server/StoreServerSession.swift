@@ -3,7 +3,7 @@ import HostedConcurrency
 public import HostedContent
 import HostedDigests
 import HostedFileServer
-import HostedLedger
+import HostedShop
 public import HostedModel
 import HostedStoreAPI
 import HostedStoreServer
@@ -24,7 +24,9 @@ public final class StoreServerSession: Sendable {
   public let receiptKey: ReceiptVerificationKey
 
   let ledger: Ledger
-  let decider = ScriptedDecider()
+  /// Makes the operator's changes, also while the server is stopped.
+  private let shop: Shop
+  private let rules: PurchaseRules
   /// The account of payments without an account.
   let ownAccount: AccountID
   private let token: String
@@ -40,17 +42,23 @@ public final class StoreServerSession: Sendable {
   public init(_ session: StoreSession) throws {
     let clock = session.clock
     let place = session.place
+    let rules = PurchaseRules()
     let data = try StoreServerFolder(
       "\(place.folder.path)/server-\(session.nextNumber())", creating: true)
-    let key = try data.receiptKey()
     // The server has its own connection to the same ledger.
-    let ledger = Ledger(
-      try data.ledgerDatabase(), sign: key.signer(now: { clock.now }))
+    let ledger = Ledger(try data.ledgerDatabase())
+    let key = try data.receiptKey(of: ledger, at: clock.now)
     let port = try HeldPort("127.0.0.1", 0)
     self.session = session
     self.place = place
     self.data = data
     self.ledger = ledger
+    self.rules = rules
+    var settings = Shop.Settings(catalog: NoProducts(), deciders: rules.deciders) {
+      $1(ledger.results(of: $0, at: clock.now))
+    }
+    settings.sign = key.signer
+    shop = Shop(ledger, settings)
     self.port = port
     receiptKey = key.verificationKey
     url = try URL(ofServer: port.url(scheme: "http"))
@@ -80,7 +88,7 @@ public final class StoreServerSession: Sendable {
     let clock = session.clock
     var configuration = SellingServer.Configuration()
     configuration.http.openPort = { [port] in port }
-    configuration.decider = decider
+    configuration.deciders = rules.deciders
     configuration.now = { clock.now }
     configuration.http.onRequest = { [log] in log.add($0) }
     let store = StoreReader(
@@ -154,7 +162,7 @@ extension StoreServerSession {
   public func setDecision(
     _ decision: PurchaseDecision, about product: ProductIdentifier, count: Int? = nil
   ) throws {
-    try decider.rules.withLock { try $0.set(Decision(decision), for: product, count: count) }
+    try rules.set(HostedShop.PurchaseDecision(decision), about: product, count: count)
   }
 
   /// Adds vouchers, each for one purchase of `product`, or of any product for nil.
@@ -162,7 +170,8 @@ extension StoreServerSession {
   /// A code that was added before does not change.
   public func addVouchers(_ codes: [String], for product: ProductIdentifier? = nil) throws {
     // Only the digests are stored.
-    _ = try ledger.addVouchers(codes.map { try Digest(of: Array($0.utf8)) }, for: product)
+    _ = try ledger.addVouchers(
+      codes.map { try Digest(of: Array($0.utf8)) }, for: product, at: session.clock.now)
   }
 
   // MARK: Changes
@@ -203,18 +212,19 @@ extension StoreServerSession {
   }
 
   private func change(_ transaction: TransactionID, _ change: PurchaseChange) throws -> Purchase {
-    let results = try ledger.commit(
-      [.decide(transaction: transaction.rawValue, change)], at: session.clock.now)
+    let made = Mutex<Shop.SaleResult?>(nil)
+    // The rules decide at once, so that the change is made when this returns.
+    shop.change(transaction, change) { result in made.withLock { $0 = result } }
     deliverEvents()
-    switch results.first {
+    switch made.withLock({ $0 }) {
     case .success(let outcome)?:
-      if let purchase = outcome.purchase { return Purchase(purchase) }
-    case .failure(.impossible(let record))?:
+      if let purchase = outcome.purchase { return Purchase(try shop.signed(purchase)) }
+    case .failure(.refused(.impossible(let record)))?:
       throw ContentError(
         .usage, "Cannot \(change.name) the purchase \(transaction): it is \(record.state.name)",
         remedy: "Request a change that this state allows", subject: transaction.rawValue)
-    case .failure(.failed(let error))?: throw error
-    case .failure(.unknownTransaction)?, .failure(.otherRequest)?, nil: break
+    case .failure(.refused(.failed(let error)))?, .failure(.commitFailed(let error))?: throw error
+    case .failure?, nil: break
     }
     throw ContentError(
       .usage, "The server has no purchase \(transaction)",
@@ -284,12 +294,16 @@ extension StoreServerSession {
   /// server.
   public func purchases(account: AccountID? = nil) throws -> [Purchase] {
     try ledger.purchases(account: account ?? ownAccount, limit: .max, all: true)
-      .sorted { $0.sequence < $1.sequence }.map { Purchase($0) }
+      .sorted { $0.sequence < $1.sequence }.map { Purchase(try shop.signed($0)) }
   }
 
   /// Returns the events of all accounts, oldest first.
   public func events() throws -> [Event] {
-    try ledger.events(after: 0, limit: .max).compactMap { Event($0) }
+    try ledger.events(after: 0, limit: .max).compactMap { event in
+      var event = event
+      event.purchase = try event.purchase.map { try shop.signed($0) }
+      return Event(event)
+    }
   }
 }
 
@@ -385,12 +399,12 @@ extension StoreServerSession.Event {
   }
 }
 
-extension Decision {
+extension HostedShop.PurchaseDecision {
   init(_ decision: StoreServerSession.PurchaseDecision) {
     self =
       switch decision {
-      case .approve: .approve
-      case .requireVoucher: .approveWithVoucher
+      case .approve: .approve()
+      case .requireVoucher: .redeemVoucher
       case .decline(let reason): .decline(reason: reason)
       case .later: .later
       case .interrupt: .interrupt
@@ -415,4 +429,32 @@ private final class StoreServerLog: Sendable {
   var requests: [String] { entries.withLock { $0.requests } }
 
   var errors: [ContentError] { entries.withLock { $0.errors } }
+}
+
+/// The decisions of a session's server by product; approves those without a rule.
+private final class PurchaseRules: Sendable {
+  private let rules = Mutex(ProductRules<HostedShop.PurchaseDecision>())
+
+  func set(
+    _ decision: HostedShop.PurchaseDecision, about product: ProductIdentifier, count: Int?
+  ) throws {
+    try rules.withLock { try $0.set(decision, for: product, count: count) }
+  }
+
+  var deciders: DeciderChain {
+    DeciderChain([
+      .script { [self] request in
+        rules.withLock { $0.take(for: request.productIdentifier) } ?? .approve()
+      }
+    ])
+  }
+}
+
+/// The catalog for changes by the operator, which need no price.
+private struct NoProducts: SaleCatalog {
+  func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts {
+    SaleProducts(products: [])
+  }
+
+  func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts? { SaleProducts(products: []) }
 }

@@ -1,7 +1,7 @@
 import HostedHTTPValues
 import HostedTransfer
 import HostedContent
-import HostedLedger
+import HostedShop
 
 enum PurchaseCommand {
   static let command = Command(

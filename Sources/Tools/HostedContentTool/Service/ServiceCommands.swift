@@ -1,5 +1,6 @@
 import HostedContent
-import HostedLedger
+import HostedFileIO
+import HostedShop
 
 enum PurchaseListCommand {
   static let entitlements = command(
@@ -70,20 +71,52 @@ enum DecisionCommand {
 }
 
 enum AccountEraseCommand {
+  /// Of a file with names.
+  private static let maximumFile: Int64 = 16 << 20
+
   static let command = Command(
     name: "account erase",
-    summary: "Replaces an account's name by a random one. Needs a token with the scope admin.",
-    operands: "ACCOUNT", options: ServiceArguments.required,
-    example: "hostedcontent account erase alice \(ServiceArguments.example)"
+    summary: "Replaces names of accounts by random ones. Needs a token with the scope admin.",
+    operands: "[ACCOUNT…]",
+    options: ServiceArguments.required + [
+      .init("--from", "FILE", "a file with one account in each line")
+    ],
+    example: "hostedcontent account erase alice bob \(ServiceArguments.example)"
   ) { arguments, console in
-    let account = arguments.operands[0]
-    guard !account.isEmpty, account != "-" else {
-      throw arguments.wrong("“\(account)” is not an account")
+    let accounts = try arguments.operands + (arguments.text("--from").map(names) ?? [])
+    guard !accounts.isEmpty else { throw arguments.wrong("no ACCOUNT is given") }
+    if let wrong = accounts.first(where: { $0.isEmpty || $0 == "-" }) {
+      throw arguments.wrong("“\(wrong)” is not an account")
     }
     let server = try arguments.storeServer()
     defer { server.close() }
-    _ = try await server.post("accounts/\(PercentEncoding.component(account))/erase")
-    try console.print(["erased": account]) { console.print("\(account): erased") }
-    return .done
+    var erased: [String: Int64] = [:]
+    for account in accounts {
+      let answer = try await server.post(
+        "accounts/\(PercentEncoding.component(account))/erase")
+      erased[account] = answer["purchases"]?.integer ?? 0
+    }
+    try console.print(["erased": erased]) {
+      for account in accounts {
+        let count = Console.count(Int(erased[account] ?? 0), "purchase")
+        console.print("\(account.printable(limit: 256)): erased from \(count)")
+      }
+    }
+    let unknown = accounts.filter { erased[$0] == 0 }
+    for account in unknown {
+      console.report(
+        ContentError(
+          .notEntitled, "The server has no purchases of \(account.printable(limit: 256))",
+          remedy: "Check the name. If it was erased before, nothing is left of it",
+          subject: account))
+    }
+    return unknown.isEmpty ? .done : .failed
+  }
+
+  private static func names(_ path: String) throws -> [String] {
+    let place = try FilePlace(path)
+    let bytes = try place.folder().contents(of: place.name, limit: maximumFile)
+    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(
+      String.init)
   }
 }

@@ -1,7 +1,8 @@
+import FoundationEssentials
 import HostedModel
 import HostedPostgresLedger
 import HostedStoreServer
-import HostedLedger
+import HostedShop
 
 enum LedgerArguments {
   static let data = Command.Option("--data", "FOLDER", "the server's data folder")
@@ -16,14 +17,18 @@ extension Arguments {
 
   /// The ledger of `--database`, or else of `--data`.
   ///
-  /// With a data folder, new purchases get receipts.
+  /// `creating` also creates the receipt key of a data folder.
   func ledger(creating: Bool) throws -> Ledger {
-    let database = try database()
     let folder = try text("--data").map { try StoreServerFolder($0, creating: creating) }
-    let key = creating ? try folder?.receiptKey() : nil
-    let signer = key.map { $0.signer() }
-    if let database { return Ledger(database, sign: signer) }
-    guard let folder else { throw wrong("--data or --database is missing") }
-    return Ledger(try folder.ledgerDatabase(), sign: signer)
+    let ledger: Ledger
+    if let database = try database() {
+      ledger = Ledger(database)
+    } else if let folder {
+      ledger = Ledger(try folder.ledgerDatabase())
+    } else {
+      throw wrong("--data or --database is missing")
+    }
+    if creating { _ = try folder?.receiptKey(of: ledger, at: Date()) }
+    return ledger
   }
 }

@@ -1,6 +1,6 @@
 import HostedModel
 import HostedStoreServer
-import HostedLedger
+import HostedShop
 
 enum StoreServerBackupCommand {
   static let command = Command(

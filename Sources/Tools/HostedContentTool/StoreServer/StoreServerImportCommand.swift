@@ -2,7 +2,7 @@ import HostedModel
 import HostedFileIO
 import FoundationEssentials
 import HostedStoreAPI
-import HostedLedger
+import HostedShop
 
 enum StoreServerImportCommand {
   static let command = Command(
@@ -31,9 +31,6 @@ enum StoreServerImportCommand {
     let ledger = try arguments.ledger(creating: true)
     defer { ledger.close() }
     let account = try hasOwnPurchases ? ownAccount(ledger, arguments) : nil
-    if !arguments.has("--data") {
-      console.note("Without --data, imported purchases have no receipts.")
-    }
     let summary = try ledger.addPurchases(of: source, ownAccount: account, at: Date())
     let report: [String: JSONValue] = [
       "imported": .integer(Int64(summary.imported)), "known": .integer(Int64(summary.known)),

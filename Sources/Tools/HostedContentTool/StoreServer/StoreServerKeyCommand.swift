@@ -3,7 +3,7 @@ import HostedTrust
 import HostedDigests
 import FoundationEssentials
 import HostedStoreAPI
-import HostedLedger
+import HostedShop
 
 enum StoreServerKeyCommand {
   static let command = Command(

@@ -2,6 +2,7 @@ import HostedTransfer
 import FoundationEssentials
 import Glibc
 import HostedContent
+import HostedShop
 import HostedStoreAPI
 import HostedStoreServer
 import HostedFileServer
@@ -35,7 +36,7 @@ enum StoreServerRunCommand {
     configuration.origin = try arguments.text("--origin").map { try baseURL($0, arguments) }
     configuration.gate = try gate(arguments)
     let network = try arguments.network()
-    configuration.decider = try decider(arguments, network)
+    (configuration.deciders, configuration.webhook) = try deciders(arguments, network)
     configuration.database = try arguments.database()
     let socket = try SocketActivation.socket(ProcessInfo.processInfo.environment, process: getpid())
     configuration.http.openPort = {
@@ -65,8 +66,8 @@ enum StoreServerRunCommand {
     return String(url.text.hasSuffix("/") ? url.text.dropLast() : url.text[...])
   }
 
-  private static func decider(_ arguments: Arguments, _ network: NetworkSettings) throws
-    -> any PurchaseDecider
+  private static func deciders(_ arguments: Arguments, _ network: NetworkSettings) throws
+    -> (DeciderChain, WebhookDecider?)
   {
     let how = try arguments.text("--decide") ?? "always"
     let webhook = ["--webhook-url", "--webhook-secret-file"]
@@ -74,12 +75,14 @@ enum StoreServerRunCommand {
       throw arguments.wrong("\(option) needs --decide webhook")
     }
     switch how {
-    case "always": return ApprovingDecider()
-    case "voucher": return ApprovingDecider(needsVoucher: true)
+    case "always": return (DeciderChain([.always]), nil)
+    case "voucher": return (DeciderChain([.voucher]), nil)
     case "webhook":
       let url = try arguments.required("--webhook-url")
       let secret = try secret("--webhook-secret-file", arguments)
-      return try WebhookDecider(url: url, secret: WebhookSecret.bytes(secret), network: network)
+      let webhook = try WebhookDecider(
+        url: url, secret: WebhookSecret.bytes(secret), network: network)
+      return (DeciderChain([.decider(webhook, name: "webhook")]), webhook)
     default:
       throw arguments.wrong("--decide takes always, voucher or webhook, not “\(how)”")
     }

@@ -1,6 +1,7 @@
+import FoundationEssentials
 import HostedModel
 import HostedDigests
-import HostedLedger
+import HostedShop
 
 enum StoreServerVoucherCommand {
   static let command = Command(
@@ -24,7 +25,8 @@ enum StoreServerVoucherCommand {
     defer { ledger.close() }
     let vouchers = (0..<count).map { _ in newVoucher() }
     // Only the digests are stored, so that a stolen database contains no vouchers.
-    _ = try ledger.addVouchers(vouchers.map { try Digest(of: Array($0.utf8)) }, for: product)
+    _ = try ledger.addVouchers(
+      vouchers.map { try Digest(of: Array($0.utf8)) }, for: product, at: Date())
     try console.print(["vouchers": vouchers]) {
       console.print(document: vouchers.joined(separator: "\n"))
     }

@@ -131,9 +131,17 @@ struct StoreServerTokenTests {
       try fixture.expectProblem([status], to: APIClient.text(method, target, [device]))
     }
     let bob = RequestFixture.body.replacing("alice", with: "bob")
+    let order = "0d6c6a1e-5d3c-4f0b-9a52-2f8f5b0f7c11"
     try fixture.expectProblem(
       [403],
-      to: APIClient.text("POST", "/v1/purchases", [device, "Idempotency-Key: a"], body: bob))
-    try fixture.expectNoEffect(of: "a")
+      to: APIClient.text("POST", "/v1/purchases", [device, "Idempotency-Key: \(order)"], body: bob))
+    try fixture.expectNoEffect(of: order)
+    // A device could take the identifiers of a back end otherwise.
+    try fixture.expectProblem(
+      [400],
+      to: APIClient.text(
+        "POST", "/v1/purchases", [device, "Idempotency-Key: order-1042"],
+        body: RequestFixture.body))
+    try fixture.expectNoEffect(of: "order-1042")
   }
 }

@@ -1,20 +1,14 @@
 package import HostedModel
 
-/// The products that a server sells.
+/// The products that a shop sells.
 ///
 /// Thread-safe; calls block.
 package protocol SaleCatalog: Sendable {
-  /// Changes whenever a product changes.
-  var version: String { get throws }
   func products(_ identifiers: Set<ProductIdentifier>) throws -> SaleProducts
-  /// Returns up to `limit` products after a position, or the first ones for nil.
-  func page(after position: ProductIdentifier?, limit: Int) throws -> SaleProducts
   /// Returns products that need no look-up; nil if one of them does.
   ///
   /// Does not block.
   func known(_ identifiers: Set<ProductIdentifier>) -> SaleProducts?
-  /// Returns every offered version of each content of `product`.
-  func offers(of product: ProductIdentifier) throws -> [ContentOffer]
 }
 
 /// The result of a look-up in the catalog.
@@ -33,5 +27,18 @@ package struct SaleProducts: Sendable {
     self.invalid = invalid
     self.failures = failures
     self.next = next
+  }
+}
+
+extension SaleProducts {
+  /// Returns the product, or why it is not sold.
+  func product(_ identifier: ProductIdentifier) -> Result<Product, SaleRefusal> {
+    if let product = products.first(where: { $0.productIdentifier == identifier }) {
+      return .success(product)
+    }
+    if let failure = failures.first(where: { $0.subject == identifier.rawValue }) {
+      return .failure(.catalogFailed(failure))
+    }
+    return .failure(.notOffered(identifier))
   }
 }

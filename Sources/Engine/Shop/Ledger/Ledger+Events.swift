@@ -39,15 +39,19 @@ package struct LedgerEvent: Hashable, Sendable {
   package let sequence: Int64
   package let date: Date
   package let kind: Kind
+  /// Who has decided: a key, a decider or the clock; nil if it is not known.
+  package let actor: String?
   /// The purchase as it is now; nil for events that do not concern a purchase.
-  package let purchase: PurchaseRecord?
+  package var purchase: PurchaseRecord?
 
   /// The kinds of events.
   package enum Kind: String, Hashable, Sendable, CaseIterable {
     /// A product was sold at once.
     case purchased
-    /// A deferred purchase was approved or declined.
+    /// A deferred purchase was approved; the deciders may still have declined it.
     case decided
+    /// A deferred purchase was declined.
+    case declined
     /// An interrupted purchase, which the buyer's queue has reported as failed, was approved.
     case decidedAfterInterruption = "decided-after-interruption"
     case refunded
@@ -88,7 +92,8 @@ extension Ledger {
       }
       return LedgerEvent(
         sequence: row.integer(0), date: Date(milliseconds: row.integer(1)), kind: kind,
-        purchase: row.isNull(3) ? nil : try PurchaseRecord(row, from: 3))
+        actor: row.optionalText(3),
+        purchase: row.isNull(4) ? nil : try PurchaseRecord(row, from: 5))
     }
   }
 

@@ -15,7 +15,7 @@ enum SQLiteLedgerSchema {
   ) throws -> Bool {
     let isKnown = try isKnown(connection, path)
     guard isKnown || creating else { return false }
-    // Writing the database anew must not need a folder for temporary files.
+    // Deleted and replaced values must not stay in the file, and copies of names neither.
     try connection.execute(
       "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY")
     guard !isKnown else { return true }
@@ -24,10 +24,11 @@ enum SQLiteLedgerSchema {
     try connection.transaction { connection in
       // Another process may have created the tables in the meantime.
       guard try !Self.isKnown(connection, path) else { return }
-      for statement in LedgerSchema.tables(integer: "INTEGER", suffix: " STRICT") {
+      for statement in LedgerSchema.tables(integer: "INTEGER", bytes: "BLOB", suffix: " STRICT") {
         try connection.execute(statement)
       }
       try connection.run(LedgerSchema.firstRow, [.text(randomIdentifier()), .text("")])
+      try connection.run(LedgerSchema.ownAccount, [LedgerValue.hash(nil).value])
       try connection.execute(
         "PRAGMA application_id = \(applicationIdentifier); "
           + "PRAGMA user_version = \(LedgerSchema.version)")

@@ -21,8 +21,11 @@ extension PurchaseRecord {
       "isFinished": .bool(finished != nil),
       "revision": .integer(revision),
     ]
+    members["originalTransactionIdentifier"] = original.map { .string($0.transaction) }
+    members["originalPurchaseDate"] = original.map { .string(MessageDate.text($0.date)) }
     switch state {
-    case .deferred, .purchased: break
+    case .purchased: break
+    case .deferred(let wait): members["waitsFor"] = .string(wait.rawValue)
     case .failed(.interrupted): members["isInterrupted"] = .bool(true)
     case .failed(.declined(let reason)): members["reason"] = .string(reason)
     case .refunded(let date, let reason), .revoked(let date, let reason):
@@ -40,7 +43,8 @@ extension PurchaseRecord {
     let revoked = try fields.optionalDate("revocationDate")
     let state: PurchaseState =
       switch try fields.text("state", limit: 40) {
-      case "deferred": .deferred
+      // A wait that this version does not know is not one for approval.
+      case "deferred": .deferred(json["waitsFor"]?.string == "approval" ? .approval : .payment)
       case "purchased": .purchased
       case "failed":
         .failed(json["isInterrupted"] == .bool(true) ? .interrupted : .declined(reason))
@@ -51,8 +55,11 @@ extension PurchaseRecord {
     guard let quantity = json["quantity"]?.integer, (1...10).contains(quantity) else {
       throw fields.invalid("quantity")
     }
+    let original = try fields.optionalText("originalTransactionIdentifier", limit: 256).map {
+      Original(transaction: $0, date: try fields.date("originalPurchaseDate"))
+    }
     self.init(
-      transaction: transaction,
+      transaction: transaction, original: original,
       account: try fields.optionalText("account", limit: 256).map(AccountID.init(rawValue:)),
       product: try fields.identifier("productIdentifier"), quantity: Int(quantity), state: state,
       date: try fields.date("purchaseDate"),
@@ -111,7 +118,10 @@ package struct EventMessage: Hashable, Sendable {
 
 extension LedgerEvent.Kind {
   package var nameInMessages: String {
-    self == .decidedAfterInterruption ? LedgerEvent.Kind.decided.rawValue : rawValue
+    switch self {
+    case .decidedAfterInterruption, .declined: LedgerEvent.Kind.decided.rawValue
+    case .purchased, .decided, .refunded, .revoked, .reversed, .published: rawValue
+    }
   }
 }
 

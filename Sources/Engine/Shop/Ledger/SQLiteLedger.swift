@@ -83,17 +83,14 @@ package final class SQLiteLedger: LedgerDatabase {
     return try withConnection(reader, creating: false) { try body($0) }
   }
 
-  /// Removes replaced values from the database and the write-ahead log.
+  /// Removes replaced names from the write-ahead log.
   ///
-  /// `secure_delete` overwrites deleted entries, but unused parts of pages may have copies of
-  /// entries that SQLite has moved to other pages, such as when an approval makes a row longer. So
-  /// the database is written anew, which needs its size in memory and on the disk. Throws
-  /// `ledgerFailed` while another process reads an older state.
+  /// In the database, they were overwritten in their places: see `LedgerSchema`. Throws `ledgerFailed` while another
+  /// process reads an older state.
   package func removeTraces() throws {
     try folder.fileSystem.check(.journal, path)
     let isBusy = try folder.explainingSpace {
       try withConnection(writer, creating: false) { opened -> Bool in
-        try opened.connection.execute("VACUUM")
         var isBusy = false
         try opened.connection.query("PRAGMA wal_checkpoint(TRUNCATE)") {
           isBusy = $0.integer(0) != 0
@@ -213,14 +210,17 @@ package final class SQLiteLedger: LedgerDatabase {
   }
 }
 
-extension SQLiteConnection.Row: LedgerRow {}
+extension SQLiteConnection.Row: LedgerRow {
+  package func bytes(_ column: Int32) -> [UInt8] { blob(column) }
+}
 
 extension LedgerValue {
-  fileprivate var value: SQLiteConnection.Value {
+  var value: SQLiteConnection.Value {
     switch self {
     case .null: .null
     case .integer(let number): .integer(number)
     case .text(let text): .text(text)
+    case .bytes(let bytes): .blob(bytes)
     }
   }
 }

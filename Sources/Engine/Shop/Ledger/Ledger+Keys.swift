@@ -75,7 +75,7 @@ extension Ledger {
   }
 
   package func key(ofToken digest: Digest) throws -> APIKey? {
-    try keys(LedgerStatements.keyOfToken, [.text(digest.hex)]).first
+    try keys(LedgerStatements.keyOfToken, [LedgerValue(digest)]).first
   }
 
   /// Revokes a key at once; returns false if it does not exist or was revoked.
@@ -90,6 +90,43 @@ extension Ledger {
     try changesRow(LedgerStatements.keyExpiry, [.text(kid), .integer(date.milliseconds)])
   }
 
+  // MARK: Receipt keys
+
+  /// A key with which servers of this ledger sign receipts, or did so.
+  package struct ReceiptKey: Hashable, Sendable {
+    /// The SHA-256 of the public key in PEM form.
+    package let digest: Digest
+    package let added: Date
+    /// Nil while it may be used.
+    package let retired: Date?
+  }
+
+  /// Returns the keys for receipts, oldest first.
+  package func receiptKeys() throws -> [ReceiptKey] {
+    try database.rows(LedgerStatements.receiptKeys, []) { row in
+      guard let digest = Digest(bytes: row.bytes(0)) else {
+        throw DamagedLedger("the digest of a receipt key is invalid")
+      }
+      return ReceiptKey(
+        digest: digest, added: Date(milliseconds: row.integer(1)),
+        retired: row.optionalInteger(2).map(Date.init(milliseconds:)))
+    }
+  }
+
+  /// Lets servers sign with a key from now on.
+  package func addReceiptKey(_ digest: Digest, at date: Date) throws {
+    try database.write {
+      try $0.run(
+        LedgerStatements.receiptKeyInsertion, [LedgerValue(digest), .integer(date.milliseconds)])
+    }
+  }
+
+  /// Ends the use of a key at the next start of a server; returns false if it is not in use.
+  package func retireReceiptKey(_ digest: Digest, at date: Date) throws -> Bool {
+    try changesRow(
+      LedgerStatements.receiptKeyRetirement, [LedgerValue(digest), .integer(date.milliseconds)])
+  }
+
   private func changesRow(_ sql: String, _ values: [LedgerValue]) throws -> Bool {
     try database.write { try $0.hasRow(sql, values) }
   }
@@ -101,7 +138,7 @@ extension Ledger {
 
 extension APIKey {
   fileprivate init(_ row: any LedgerRow) throws {
-    let token = row.optionalText(2).flatMap { Digest(hex: $0) }.map(Credential.token)
+    let token = row.isNull(2) ? nil : Digest(bytes: row.bytes(2)).map(Credential.token)
     guard let credential = token ?? row.optionalText(3).map({ .publicKey(pem: $0) }) else {
       throw DamagedLedger("the key \(row.text(0)) is invalid")
     }
@@ -116,7 +153,7 @@ extension APIKey {
   fileprivate var values: [LedgerValue] {
     let (token, pem): (LedgerValue, LedgerValue) =
       switch credential {
-      case .token(let digest): (.text(digest.hex), .null)
+      case .token(let digest): (LedgerValue(digest), .null)
       case .publicKey(let pem): (.null, .text(pem))
       }
     return [

@@ -4,6 +4,8 @@ package import HostedModel
 /// A decision about an existing purchase.
 package enum PurchaseChange: Hashable, Sendable {
   case approve
+  /// What the deciders say about a purchase that waited for approval.
+  case decide(SaleDecision)
   /// The reason is for the buyer.
   case decline(reason: String)
   case refund(reason: String)
@@ -14,13 +16,38 @@ package enum PurchaseChange: Hashable, Sendable {
   /// The name in messages.
   package var name: String {
     switch self {
-    case .approve: "approve"
+    case .approve, .decide: "approve"
     case .decline: "decline"
     case .refund: "refund"
     case .revoke: "revoke"
     case .reverse: "reverse"
     }
   }
+
+  /// Whether the change writes an event of this kind.
+  func isReported(as kind: LedgerEvent.Kind) -> Bool {
+    switch self {
+    case .approve, .decide: kind == .decided || kind == .decidedAfterInterruption
+    case .decline: kind == .declined
+    case .refund: kind == .refunded
+    case .revoke: kind == .revoked
+    case .reverse: kind == .reversed
+    }
+  }
+}
+
+/// What becomes of a purchase, as the deciders say.
+package struct SaleDecision: Hashable, Sendable {
+  /// Purchased, deferred for payment, or failed.
+  package var state: PurchaseState
+  /// Whether the voucher of the request pays for it.
+  package var usesVoucher = false
+  /// What is paid instead of the catalog's price.
+  package var price: SoldPrice?
+  /// The number of the payment at its provider.
+  package var reference: String?
+
+  package init(_ state: PurchaseState) { self.state = state }
 }
 
 extension PurchaseState {
@@ -30,16 +57,20 @@ extension PurchaseState {
     case changed(PurchaseState, LedgerEvent.Kind)
     /// It was changed like this before, so that a repeated request has the same result.
     case unchanged
+    /// The deciders must be asked first; their answer is the change `decide`.
+    case needsDecision
     case impossible
   }
 
   /// Returns the state after `change` at `date`.
   package func applying(_ change: PurchaseChange, at date: Date) -> Transition {
     switch (self, change) {
-    case (.deferred, .approve): .changed(.purchased, .decided)
+    case (.deferred(.approval), .approve): .needsDecision
+    case (.deferred(.approval), .decide(let decision)): .changed(decision.state, .decided)
+    case (.deferred(.payment), .approve): .changed(.purchased, .decided)
     case (.failed(.interrupted), .approve): .changed(.purchased, .decidedAfterInterruption)
     case (.purchased, .approve): .unchanged
-    case (.deferred, .decline(let reason)): .changed(.failed(.declined(reason)), .decided)
+    case (.deferred, .decline(let reason)): .changed(.failed(.declined(reason)), .declined)
     case (.failed(.declined), .decline): .unchanged
     case (.purchased, .refund(let reason)): .changed(.refunded(at: date, reason: reason), .refunded)
     case (.refunded, .refund): .unchanged

@@ -21,24 +21,35 @@ extension Ledger {
     of source: Ledger, ownAccount: AccountID?, at date: Date
   ) throws -> ImportSummary {
     var summary = ImportSummary()
-    var last: Int64 = 0
-    while true {
-      let records = try source.records(
-        LedgerStatements.all, [.integer(last), .integer(Self.importBatch)])
-      guard let end = records.last?.sequence else { return summary }
-      last = end
-      let imported = records.map { record in
-        var record = record
-        record.account = record.account ?? ownAccount
-        return record
-      }
-      let changes = try imported.map {
-        LedgerChange.purchase(try PurchaseDraft(imported: $0))
-      }
-      for (record, result) in zip(imported, try commit(changes, at: date)) {
-        try summary.add(record, result)
+    // An approved purchase can be older than the sale that it repeats.
+    var early: [PurchaseRecord] = []
+    func add(_ records: ArraySlice<PurchaseRecord>, isLast: Bool) throws {
+      let changes = try records.map { LedgerChange.purchase(try PurchaseDraft(imported: $0)) }
+      for (record, result) in zip(records, try commit(changes, at: date)) {
+        if !isLast, case .failure(.unknownTransaction) = result {
+          early.append(record)
+        } else {
+          try summary.add(record, result)
+        }
       }
     }
+    var last: Int64 = 0
+    while true {
+      var records = try source.records(
+        LedgerStatements.all, [.integer(last), .integer(Self.importBatch)])
+      guard let end = records.last?.sequence else { break }
+      last = end
+      for index in records.indices where records[index].account == nil {
+        records[index].account = ownAccount
+      }
+      try add(records[...], isLast: false)
+    }
+    while !early.isEmpty {
+      let batch = early.prefix(Int(Self.importBatch))
+      try add(batch, isLast: true)
+      early.removeFirst(batch.count)
+    }
+    return summary
   }
 
   /// Whether the ledger has purchases by the library's own account.
@@ -56,7 +67,7 @@ extension ImportSummary {
     case .failure(.otherRequest(let other)):
       if other.isSameSale(as: record) { known += 1 } else { conflicts.append(record.transaction) }
     case .failure(.failed(let error)): throw error
-    case .failure(.unknownTransaction), .failure(.impossible):
+    case .failure:
       conflicts.append(record.transaction)
     }
   }
@@ -75,10 +86,15 @@ extension PurchaseDraft {
     self.init(
       transaction: record.transaction, account: record.account, product: record.product,
       quantity: record.quantity,
-      requestDigest: try Self.digest(
-        of: record.product, account: record.account, quantity: record.quantity),
+      requestDigest: try PurchaseRequest(
+        transaction: TransactionID(rawValue: record.transaction), account: record.account,
+        productIdentifier: record.product, quantity: record.quantity
+      ).digest,
       state: record.state,
-      contents: record.contents, isRestorable: record.isRestorable, price: record.price,
-      importedDate: record.date)
+      contents: record.contents, isRestorable: record.isRestorable,
+      isSoldOnce: record.isSoldOnce, price: record.price, reference: record.reference,
+      actor: "import",
+      imported: Imported(
+        date: record.date, finished: record.finished, original: record.original?.transaction))
   }
 }

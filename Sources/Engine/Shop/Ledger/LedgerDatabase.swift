@@ -1,3 +1,6 @@
+import HostedDigests
+package import HostedModel
+
 /// A database that holds a ledger: SQLite or PostgreSQL.
 ///
 /// Thread-safe; calls block. Errors are `ContentError`s; those without a more specific code are
@@ -61,9 +64,20 @@ package enum LedgerValue: Hashable, Sendable {
   case null
   case integer(Int64)
   case text(String)
+  case bytes([UInt8])
+
+  /// The name of an account, which is empty for a library's own account.
+  static func name(_ account: AccountID?) -> LedgerValue { .text(account?.rawValue ?? "") }
+
+  /// The hash by which an account is found: the first 64 bits of the SHA-256 of its name.
+  package static func hash(_ account: AccountID?) -> LedgerValue {
+    let bytes = (try? Digest(of: Array((account?.rawValue ?? "").utf8)))?.bytes ?? []
+    return .integer(bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) })
+  }
 
   package init(_ text: String?) { self = text.map { .text($0) } ?? .null }
   package init(_ number: Int64?) { self = number.map { .integer($0) } ?? .null }
+  package init(_ digest: Digest?) { self = digest.map { .bytes($0.bytes) } ?? .null }
 }
 
 /// The current row of a query; only valid in the closure.
@@ -71,6 +85,7 @@ package protocol LedgerRow {
   func isNull(_ column: Int32) -> Bool
   func integer(_ column: Int32) -> Int64
   func text(_ column: Int32) -> String
+  func bytes(_ column: Int32) -> [UInt8]
 }
 
 extension LedgerRow {
