@@ -1,3 +1,4 @@
+import HostedDigests
 import HostedModel
 import ContentStore
 import HostedFileIO
@@ -132,6 +133,61 @@ struct SellingServerTests {
     _ = pruner.cleanHourly()
     #expect(try ledger.head()?.pruned == old.sequence)
     #expect(try ledger.events(after: old.sequence, limit: 10).count == 1)
+  }
+
+  @Test func `purchases that nobody decides end once an hour, with an event`() throws {
+    let folder = try TemporaryFolder()
+    let ledger = Ledger(try SQLiteLedger(in: folder.directory))
+    let date = Watched(Date(timeIntervalSince1970: 1_800_000_000))
+    let time = Watched(ContinuousClock.now)
+    let cleaner = try LedgerCleaner(ledger, now: { date.value }, clock: { time.value }) { _ in }
+    let draft = PurchaseDraft(
+      transaction: "t", account: "kim", product: "book", quantity: 1, requestDigest: .zero,
+      state: .deferred(.approval), contents: [], isRestorable: true)
+    _ = try ledger.commit([.purchase(draft)], at: date.value)
+    func clean(after days: Double) throws -> Bool {
+      date.change { $0 += days * 86_400 }
+      time.change { $0 += .seconds(3_601) }
+      return cleaner.cleanHourly()
+    }
+    #expect(try !clean(after: 89))
+    #expect(try ledger.purchase("t")?.state == .deferred(.approval))
+    #expect(try clean(after: 2))
+    #expect(try ledger.purchase("t")?.state.name == "failed")
+    #expect(try ledger.events(after: 0, limit: 9).map(\.actor) == ["clock"])
+    #expect(try !clean(after: 31))
+    #expect(try ledger.purchase("t") == nil)
+  }
+
+  @Test func `a server whose receipt key is lost or foreign does not start`() throws {
+    let store = try SampleStore()
+    let key = "\(try store.data().directory.path)/receipt-key.pem"
+    func start() throws {
+      let server = try SellingServer(
+        store.data(), selling: store.catalog(), SellingServer.Configuration())
+      server.stop()
+    }
+    try start()
+    let saved = try Data(contentsOf: URL(filePath: key))
+    try FileManager.default.removeItem(atPath: key)
+    func expectRefusal(_ words: String) {
+      let error = #expect(throws: ContentError.self) { try start() }
+      #expect(error?.code == .keyUnusable && error?.message.contains(words) == true)
+    }
+    expectRefusal("is missing")
+    #expect(!FileManager.default.fileExists(atPath: key), "no new key is made")
+    let other = try ReceiptSigningKey.generate(.es256)
+    try Data(other.pem).write(to: URL(filePath: key))
+    expectRefusal("is not one of the ledger's")
+    // Such as after a theft: the operator adds the new key.
+    let ledger = Ledger(try store.data().ledgerDatabase())
+    let digest = try Digest(of: Array(other.verificationKey.pem.utf8))
+    try ledger.addReceiptKey(digest, at: Date())
+    try start()
+    #expect(try ledger.retireReceiptKey(digest, at: Date()))
+    expectRefusal("is not one of the ledger's")
+    try saved.write(to: URL(filePath: key))
+    try start()
   }
 
   @Test func `a receipt key that is not durable is not used`() throws {

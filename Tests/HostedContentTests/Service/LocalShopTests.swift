@@ -1,5 +1,7 @@
 import Foundation
+import HostedConcurrency
 import HostedContent
+import HostedFileIO
 import HostedModel
 import HostedShop
 import HostedTestSupport
@@ -50,7 +52,11 @@ struct LocalShopTests {
   @Test func `a product that was removed is delivered again without a payment`() async throws {
     let queue = try queue("phone")
     defer { queue.close() }
-    for _ in 0..<3 { _ = try await queue.deliver(Payment("a")) }
+    for _ in 0..<3 {
+      let folders = try await queue.deliver(Payment("a"))
+      #expect(folders.count == 1)
+      try await queue.remove("a", version: "1.0")
+    }
     #expect(bank.asked.value.count == 1)
   }
 
@@ -82,6 +88,55 @@ struct LocalShopTests {
     let error = await #expect(throws: ContentError.self) { try await queue.purchase(Payment("a")) }
     #expect(error?.code == .purchaseDeclined && error?.message.contains("No money") == true)
     #expect(try await queue.purchase(Payment("a")).transactionState == .purchased)
+  }
+
+  @Test func `a purchase that waits for a payment is sold when it is approved`() async throws {
+    bank.answers.change { $0 = [.success(.later), .success(.later)] }
+    let queue = try queue("phone")
+    defer { queue.close() }
+    let observer = RecordingObserver(of: queue)
+    for isApproved in [false, true] {
+      let id = queue.add(Payment("a"))
+      await observer.wait { $0.transactionStates[id]?.last == .deferred }
+      let waiting = queue.transactions.first { $0.id == id }
+      try await queue.decideAskToBuy(#require(waiting), isApproved: isApproved)
+      await observer.wait {
+        $0.transactionStates[id]?.last == (isApproved ? .purchased : .failed)
+      }
+    }
+    #expect(bank.asked.value.count == 2)
+  }
+
+  @Test func `a purchase that waits for 90 days is declined, and deleted 30 days later`()
+    async throws
+  {
+    bank.answers.change { $0 = [.success(.later)] }
+    let clock = Watched(Date(timeIntervalSince1970: 1_800_000_000))
+    let ledger = Ledger(
+      try SQLiteLedger("ledger.sqlite", in: fixture.folder.directory.createDirectory("shared")))
+    func sell(_ product: ProductIdentifier, after days: Double) async throws {
+      clock.change { $0 += days * 86_400 }
+      let queue = try fixture.queue {
+        $0.library = URL(filePath: fixture.folder.path("day-\(days)"))
+        $0.ledgerFile = URL(filePath: fixture.folder.path("shared/ledger.sqlite"))
+        $0.decider = bank
+        $0.clock = EngineClock(now: { clock.value }, uptime: EngineClock.system.uptime)
+      }
+      defer { queue.close() }
+      let observer = RecordingObserver(of: queue)
+      let id = queue.add(Payment(product))
+      await observer.wait { log in
+        [.deferred, .failed].contains(log.transactionStates[id]?.last)
+      }
+    }
+    try await sell("a", after: 0)
+    let waiting = try #require(bank.asked.value.first?.transaction.rawValue)
+    try await sell("unknown", after: 89)
+    #expect(try ledger.purchase(waiting)?.state == .deferred(.payment))
+    try await sell("unknown", after: 2)
+    #expect(try ledger.purchase(waiting)?.state.name == "failed")
+    try await sell("unknown", after: 31)
+    #expect(try ledger.purchase(waiting) == nil)
   }
 
   @Test func `the decider decides about a purchase that another person has approved`() async throws

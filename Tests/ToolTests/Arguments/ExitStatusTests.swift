@@ -53,6 +53,7 @@ struct ExitStatusTests {
     "collect": ["--library", "nothing"],
     "store-server run": ["folder", "--data", "data"],
     "store-server key": ["list", "--data", "nothing"],
+    "store-server receipt-key": ["list", "--data", "nothing"],
     "store-server voucher": ["add", "--data", "store/metadata/1.root.json"],
     "store-server import": ["--ledger", "nothing.sqlite", "--data", "data"],
     "store-server backup": ["--data", "nothing", "--output", "copy.sqlite"],

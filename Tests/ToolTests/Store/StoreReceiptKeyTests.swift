@@ -11,7 +11,7 @@ struct StoreReceiptKeyTests {
   }
 
   @Test("Clients of a store server accept its receipts only if its key is listed", .slow)
-  func receipts() throws {
+  func receipts() async throws {
     let tool = try Tool.withShop()
     let own = "data/receipt-key.pub.pem"
     #expect(try list(tool) == "The store lists no receipt keys.\n")
@@ -27,8 +27,12 @@ struct StoreReceiptKeyTests {
     #expect(try list(tool, "other.pem", "--replace") == "1 receipt key listed\n")
     server = try SellingProcess(tool)
     #expect(server.log.contains("The store does not list the public key"), "\(server.log)")
-    try tool.fail(get + ["--library", "second"] + server.service(), saying: ["[508]"])
+    // It does not sell what queues would refuse.
+    let buy = ["purchase", Tool.chapter2, "--account", "bob", "--busy-timeout", "1"]
+    try tool.fail(buy + server.service(), saying: ["status 503"])
+    #expect(try tool.purchases("history", server, account: "bob").isEmpty)
     #expect(try list(tool, own) == "2 receipt keys listed\n")
+    try await waitUntil { try tool.run(buy + server.service()).status == 0 }
     try tool.succeed(get + ["--library", "third"] + server.service())
   }
 

@@ -111,7 +111,8 @@ struct StoreServerSecretsTests {
     let service = server.service()
     let buy = ["purchase", Tool.chapter1, "--account", "alice", "--voucher-file", "voucher"]
     try run(buy + service)
-    try run(buy + service, status: 1, saying: "declined")
+    let other = ["purchase", Tool.chapter1, "--account", "bob", "--voucher-file", "voucher"]
+    try run(other + service, status: 1, saying: "declined")
     try run(["get", Tool.chapter2, "--account", "alice"] + library + service, status: 1)
 
     try host.setFaults(FaultScript("*.pkg stall 10"))

@@ -200,6 +200,22 @@ struct StoreServerTests {
     #expect(try tool.current("second") == [Tool.chapter1: "1.0"])
   }
 
+  @Test("Accounts are erased by name and from a file, and an unknown one is an error")
+  func erasures() throws {
+    let tool = try Tool.withShop()
+    let server = try SellingProcess(tool)
+    for account in ["ann", "bob", "lee"] {
+      try tool.succeed(["purchase", Tool.chapter1, "--account", account] + server.service())
+    }
+    try tool.write("bob\nlee\n", to: "accounts")
+    let erased = try tool.succeed(
+      ["account", "erase", "ann", "--from", "accounts"] + server.service())
+    #expect(
+      erased.output == ["ann", "bob", "lee"].map { "\($0): erased from 1 purchase\n" }.joined())
+    try tool.fail(["account", "erase", "ann"] + server.service(), saying: ["no purchases of ann"])
+    try tool.fail(["account", "erase"] + server.service(), status: 2, saying: ["ACCOUNT"])
+  }
+
   @Test("A voucher pays for one purchase")
   func vouchers() throws {
     let tool = try Tool.withShop()

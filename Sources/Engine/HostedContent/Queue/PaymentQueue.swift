@@ -180,20 +180,21 @@ public final class PaymentQueue: Sendable {
     return id
   }
 
-  /// Approves or declines a deferred payment that was added with `simulatesAskToBuy`.
+  /// Approves or declines a deferred transaction, as another person or a payment would.
   ///
-  /// An approved payment is bought now. Throws `serviceFailed` if the purchase is undecided, and
-  /// `usage` for other transactions.
+  /// Without a `service`, it is any deferred transaction: if it asked to buy, an approval asks
+  /// `Configuration.decider`, and otherwise sells it. With a `service`, it is one with
+  /// `simulatesAskToBuy`, which is then bought without it. Throws `serviceFailed` if the purchase is
+  /// undecided, and `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // A transaction of an earlier queue does not change anymore.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction
     var payment = transaction.payment
     let product = payment.productIdentifier
-    guard payment.simulatesAskToBuy, transaction.transactionState == .deferred else {
+    guard transaction.transactionState == .deferred, payment.simulatesAskToBuy || shop != nil else {
       throw ContentError(
-        .usage, "The transaction for \(product) is not waiting for a simulated decision",
-        remedy: "Add a payment with simulatesAskToBuy, and wait until it is deferred",
-        subject: transaction.id.rawValue)
+        .usage, "The transaction for \(product) does not wait for a decision",
+        remedy: "Wait until it is deferred, and decide once", subject: transaction.id.rawValue)
     }
     let change = isApproved ? PurchaseChange.approve : .decline(reason: "")
     let outcome: PurchaseOutcome

@@ -14,6 +14,9 @@ package final class LocalShop: StoreService, GrantLookup {
   private let shop: Shop
   // Reading the catalog blocks, so it must not run on a thread of the task pool.
   private let calls: BlockingCalls
+  private let clock: EngineClock
+  /// Whether purchases that are not sales have ended in this process.
+  private let hasEnded = Mutex(false)
 
   init(
     _ configuration: PaymentQueue.Configuration, _ catalog: Catalog, libraryFolder: Directory
@@ -38,6 +41,7 @@ package final class LocalShop: StoreService, GrantLookup {
     self.catalog = refreshed
     self.ledger = ledger
     self.calls = calls
+    self.clock = clock
     shop = Shop(ledger, settings)
   }
 
@@ -103,11 +107,25 @@ package final class LocalShop: StoreService, GrantLookup {
         shop.sell(orders.map(PurchaseRequest.init)) { [self] results in
           let sales = described(results)
           catalog.forget()
+          endOnce()
           continuation.resume(returning: sales)
         }
       }
       if !isStarted { continuation.resume(throwing: ContentError.queueClosed) }
     }
+  }
+
+  /// Ends purchases that are not sales with the first sale of a process, so that the ledger does
+  /// not grow with requests; blocks.
+  ///
+  /// The next process repeats it after a failure.
+  private func endOnce() {
+    let isFirst = hasEnded.withLock { hasEnded in
+      defer { hasEnded = true }
+      return !hasEnded
+    }
+    guard isFirst else { return }
+    _ = try? PurchaseEnds().apply(to: ledger, at: clock.now())
   }
 
   /// The result of an order.

@@ -159,7 +159,8 @@ struct SingleBuyer: Sendable {
     while book.phase == .selling {
       count += 1
       let product = place.products.randomElement(using: &random) ?? ""
-      let sale = book.begin("single-\(number)-\(count)", of: product, for: "single-\(number)")
+      let sale = book.begin(
+        "single-\(number)-\(count)", of: product, for: "single-\(number)-\(count)")
       guard client.buy(sale) else { return }
       if Int.random(in: 0..<4, using: &random) == 0 {
         let finish = client.answer("POST", "/v1/purchases/\(sale.key)/finish")
@@ -189,7 +190,8 @@ struct BatchBuyer: Sendable {
       while sales.count < PersistentClient.batchSize {
         count += 1
         let product = place.products.randomElement(using: &random) ?? ""
-        sales.append(book.begin("batch-\(number)-\(count)", of: product, for: "batch-\(number)"))
+        sales.append(
+          book.begin("batch-\(number)-\(count)", of: product, for: "batch-\(number)-\(count)"))
       }
       guard client.buy(sales) else { return }
     }

@@ -11,7 +11,6 @@ final class SalesBook: Sendable {
     let product: String
     /// The document of the first answer.
     var answer: String?
-    var receipt = ""
     /// Whether a request for it was not answered.
     var isInterrupted = false
     /// Whether the server has acknowledged that it is finished.
@@ -130,7 +129,7 @@ final class SalesBook: Sendable {
       guard status == 201 || status == 200 && sale.isInterrupted else {
         return "\(key) was not asked for before, but has the status \(status): \(document)"
       }
-      (sale.answer, sale.receipt) = (document, receipt)
+      sale.answer = document
       state.sales[key] = sale
       state.answered.append(key)
       return nil
@@ -143,6 +142,9 @@ final class SalesBook: Sendable {
     var members = purchase
     // Some buyers finish it later.
     members["isFinished"] = nil
+    // Each answer is signed anew, with another signature of the same claims.
+    let receipt = purchase["receipt"] as? String
+    members["receipt"] = receipt?.split(separator: ".").dropLast().joined(separator: ".")
     let bytes = try? JSONSerialization.data(
       withJSONObject: members, options: [.sortedKeys, .withoutEscapingSlashes])
     return bytes.map { String(decoding: $0, as: UTF8.self) } ?? "not a purchase"

@@ -28,7 +28,6 @@ final class SellingPlace: Sendable {
     let account: String
     let product: String
     let state: String
-    let receipt: String
     let isFinished: Bool
   }
 
@@ -92,9 +91,9 @@ final class SellingPlace: Sendable {
   /// The purchases in the ledger, in commit order, read from the database.
   func rows() throws -> [Row] {
     let sql = """
-      SELECT transaction_id, coalesce(account, ''), product, state, coalesce(receipt, ''), \
+      SELECT transaction_id, name, product, state, \
       CASE WHEN finished_at IS NULL THEN 'open' ELSE 'finished' END \
-      FROM purchase ORDER BY sequence
+      FROM purchase JOIN account ON account.id = purchase.account ORDER BY sequence
       """
     var rows: [[String]] = []
     if let database {
@@ -104,14 +103,14 @@ final class SellingPlace: Sendable {
     } else {
       let path = tool.folder.path("data/ledger.sqlite")
       try SQLiteConnection(path: path, .existing, of: .ledger).query(sql) { row in
-        rows.append((Int32(0)..<6).map { row.text($0) })
+        rows.append((Int32(0)..<5).map { row.text($0) })
       }
     }
     return try rows.map { row in
-      guard row.count == 6 else { throw ChildProcess.Failure("A row is malformed: \(row)") }
+      guard row.count == 5 else { throw ChildProcess.Failure("A row is malformed: \(row)") }
       return Row(
-        transaction: row[0], account: row[1], product: row[2], state: row[3], receipt: row[4],
-        isFinished: row[5] == "finished")
+        transaction: row[0], account: row[1], product: row[2], state: row[3],
+        isFinished: row[4] == "finished")
     }
   }
 }
