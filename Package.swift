@@ -325,7 +325,8 @@ let package = Package(
     tests(
       "StoreServerTests",
       [
-        "Concurrency", "Model", "HTTPValues", "FileIO", "ContentStore", "HostedContent", "Shop",
+        "Concurrency", "Model", "HTTPValues", "FileIO", "Digests", "ContentStore", "HostedContent",
+        "Shop",
         "StoreAPI", "FileServer", "StoreServer", "TestSupport",
       ]),
     tests(
