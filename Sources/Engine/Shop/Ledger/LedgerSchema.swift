@@ -136,12 +136,8 @@ package enum LedgerSchema {
     "CREATE INDEX account_hash ON account (hash)",
     "CREATE INDEX purchase_of_product ON purchase (account, product, sequence)",
     "CREATE INDEX purchase_change ON purchase (account, revision)",
-    "CREATE INDEX purchase_sale ON purchase (sold_at, sequence)",
-    "CREATE INDEX purchase_product_sale ON purchase (product, sold_at, sequence)",
     "CREATE INDEX purchase_repeat ON purchase (original) WHERE original IS NOT NULL",
-    "CREATE INDEX purchase_reference ON purchase (reference) WHERE reference IS NOT NULL",
     "CREATE INDEX purchase_state ON purchase (state, account, state_at) WHERE state <> 'purchased'",
-    "CREATE INDEX purchase_open ON purchase (sequence) WHERE finished_at IS NULL",
     "CREATE INDEX event_change ON event (purchase) WHERE kind <> 'purchased'",
     "CREATE UNIQUE INDEX event_request ON event (actor, request_key) WHERE request_key IS NOT NULL",
   ]
