@@ -135,7 +135,7 @@ struct SellingServerTests {
     #expect(try ledger.events(after: old.sequence, limit: 10).count == 1)
   }
 
-  @Test func `purchases that nobody decides end once an hour, with an event`() throws {
+  @Test func `purchases without a decision end once an hour, with an event`() throws {
     let folder = try TemporaryFolder()
     let ledger = Ledger(try SQLiteLedger(in: folder.directory))
     let date = Watched(Date(timeIntervalSince1970: 1_800_000_000))

@@ -118,3 +118,14 @@ extension PurchaseState {
     }
   }
 }
+
+extension ContentError {
+  /// The state of a purchase does not allow a change.
+  package static func impossible(
+    _ change: PurchaseChange, of transaction: TransactionID, _ state: PurchaseState
+  ) -> ContentError {
+    ContentError(
+      .usage, "Cannot \(change.name) the purchase \(transaction): it is \(state.name)",
+      remedy: "Request a change that this state allows", subject: transaction.rawValue)
+  }
+}

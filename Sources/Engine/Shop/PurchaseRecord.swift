@@ -176,6 +176,13 @@ struct StoredPurchase {
 }
 
 extension LedgerConnection {
+  /// Returns the first sale of `product` to `account` that is purchased; nil if there is none.
+  func original(of product: ProductIdentifier, account: AccountID?) throws -> PurchaseRecord? {
+    try rows(
+      LedgerStatements.original, [.name(account), .text(product.rawValue), .hash(account)]
+    ) { try PurchaseRecord($0) }.first
+  }
+
   /// Returns the purchase with this transaction.
   func stored(_ transaction: String) throws -> StoredPurchase? {
     try rows(LedgerStatements.transaction, [.text(transaction)]) {

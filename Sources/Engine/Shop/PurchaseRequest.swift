@@ -13,7 +13,9 @@ public struct PurchaseRequest: Hashable, Sendable {
   public let quantity: Int
   /// Whether another person must approve the purchase (Ask to Buy).
   public let asksToBuy: Bool
-  /// The code of a voucher; nil if there is none, and after an approval, since it is not stored.
+  /// The code of a voucher; nil without one.
+  ///
+  /// It is not stored, so it is nil after an approval, too.
   public let voucher: String?
   /// Whether the other person has approved the purchase.
   public var isApproved = false

@@ -9,13 +9,14 @@ package enum SalePolicy {
   package struct Facts: Sendable {
     /// Why the shop cannot prove a sale, so that it does not sell.
     package var obstacle: ContentError?
-    /// The purchase with the transaction, or why the request is refused; nil if there is none.
+    /// The purchase with the transaction, or why the request is refused; nil for a new transaction.
     package var recorded: Result<PurchaseRecord, LedgerRefusal>?
     /// Whether the transaction, or the account's purchase of the product, is being decided.
     package var isBusy = false
     /// Nil before the look-up.
     package var product: Result<Product, SaleRefusal>?
-    /// The sale of the product to the account; nil if there is none, or several are possible.
+    /// The sale of the product to the account; nil if the account does not own it, or may own
+    /// several.
     package var owned: PurchaseRecord?
 
     package init() {}

@@ -137,10 +137,6 @@ package final class Shop: Sendable {
     _ next: @escaping @Sendable (SaleStep) -> Void
   ) {
     var held = [Claim.transaction(request.transaction)]
-    func refuse(_ refusal: SaleRefusal) {
-      end(held)
-      next(.done(.failure(refusal)))
-    }
     var facts = SalePolicy.Facts()
     facts.product = product
     if let product = try? product.get(), product.isSoldOnce {
@@ -152,24 +148,26 @@ package final class Shop: Sendable {
         do {
           facts.owned = try ledger.original(of: product.productIdentifier, account: request.account)
         } catch {
-          return refuse(.ledgerFailed(ContentError(error, while: "reading the ledger")))
+          let error = ContentError(error, while: "reading the ledger")
+          facts.product = .failure(.ledgerFailed(error))
         }
       }
     }
     let claimed = held
+    @Sendable func refuse(_ refusal: SaleRefusal) {
+      end(claimed)
+      next(.done(.failure(refusal)))
+    }
     @Sendable func propose(_ product: Product, _ decision: SaleDecision, by actor: String?) {
       do {
         next(.draft(try PurchaseDraft(request, product, decision, actor), claimed))
       } catch {
-        end(claimed)
-        next(.done(.failure(.ledgerFailed(ContentError(error, while: "digesting a request")))))
+        refuse(.ledgerFailed(ContentError(error, while: "digesting a request")))
       }
     }
     switch SalePolicy.step(request, facts) {
-    case .replay(let record):
-      end(held)
-      next(.done(.success(.repeated(record))))
-    case .lookUp: refuse(.notOffered(request.productIdentifier))
+    // `begin` has answered what was recorded, and the product is known.
+    case .replay, .lookUp: refuse(.busy)
     case .refuse(let refusal): refuse(refusal)
     case .repeats(let product): propose(product, SaleDecision(.purchased), by: nil)
     case .wait(let product):
@@ -179,12 +177,10 @@ package final class Shop: Sendable {
     case .decide(let product):
       var asked = request
       asked.price = product.price
-      ask(about: asked, hasVoucher: request.voucher != nil) { [self] result in
+      ask(about: asked, hasVoucher: request.voucher != nil) { result in
         switch result {
         case .success(let (decision, actor)): propose(product, decision, by: actor)
-        case .failure(let refusal):
-          end(claimed)
-          next(.done(.failure(refusal)))
+        case .failure(let refusal): refuse(refusal)
         }
       }
     }

@@ -176,7 +176,7 @@ private enum PostgresLedgerSchema {
       try connection.execute(statement.replacing(" TEXT", with: " TEXT COLLATE \"C\""))
     }
     try connection.run(LedgerSchema.firstRow, [.text(randomIdentifier()), .text("")])
-    try connection.run(LedgerSchema.ownAccount, [.hash(nil)])
+    try connection.run(LedgerSchema.ownAccount, [try .hash(nil)])
     try connection.execute(
       "CREATE TABLE ledger_schema (version BIGINT NOT NULL); "
         + "INSERT INTO ledger_schema VALUES (\(LedgerSchema.version))")

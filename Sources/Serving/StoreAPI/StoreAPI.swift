@@ -232,12 +232,14 @@ extension StoreAPI {
         "hasMore": .bool(hasMore),
       ])
     }
+    let unsigned = document(Array(page))
+    let headers = HTTPHeaders(hasMore ? [.link(toNext: next)] : [])
+    if all { return try .tagged(unsigned, to: call.request, headers: headers) }
     // Without receipts, since each has another signature.
-    let tag = try Digest(of: document(Array(page)).encoded + Array(configuration.signer.utf8)).hex
+    let tag = try Digest(of: unsigned.encoded + Array(configuration.signer.utf8)).hex
     return try .unchanged(tag, for: call.request)
       ?? .tagged(
-        document(all ? Array(page) : page.map { try shop.signed($0) }), tag, to: call.request,
-        headers: HTTPHeaders(hasMore ? [.link(toNext: next)] : []))
+        document(page.map { try shop.signed($0) }), tag, to: call.request, headers: headers)
   }
 
   /// A page of the named products, or of all.

@@ -184,8 +184,8 @@ public final class PaymentQueue: Sendable {
   ///
   /// Without a `service`, it is any deferred transaction: if it asked to buy, an approval asks
   /// `Configuration.decider`, and otherwise sells it. With a `service`, it is one with
-  /// `simulatesAskToBuy`, which is then bought without it. Throws `serviceFailed` if the purchase is
-  /// undecided, and `usage` for other transactions.
+  /// `simulatesAskToBuy`, which is then bought without it. Throws `serviceFailed` if the purchase
+  /// is undecided, and `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // A transaction of an earlier queue does not change anymore.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction

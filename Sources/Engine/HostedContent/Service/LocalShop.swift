@@ -6,8 +6,8 @@ package import HostedModel
 package import HostedSelling
 package import HostedShop
 
-/// The built-in store service: sells the products of a signed catalog, and
-/// records the sales in a ledger of this machine.
+/// The built-in store service: sells the products of a signed catalog, and records the sales in a
+/// ledger of this machine.
 package final class LocalShop: StoreService, GrantLookup {
   private let catalog: RefreshedCatalog
   private let ledger: Ledger
@@ -34,9 +34,7 @@ package final class LocalShop: StoreService, GrantLookup {
     }
     settings.tasks = configuration.environment.execution.tasks
     if let key {
-      settings.sign = {
-        try key.sign(Receipt(of: $0, accountToken: $0.account))
-      }
+      settings.sign = { try key.sign(Receipt(of: $0, accountToken: $0.account)) }
     }
     self.catalog = refreshed
     self.ledger = ledger
@@ -81,13 +79,13 @@ package final class LocalShop: StoreService, GrantLookup {
     do {
       sales = try await sell(orders)
       // Two orders of one product, of which the second repeats the first.
-      while true {
-        let busy = sales.indices.filter { sales[$0].isBusy }
-        guard !busy.isEmpty, busy.count < orders.count else { break }
+      var count = orders.count
+      var busy = sales.indices.filter { sales[$0].isBusy }
+      while !busy.isEmpty, busy.count < count {
+        count = busy.count
         let again = try await sell(busy.map { orders[$0] })
-        let stillBusy = again.count { $0.isBusy }
         for (index, sale) in zip(busy, again) { sales[index] = sale }
-        if stillBusy == busy.count { break }
+        busy = busy.filter { sales[$0].isBusy }
       }
       // One failure of a file must cost one purchase only.
       if orders.count > 1 {
@@ -107,8 +105,9 @@ package final class LocalShop: StoreService, GrantLookup {
         shop.sell(orders.map(PurchaseRequest.init)) { [self] results in
           let sales = described(results)
           catalog.forget()
-          endOnce()
           continuation.resume(returning: sales)
+          // Afterwards, so that the buyer does not wait for it.
+          endOnce()
         }
       }
       if !isStarted { continuation.resume(throwing: ContentError.queueClosed) }
@@ -174,9 +173,7 @@ package final class LocalShop: StoreService, GrantLookup {
     case .success: return true
     case .failure(.refused(.unknownTransaction)): return false
     case .failure(.refused(.impossible(let record))):
-      throw ContentError(
-        .usage, "Cannot \(change.name) the purchase \(transaction): it is \(record.state.name)",
-        remedy: "Request a change that this state allows", subject: transaction.rawValue)
+      throw ContentError.impossible(change, of: transaction, record.state)
     case .failure(.catalogFailed(let error)), .failure(.commitFailed(let error)),
       .failure(.ledgerFailed(let error)), .failure(.deciderFailed(let error)),
       .failure(.notReady(let error)), .failure(.refused(.failed(let error))):

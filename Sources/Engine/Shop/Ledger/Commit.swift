@@ -81,12 +81,12 @@ struct Commit {
     var record = PurchaseRecord(draft, at: draft.imported?.date ?? date, number: number)
     let sale = try original(of: draft)
     if let sale {
-      record.repeats(sale.record)
+      record.repeats(sale)
     } else {
       try checkWaiting(record)
       if draft.usesVoucher { record.state = try paid(record.state, by: draft.voucher, record) }
     }
-    try insert(record, draft, original: sale?.record.sequence)
+    try insert(record, draft, original: sale?.sequence)
     if sale == nil, record.state == .purchased {
       try addEvent(.purchased, of: record.sequence, number: number, actor: draft.actor)
     }
@@ -101,38 +101,26 @@ struct Commit {
   }
 
   /// Returns the sale that a purchase repeats; nil for a sale.
-  private func original(of draft: PurchaseDraft) throws -> StoredPurchase? {
+  private func original(of draft: PurchaseDraft) throws -> PurchaseRecord? {
     if let imported = draft.imported {
       return try imported.original.map { try sale($0, of: draft) }
     }
     guard draft.isSoldOnce else { return nil }
-    return try owned(draft.product, by: draft.account).map {
-      StoredPurchase(record: $0, request: nil, original: nil, voucher: nil)
-    }
+    return try connection.original(of: draft.product, account: draft.account)
   }
 
   /// Returns the sale that an imported purchase repeats.
-  private func sale(_ transaction: String, of draft: PurchaseDraft) throws -> StoredPurchase {
-    var sale = try known(transaction)
-    guard sale.record.account == draft.account, sale.record.product == draft.product else {
-      throw LedgerRefusal.otherRequest(sale.record)
+  private func sale(_ transaction: String, of draft: PurchaseDraft) throws -> PurchaseRecord {
+    let sale = try known(transaction).record
+    guard sale.account == draft.account, sale.product == draft.product else {
+      throw LedgerRefusal.otherRequest(sale)
     }
     // The ledger may have sold it before the import.
-    if let original = sale.record.original { sale = try known(original.transaction) }
-    return sale
-  }
-
-  private func owned(_ product: ProductIdentifier, by account: AccountID?) throws
-    -> PurchaseRecord?
-  {
-    try connection.rows(
-      LedgerStatements.original,
-      [.name(account), .text(product.rawValue), .hash(account)]
-    ) { try PurchaseRecord($0) }.first
+    return try sale.original.map { try known($0.transaction).record } ?? sale
   }
 
   private func insert(_ record: PurchaseRecord, _ draft: PurchaseDraft, original: Int64?) throws {
-    let values = record.values(of: draft, original: original) + [.hash(record.account)]
+    let values = try record.values(of: draft, original: original) + [.hash(record.account)]
     if try connection.hasRow(LedgerStatements.insertion, values) { return }
     try connection.run(
       LedgerStatements.accountInsertion,
@@ -223,7 +211,8 @@ struct Commit {
 
   /// Returns the sale to the same account; nil if the product is not sold once or not owned.
   private func ownedSale(_ record: PurchaseRecord) throws -> PurchaseRecord? {
-    record.isSoldOnce ? try owned(record.product, by: record.account) : nil
+    record.isSoldOnce
+      ? try connection.original(of: record.product, account: record.account) : nil
   }
 
   /// Makes an approved purchase a repeat, because its account owns the product by now.
@@ -308,7 +297,7 @@ struct Commit {
     var outcome = LedgerOutcome(nil, isRepeated: false)
     let filler = String(repeating: "-", count: account.rawValue.utf8.count)
     let values: [LedgerValue] = [
-      .name(account), .hash(account), .text(filler), .integer(.random(in: .min ... .max)),
+      .name(account), try .hash(account), .text(filler), .integer(.random(in: .min ... .max)),
     ]
     let found = try connection.rows(LedgerStatements.accountErasure, values) { $0.integer(0) }
     guard let number = found.first else { return outcome }
@@ -326,7 +315,7 @@ struct Commit {
     }
   }
 
-  /// Returns a name that nobody can guess, for an account after its erasure.
+  /// Returns a name that cannot be guessed, for an account after its erasure.
   private static func newAlias() -> String { String(UInt64.random(in: .min ... .max), radix: 36) }
 
   private func addEvent(

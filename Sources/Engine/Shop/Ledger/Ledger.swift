@@ -89,8 +89,10 @@ package final class Ledger: Sendable {
       LedgerStatements.deferredBefore, [.integer(date.milliseconds), .integer(Int64(limit))])
   }
 
-  /// Returns up to twice `limit` purchases that are deleted: declined ones and finished repeats from
-  /// before `short`, and interrupted ones and unfinished repeats from before `long`.
+  /// Returns up to twice `limit` purchases that are deleted.
+  ///
+  /// They are declined ones and finished repeats from before `short`, and interrupted ones and
+  /// unfinished repeats from before `long`.
   package func ended(before short: Date, _ long: Date, limit: Int) throws -> [PurchaseRecord] {
     let values = [
       LedgerValue.integer(short.milliseconds), .integer(long.milliseconds), .integer(Int64(limit)),
@@ -126,9 +128,7 @@ package final class Ledger: Sendable {
   package func original(of product: ProductIdentifier, account: AccountID?) throws
     -> PurchaseRecord?
   {
-    try records(
-      LedgerStatements.original, [.name(account), .text(product.rawValue), .hash(account)]
-    ).first
+    try database.read { try $0.original(of: product, account: account) } ?? nil
   }
 
   /// Returns the last purchase of `product` by `account`; nil if it was not bought.

@@ -70,8 +70,8 @@ package enum LedgerValue: Hashable, Sendable {
   static func name(_ account: AccountID?) -> LedgerValue { .text(account?.rawValue ?? "") }
 
   /// The hash by which an account is found: the first 64 bits of the SHA-256 of its name.
-  package static func hash(_ account: AccountID?) -> LedgerValue {
-    let bytes = (try? Digest(of: Array((account?.rawValue ?? "").utf8)))?.bytes ?? []
+  package static func hash(_ account: AccountID?) throws -> LedgerValue {
+    let bytes = try Digest(of: Array((account?.rawValue ?? "").utf8)).bytes
     return .integer(bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) })
   }
 

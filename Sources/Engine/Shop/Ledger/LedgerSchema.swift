@@ -1,8 +1,9 @@
 /// The tables of a ledger, in SQL that SQLite and PostgreSQL understand.
 ///
-/// Times are milliseconds since 1970. An erasure must leave no name in a file, but SQLite leaves copies
-/// of rows that it moves to other pages. So rows of `account` are only added at the end, keep their
-/// length, and are not deleted; an index of the names would move them, so the index is of hashes.
+/// Times are milliseconds since 1970. An erasure must leave no name in a file, but SQLite leaves
+/// copies of rows that it moves to other pages. So rows of `account` are only added at the end, keep
+/// their length, and are not deleted. An index of the names would move them, so the index is of
+/// hashes.
 package enum LedgerSchema {
   /// The version of the schema.
   package static let version = 2

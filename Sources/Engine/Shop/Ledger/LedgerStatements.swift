@@ -16,8 +16,8 @@ package enum LedgerStatements {
 
   private static let columns =
     "p.sequence, p.transaction_id, p.revision, "
-    + "CASE WHEN a.is_erased = 1 THEN a.alias ELSE a.name END, p.product, p.quantity, p.state, p.state_at, "
-    + "p.reason, p.waits_for, p.contents, p.is_restorable, p.is_sold_once, p.price, p.currency, "
+    + "CASE WHEN a.is_erased = 1 THEN a.alias ELSE a.name END, "
+    + "p.product, p.quantity, p.state, p.state_at, p.reason, p.waits_for, p.contents, p.is_restorable, p.is_sold_once, p.price, p.currency, "
     + "p.reference, p.sold_at, p.finished_at, s.transaction_id, s.sold_at"
   private static let tables =
     "purchase AS p JOIN account AS a ON a.id = p.account "

@@ -85,8 +85,8 @@ package final class SQLiteLedger: LedgerDatabase {
 
   /// Removes replaced names from the write-ahead log.
   ///
-  /// In the database, they were overwritten in their places: see `LedgerSchema`. Throws `ledgerFailed` while another
-  /// process reads an older state.
+  /// In the database, they were overwritten in their places: see `LedgerSchema`. Throws
+  /// `ledgerFailed` while another process reads an older state.
   package func removeTraces() throws {
     try folder.fileSystem.check(.journal, path)
     let isBusy = try folder.explainingSpace {

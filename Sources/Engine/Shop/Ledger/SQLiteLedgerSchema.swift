@@ -28,7 +28,7 @@ enum SQLiteLedgerSchema {
         try connection.execute(statement)
       }
       try connection.run(LedgerSchema.firstRow, [.text(randomIdentifier()), .text("")])
-      try connection.run(LedgerSchema.ownAccount, [LedgerValue.hash(nil).value])
+      try connection.run(LedgerSchema.ownAccount, [try LedgerValue.hash(nil).value])
       try connection.execute(
         "PRAGMA application_id = \(applicationIdentifier); "
           + "PRAGMA user_version = \(LedgerSchema.version)")

@@ -20,8 +20,9 @@ package final class StoreCatalog: ListedCatalog {
     var fetchedVersion: String?
     /// Products that were looked up in it.
     var products: [ProductIdentifier: Product] = [:]
-    /// Whether the receipt keys of this version refuse the server's key.
-    var checkedKeys: (version: String, isRefused: Bool)?
+    /// The keys with which queues verify receipts; nil if the store lists none, or the list could
+    /// not be read.
+    var receiptKeys: [ReceiptVerificationKey]?
     var isRefreshing = false
     var refreshed: ContinuousClock.Instant?
     /// Why the last refresh failed.
@@ -42,12 +43,14 @@ package final class StoreCatalog: ListedCatalog {
     do {
       let loaded = try source.refresh()
       first = State(
-        loaded: loaded, fetchedVersion: loaded.version, refreshed: ContinuousClock.now)
+        loaded: loaded, fetchedVersion: loaded.version, receiptKeys: try? loaded.receiptKeys(),
+        refreshed: ContinuousClock.now)
     } catch {
       guard let loaded = try source.cached() else { throw error }
       let failure = ContentError(error, while: "reading the catalog")
       report(failure)
-      first = State(loaded: loaded, failure: failure.code)
+      first = State(
+        loaded: loaded, receiptKeys: try? loaded.receiptKeys(), failure: failure.code)
     }
     state = Mutex(first)
   }
@@ -95,21 +98,11 @@ package final class StoreCatalog: ListedCatalog {
     try current.offers(of: product)
   }
 
-  /// The keys with which queues verify receipts; nil if the store lists none.
-  func receiptKeys() throws -> [ReceiptVerificationKey]? { try current.receiptKeys() }
-
   /// Returns why queues would refuse receipts of `key`: the store lists keys, but not this one.
   ///
-  /// Nil if the store lists none, or the list cannot be read now.
+  /// Nil if the store lists none, or the list could not be read. Does not block.
   func obstacle(to key: ReceiptVerificationKey) -> ContentError? {
-    let loaded = state.withLock { state in
-      state.checkedKeys?.version == state.loaded.version ? nil : state.loaded
-    }
-    if let loaded {
-      let isRefused = (try? loaded.receiptKeys()).map { !$0.contains(key) } ?? false
-      state.withLock { $0.checkedKeys = (loaded.version, isRefused) }
-    }
-    guard state.withLock({ $0.checkedKeys?.isRefused == true }) else { return nil }
+    guard let keys = state.withLock({ $0.receiptKeys }), !keys.contains(key) else { return nil }
     return ContentError(
       .keyUnusable, "The store does not list the public key that verifies this server's receipts",
       remedy: "Add receipt-key.pub.pem of the data folder to the receipt keys of the store, or "
@@ -170,10 +163,13 @@ package final class StoreCatalog: ListedCatalog {
   package func refreshNow() throws {
     try refreshes.withLock {
       let loaded = try source.refresh()
+      let isNew = state.withLock { $0.loaded.version != loaded.version }
+      // Read here, because a request must not wait for the store.
+      let keys = isNew ? try? loaded.receiptKeys() : nil
       state.withLock { state in
         state.isRefreshing = false
         state.refreshed = ContinuousClock.now
-        if state.loaded.version != loaded.version { state.products = [:] }
+        if isNew { (state.products, state.receiptKeys) = ([:], keys) }
         (state.loaded, state.fetchedVersion, state.failure) = (loaded, loaded.version, nil)
       }
     }

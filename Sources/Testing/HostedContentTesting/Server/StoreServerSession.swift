@@ -220,9 +220,7 @@ extension StoreServerSession {
     case .success(let outcome)?:
       if let purchase = outcome.purchase { return Purchase(try shop.signed(purchase)) }
     case .failure(.refused(.impossible(let record)))?:
-      throw ContentError(
-        .usage, "Cannot \(change.name) the purchase \(transaction): it is \(record.state.name)",
-        remedy: "Request a change that this state allows", subject: transaction.rawValue)
+      throw ContentError.impossible(change, of: transaction, record.state)
     case .failure(.refused(.failed(let error)))?, .failure(.commitFailed(let error))?: throw error
     case .failure?, nil: break
     }
